@@ -10,6 +10,7 @@ use crate::diagnostic::Finding;
 use crate::place::{Part, Place};
 
 mod form;
+mod indentation;
 mod json;
 mod nearest;
 mod plain;
@@ -37,7 +38,7 @@ pub struct Source {
     pub documents: Vec<TreeNode>,
     /// The positions in it, if it has no documents but is JSON.
     index: OnceLock<Box<json::JsonIndex>>,
-    /// Where its lines are, for those who ask for positions.
+    /// The positions of its lines.
     marks: OnceLock<position::Marks>,
 }
 
@@ -46,7 +47,7 @@ pub struct Source {
 pub struct Broken {
     /// The file, without documents.
     pub source: Source,
-    /// What is wrong with it.
+    /// The mistakes in it.
     pub problems: Vec<Finding>,
 }
 
@@ -293,9 +294,9 @@ pub(crate) mod tests {
     #[test]
     fn tells_where_the_syntax_breaks() {
         insta::assert_snapshot!(errors("a: b\n c: d\n"), @"
-        error[syntax-error]: not valid YAML: unexpected `:`
-          2:3 | :
-          help: check the indentation of this line and the one before it, or quote the value
+        error[syntax-error]: not valid YAML: the indentation of `c` (1 space) matches no key above it
+          2:2 | c
+          help: indent it by 0 spaces, like `a` in line 1
         ");
         insta::assert_snapshot!(errors("a: [b\n"), @"
         error[syntax-error]: not valid YAML: `[` is never closed

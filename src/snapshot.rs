@@ -64,7 +64,7 @@ pub struct Node {
     pub labels: BTreeMap<String, String>,
     /// The name.
     pub name: String,
-    /// Which item of its file it is, counted from zero.
+    /// Its index in its file.
     #[serde(skip)]
     pub position: usize,
     /// The pod CIDRs that Kubernetes assigned.
@@ -100,7 +100,7 @@ pub enum AddressKind {
     ExternalIP,
 }
 
-/// Why a text is not the snapshot of a cluster.
+/// The reason why a text is not the snapshot of a cluster.
 #[derive(Debug, Error)]
 pub enum SnapshotError {
     /// Not JSON, or not these fields.
@@ -113,6 +113,9 @@ pub enum SnapshotError {
     #[error("unsupported kind {}, expected `{KIND}`; create snapshots with `clustermesh snapshot \
         CLUSTER --from FILE`", Quoted(.0))]
     Kind(String),
+    /// Nodes as the API server lists them.
+    #[error("not a snapshot, but nodes as `kubectl get nodes` prints them")]
+    NodeList,
     /// Another cluster's file.
     #[error("it contains cluster {}, but the file is named after `{expected}`", Quoted(.found))]
     Cluster {
@@ -332,6 +335,9 @@ fn example() -> Value {
 
 /// An unknown field may belong to another version, so the version is reported first.
 fn other_version(text: &str) -> Option<SnapshotError> {
+    if stray::is_node_list(text) {
+        return Some(SnapshotError::NodeList);
+    }
     let header: SnapshotHeader = serde_json::from_str(text).ok()?;
     check_header(&header.api_version, &header.kind).err()
 }

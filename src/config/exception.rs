@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Date, cluster_name};
-use crate::diagnostic::{Finding, Quoted, Severity, mistake};
+use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::pattern;
 
-/// How much the findings of a rule are to matter.
+/// The level of the findings of a rule, as the config sets it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RuleLevel {
     /// The rule's name, or a reason code of the operator's.
@@ -193,5 +193,8 @@ fn no_reason(rule: &str, place: &Place) -> Finding {
     let message = format!("{} is set to `off` without a `reason`", Quoted(rule));
     Finding::new(&mistake::MISSING_FIELD, message)
         .at(place.key("level"), "")
-        .help("add `reason: \"…\"`")
+        .help(format!(
+            "write `{}: {{ level: \"off\", reason: \"WHY\" }}`",
+            escaped(rule, 80)
+        ))
 }

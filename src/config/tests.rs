@@ -264,7 +264,7 @@ error[invalid-value]: `2027-02-29` is not a valid date: the day does not exist
   5:27 | 2027-02-29
 error[missing-field]: `a` is set to `off` without a `reason`
   5:15 | off
-  help: add `reason: "…"`
+  help: write `a: { level: "off", reason: "WHY" }`
 error[invalid-value]: `20270131` is not a valid date: expected the form `2027-01-31`
   6:29 | 20270131
 error[invalid-value]: `2027-1-31` is not a valid date: expected the form `2027-01-31`

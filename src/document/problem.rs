@@ -22,6 +22,14 @@ pub(super) fn unknown_field(name: &str, known: &[&str], place: Place) -> Finding
     .help(help)
 }
 
+pub(super) fn not_indented(name: &str, parent: &str, place: Place) -> Finding {
+    let (name, parent) = (Quoted(name), Quoted(parent));
+    let message = format!("{name} is not indented, so it is not part of {parent}");
+    Finding::new(&mistake::UNKNOWN_FIELD, message)
+        .at(place, "")
+        .help(format!("indent it by two spaces more than {parent}"))
+}
+
 pub(super) fn missing_field(name: &str, around: &Place) -> Finding {
     let message = match around.pointer.steps().last() {
         None => format!("`{name}` is missing"),

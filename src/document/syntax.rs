@@ -4,16 +4,17 @@ use std::ops::Range;
 
 use serde_saphyr::granit_parser::{ErrorKind, ScanError};
 
+use super::indentation::Misindented;
 use super::position::boundary;
 
 /// A syntax error in words.
 pub(super) struct SyntaxProblem {
-    /// What is wrong.
+    /// The problem.
     pub(super) message: String,
-    /// Where, in bytes.
+    /// The place, in bytes.
     pub(super) bytes: Range<usize>,
-    /// What to do, if that is always the same.
-    pub(super) help: Option<&'static str>,
+    /// The remedy, if there is only one.
+    pub(super) help: Option<String>,
 }
 
 impl SyntaxProblem {
@@ -26,7 +27,16 @@ impl SyntaxProblem {
             return Self {
                 message: "a tab is used for indentation, but YAML allows only spaces".to_owned(),
                 bytes,
-                help: Some("replace the tab with spaces"),
+                help: Some("replace the tab with spaces".to_owned()),
+            };
+        }
+        if may_be_indentation(error.kind())
+            && let Some(line) = Misindented::find(text, start)
+        {
+            return Self {
+                message: format!("not valid YAML: {}", line.message()),
+                bytes: line.bytes(text, start),
+                help: Some(line.help()),
             };
         }
         let character = text.get(start..).and_then(|rest| rest.chars().next());
@@ -36,9 +46,22 @@ impl SyntaxProblem {
         Self {
             message: format!("not valid YAML: {}", sentence(error.kind())),
             bytes: start..start + width,
-            help: help(error.kind()),
+            help: help(error.kind()).map(str::to_owned),
         }
     }
+}
+
+/// Returns whether a wrong indentation may be the cause of an error.
+fn may_be_indentation(kind: &ErrorKind) -> bool {
+    use ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::ExpectedBlockMappingKey
+            | Kind::ExpectedBlockSequenceEntry
+            | Kind::BlockSequenceEntryNotAllowed
+            | Kind::InvalidIndentation
+            | Kind::MappingValueNotAllowed
+    )
 }
 
 fn is_about_tabs(kind: &ErrorKind) -> bool {

@@ -83,8 +83,18 @@ impl<'a> Walk<'a> {
             return None;
         };
         let mut fields = Map::new();
-        for entry in entries.iter() {
+        let parents = self.parents(mapping, entries);
+        for (entry, parent) in entries.iter().zip(&parents) {
             let name = &*entry.key.scalar.text;
+            if let Some(parent) = parent {
+                let named = place.key(name).named();
+                self.problems
+                    .push(problem::not_indented(name, parent, named));
+                continue;
+            }
+            if parents.contains(&Some(name)) {
+                continue;
+            }
             if let Some(value) = self.field(mapping, entry, &place.key(name)) {
                 fields.insert(name.to_owned(), value);
             }
@@ -104,6 +114,29 @@ impl<'a> Walk<'a> {
             }
         }
         Some(Json::Object(fields))
+    }
+
+    /// Returns for each entry the empty field before it that it was probably meant to be part of: it is
+    /// unknown here, but known there.
+    fn parents<'e>(
+        &self,
+        mapping: &Mapping<'a>,
+        entries: &'e [MappingEntry],
+    ) -> Vec<Option<&'e str>> {
+        let mut empty: Option<(&str, Mapping)> = None;
+        let parents = entries.iter().map(|entry| {
+            let name = &*entry.key.scalar.text;
+            let known = mapping.fields.and_then(|fields| fields.get(name));
+            if let Some(schema) = known {
+                empty = match Shape::from_schema(schema, self.root) {
+                    Shape::Mapping(inner) if entry.value.is_null() => Some((name, inner)),
+                    _ => None,
+                };
+            }
+            let (parent, inner) = empty.as_ref().filter(|_| known.is_none())?;
+            self.known(inner).contains(&name).then_some(*parent)
+        });
+        parents.collect()
     }
 
     /// Returns the value of a field, if it has one that is used.

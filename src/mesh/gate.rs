@@ -13,7 +13,7 @@ use super::{Entry, Mesh, Topology, overlap, topology};
 
 /// A mesh of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Outline {
-    /// What it calls its clusters.
+    /// The names of its clusters.
     pub(super) named: BTreeSet<String>,
     name: Option<MeshName>,
     namespace: Option<String>,
@@ -211,6 +211,7 @@ error[contradicting-fields]: `east` and `west` cannot both be local
 error[overlapping-ranges]: 10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`
   14:18 | 10.4.128.0/17 | of `west`
   10:18 | 10.4.0.0/16 | of `east`
+  help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
 error[unknown-cluster]: this mesh has no cluster `eats`
   6:33 | eats
   help: did you mean `east`?

@@ -8,11 +8,11 @@ use crate::net::{self, Cidr};
 use super::Range;
 use super::entry::Draft;
 
-/// How often one range is compared. A range that is there more often is wrong enough, and
-/// comparing all its repetitions with each other would take long.
+/// The number of comparisons for equal ranges. To compare all repetitions of a range with each other
+/// would take long, and the first ones show the mistake.
 const REPETITIONS: usize = 4;
 
-/// How many overlaps of one mesh are reported.
+/// The number of overlaps of one mesh that are reported.
 const MAX_REPORTED: usize = 1000;
 
 /// Kilo's default range of WireGuard addresses.
@@ -57,14 +57,62 @@ fn overlap_finding(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
     let finding = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), format!("of {whose}"))
         .at(earlier.range.place.clone(), format!("of {others}"));
-    match default_subnet(own, other) {
-        Some(help) if !same_cluster => finding.help(help),
-        _ => finding,
+    let help = if same_cluster {
+        redundant(later.range, earlier.range)
+    } else {
+        remedy(later.range, earlier.range)
+    };
+    match help {
+        Some(help) => finding.help(help),
+        None => finding,
     }
 }
 
+/// Returns the remedy for two ranges of one field, of which one contains the other.
+fn redundant(one: &Range, other: &Range) -> Option<String> {
+    let (outer, inner) = if one.cidr.contains(other.cidr) {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    (outer.cidr.contains(inner.cidr) && field(one) == field(other)).then(|| {
+        if outer.cidr == inner.cidr {
+            "remove one of the two".to_owned()
+        } else {
+            format!("remove {}, which {} contains", inner.cidr, outer.cidr)
+        }
+    })
+}
+
+/// Returns the remedy for ranges of two clusters.
+pub(super) fn remedy(one: &Range, other: &Range) -> Option<String> {
+    default_subnet(one.cidr, other.cidr).or_else(|| {
+        let fields = [field(one), field(other)];
+        let help = if fields.iter().all(|it| it == "serviceCIDR") {
+            "remove `serviceCIDR` from both clusters: their pods still reach each other, but not \
+             each other's Services"
+        } else if fields.iter().any(|it| it == "podCIDRs") {
+            "declare only what each cluster uses; of two clusters that use the same pod CIDR, only one \
+             can be in the mesh, or one must be created again with another `--cluster-cidr`"
+        } else if fields.iter().all(|it| it == "additionalCIDRs") {
+            "remove the range from `additionalCIDRs` of both clusters, or of the one that does not \
+             have it"
+        } else {
+            return None;
+        };
+        Some(help.to_owned())
+    })
+}
+
+/// Returns the field of a mesh in which a range is.
+fn field(range: &Range) -> String {
+    let steps = range.place.pointer.steps();
+    let names = steps.filter(|it| !it.bytes().all(|byte| byte.is_ascii_digit()));
+    names.last().unwrap_or_default()
+}
+
 /// Returns the remedy for two clusters that both have Kilo's default range.
-pub(super) fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
+fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
     (own == other && own.to_string() == KILO_SUBNET).then(|| {
         format!(
             "start Kilo in one of the two clusters with another `--subnet` than the default \
@@ -88,19 +136,22 @@ spec:
     - { name: a, podCIDRs: [10.0.0.0/8, 11.0.0.0/16], wireguardCIDR: 11.0.0.0/16 }
     - { name: b, allowedNetworks: [10.4.0.0/16, 10.4.2.0/24] }
 "), @"
-error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.0.0.0/8 of `a`
-  8:36 | 10.4.0.0/16 | of `b`
-  7:29 | 10.0.0.0/8 | of `a`
-error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.0.0.0/8 of `a`
-  8:49 | 10.4.2.0/24 | of `b`
-  7:29 | 10.0.0.0/8 | of `a`
-error[overlapping-ranges]: duplicate range 11.0.0.0/16 of `a`
-  7:70 | 11.0.0.0/16 | of `a`
-  7:41 | 11.0.0.0/16 | of `a`
-error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.4.0.0/16 of `b`
-  8:49 | 10.4.2.0/24 | of `b`
-  8:36 | 10.4.0.0/16 | of `b`
-");
+        error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.0.0.0/8 of `a`
+          8:36 | 10.4.0.0/16 | of `b`
+          7:29 | 10.0.0.0/8 | of `a`
+          help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
+        error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.0.0.0/8 of `a`
+          8:49 | 10.4.2.0/24 | of `b`
+          7:29 | 10.0.0.0/8 | of `a`
+          help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
+        error[overlapping-ranges]: duplicate range 11.0.0.0/16 of `a`
+          7:70 | 11.0.0.0/16 | of `a`
+          7:41 | 11.0.0.0/16 | of `a`
+        error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.4.0.0/16 of `b`
+          8:49 | 10.4.2.0/24 | of `b`
+          8:36 | 10.4.0.0/16 | of `b`
+          help: remove 10.4.2.0/24, which 10.4.0.0/16 contains
+        ");
     }
 
     #[test]

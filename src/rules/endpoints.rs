@@ -36,6 +36,11 @@ rules! {
     UNREACHABLE_FAMILY = "unreachable-family" Notice;
 }
 
+/// Returns the command that gives a node an endpoint.
+pub(super) fn annotate(node: &str) -> String {
+    format!("kubectl annotate nodes {node} kilo.squat.ai/clustermesh-endpoint=HOST:51820")
+}
+
 /// A node that others dial.
 #[derive(Clone, Copy, Debug)]
 struct DialledEndpoint<'f> {

@@ -1,6 +1,8 @@
 //! Words for what a membership holds: which nodes and which of their ranges are left out, and why.
 
-use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
+use std::collections::BTreeMap;
+
+use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT, annotate};
 use super::identity::{
     DUPLICATE_ADDRESS, DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY,
     NO_PUBLIC_KEY,
@@ -54,7 +56,9 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     findings.extend(excluded_nodes.map(|it| {
         let mut finding = excluded(member, it);
         if is_running && is_new(member, it) {
+            // Kilo will soon run there.
             finding.severity = Severity::Notice;
+            finding.help = None;
         }
         finding
     }));
@@ -117,8 +121,14 @@ pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
             "no cluster accepts the ranges of its nodes".to_owned()
         }
         0 => "its snapshot has no nodes".to_owned(),
-        1 => "its only node is left out".to_owned(),
-        nodes => format!("all {nodes} nodes are left out"),
+        1 => format!(
+            "its only node is left out ({})",
+            reasons_by_rule(&membership.excluded)
+        ),
+        nodes => format!(
+            "all {nodes} nodes are left out ({})",
+            reasons_by_rule(&membership.excluded)
+        ),
     };
     let cluster = &member.entry.name;
     let message = if has_peers {
@@ -142,6 +152,22 @@ pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
         ));
     }
     finding.with_cause(contradicted(member, |_| true))
+}
+
+/// Returns the rules about the excluded nodes of a cluster, each with the number of these nodes.
+fn reasons_by_rule(excluded: &[ExcludedNode]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in excluded {
+        *counts.entry(rule_of(&node.reason).name).or_default() += 1;
+    }
+    let names: Vec<String> = match counts.len() {
+        1 => counts.into_keys().map(str::to_owned).collect(),
+        _ => counts
+            .into_iter()
+            .map(|(name, count)| format!("{count} × {name}"))
+            .collect(),
+    };
+    names.join(", ")
 }
 
 /// Returns a contradiction as the cause of something else, if the cluster has one of that kind.
@@ -204,8 +230,17 @@ fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
         finding = finding.with_alike(format!("left out: {what}"), Some(value));
     }
     finding.help = match node.reason {
-        ExcludedReason::NoEndpoint(_) => endpoint_help(member, node),
-        ExcludedReason::NoWireguardIp => wireguard_ip_help(member, node),
+        ExcludedReason::NoEndpoint(_) => Some(endpoint_help(member, node)),
+        ExcludedReason::NoWireguardIp => {
+            let help = wireguard_ip_help(member, node);
+            help.or_else(|| Some(agent_help(member)))
+        }
+        ExcludedReason::NoPublicKey => Some(agent_help(member)),
+        ExcludedReason::NoPodCidr => Some(format!(
+            "start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, \
+             then run `clustermesh snapshot {}`",
+            member.entry.name
+        )),
         _ => None,
     };
     if let ExcludedReason::PodCidrTaken { node: other, .. } = &node.reason {
@@ -248,16 +283,33 @@ fn is_new(member: &Member, excluded: &ExcludedNode) -> bool {
         && member.node(&excluded.node).is_some_and(|it| !has_run(it))
 }
 
-/// On bare metal, no node has an external address, and there are no annotations yet.
-fn endpoint_help(member: &Member, node: &ExcludedNode) -> Option<String> {
-    let asks_kilo = member.entry.endpoint_from.contains(&EndpointSource::Kilo);
+/// Returns what helps nodes on which Kilo has not run.
+fn agent_help(member: &Member) -> String {
     let cluster = &member.entry.name;
-    (node.kilo_has_endpoint && !asks_kilo).then(|| {
-        format!(
+    format!("check that the Kilo agent runs there, then run `clustermesh snapshot {cluster}`")
+}
+
+/// On bare metal, no node has an external address, and there are no annotations yet.
+fn endpoint_help(member: &Member, node: &ExcludedNode) -> String {
+    let sources = &member.entry.endpoint_from;
+    let cluster = &member.entry.name;
+    let annotate = annotate("NODE");
+    if node.kilo_has_endpoint && !sources.contains(&EndpointSource::Kilo) {
+        return format!(
             "set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `{cluster}` if other clusters \
-             can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT"
-        )
-    })
+             can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or \
+             annotate each node: `{annotate}`"
+        );
+    }
+    let first = if sources.contains(&EndpointSource::Annotation) {
+        String::new()
+    } else {
+        format!("add `Annotation` to `endpointFrom` of `{cluster}` and ")
+    };
+    format!(
+        "{first}annotate each node with an address that other clusters can dial: `{annotate}`; if \
+         the nodes are behind NAT, set `persistentKeepalive: 25` for `{cluster}` instead"
+    )
 }
 
 /// An annotation that is empty was written: the agent runs, and takes itself for no leader.

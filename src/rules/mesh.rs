@@ -21,6 +21,10 @@ use crate::place::Place;
 use crate::snapshot::stray::Stray;
 use crate::snapshot::{Snapshot, SnapshotError};
 
+/// The message about a file that should have been converted to a snapshot. It has nothing of the file in it.
+pub const NODE_LIST: &str =
+    "this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them";
+
 /// Returns more input than a run accepts as a finding.
 pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
     let Exceeded {
@@ -43,7 +47,10 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
 pub fn missing_snapshot(missing: &MissingSnapshot, file: &str) -> Finding {
     let MissingSnapshot { cluster, place } = missing;
     let message = format!("cluster `{cluster}` has no snapshot: `{file}` does not exist");
-    let help = format!("run `clustermesh snapshot {cluster}`");
+    let help = format!(
+        "run `clustermesh snapshot {cluster}`, or `clustermesh snapshot {cluster} --from FILE` with \
+         the output of `kubectl get nodes -o json`"
+    );
     Finding::new(&MISSING_SNAPSHOT, message)
         .at(place.clone(), "named here")
         .help(help)
@@ -51,6 +58,13 @@ pub fn missing_snapshot(missing: &MissingSnapshot, file: &str) -> Finding {
 
 /// Returns the finding about a file that is not a valid snapshot.
 pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotError) -> Finding {
+    if let SnapshotError::NodeList = error {
+        return Finding::on_cluster(&INVALID_SNAPSHOT, cluster, NODE_LIST)
+            .at(place, "")
+            .help(format!(
+                "move it to another folder, then run `clustermesh snapshot {cluster} --from FILE`"
+            ));
+    }
     let message = error.to_string();
     // The place is clearer.
     let message = match error {
@@ -109,32 +123,47 @@ pub fn stray(stray: &Stray, file: &Arc<str>, own: &str, named: &BTreeSet<String>
             &UNUSED_SNAPSHOT,
             format!("snapshot of {}, which is in no mesh", Quoted(cluster)),
             match nearest(cluster, named.iter().map(String::as_str)) {
-                Some(name) => format!("did you mean {}?", Quoted(name)),
+                Some(name) => format!(
+                    "if {} is meant, take a new snapshot with `clustermesh snapshot {name}`, and \
+                     delete this file",
+                    Quoted(name)
+                ),
                 None => "add the cluster to a mesh, or delete the file".to_owned(),
             },
         ),
         Stray::Foreign => (
             &FOREIGN_SNAPSHOT,
             "this file in the snapshot folder is not a snapshot".to_owned(),
-            "move it to another folder; if it is a node list, run `clustermesh snapshot CLUSTER \
-             --from FILE`"
+            "move it to another folder".to_owned(),
+        ),
+        Stray::NodeList => (
+            &FOREIGN_SNAPSHOT,
+            NODE_LIST.to_owned(),
+            "move it to another folder, then run `clustermesh snapshot CLUSTER --from FILE`"
                 .to_owned(),
         ),
     };
     let place = match stray {
-        Stray::Foreign => whole,
+        Stray::Foreign | Stray::NodeList => whole,
         Stray::Duplicate(_) | Stray::Unnamed(_) => whole.key("cluster"),
     };
     Finding::new(rule, message).at(place, "").help(help)
 }
 
-/// Returns that there is no mesh at all in some files as a finding.
-pub fn no_mesh(files: &[String]) -> Finding {
+/// Returns that there is no mesh at all in some files as a finding, given whether Peers were rendered
+/// before.
+pub fn no_mesh(files: &[String], has_peers: bool) -> Finding {
     let files: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
-    let message = format!(
-        "no ClusterMesh in {}, so every Peer would be deleted",
-        files.join(", ")
-    );
-    let help = "if intended, run `clustermesh render --allow-empty '*'`";
-    Finding::new(&NO_MESH, message).help(help)
+    let files = files.join(", ");
+    if has_peers {
+        let message = format!("no ClusterMesh in {files}, so every Peer would be deleted");
+        return Finding::new(&NO_MESH, message).help(
+            "restore the mesh, or, if every Peer is to be deleted, run `clustermesh render \
+             --allow-empty '*'`",
+        );
+    }
+    Finding::new(&NO_MESH, format!("no ClusterMesh in {files}")).help(
+        "run `clustermesh init` in an empty folder for a mesh to start with, or write one that \
+         begins with `apiVersion: kilo.squat.ai/v1alpha1` and `kind: ClusterMesh`",
+    )
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Finding;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
+use super::{Finding, endpoints};
 use crate::diagnostic::{Label, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
 use crate::plan::{Plan, TargetReason, Withheld, WithheldRanges};
-use crate::text::{count, listed};
+use crate::text::{self, count, listed};
 
 mod anchors;
 mod captured;
@@ -71,7 +71,8 @@ fn alike(plan: &Plan) -> Vec<AlikeWithheld<'_>> {
 
 /// Lists the affected targets: the first few, and how many more.
 pub(super) fn within(targets: &[String]) -> String {
-    format!("(in {})", listed(targets))
+    let noun = text::noun(targets.len(), "target");
+    format!("({noun} {})", listed(targets))
 }
 
 fn finding(withheld: &Withheld) -> Finding {
@@ -129,8 +130,13 @@ fn finding(withheld: &Withheld) -> Finding {
         }
         TargetReason::NoInitiator { peers, .. } => {
             let peers = count(*peers, "Peer");
-            let message = format!("{peers} left out: neither side has an endpoint");
-            Finding::on_cluster(&NO_INITIATOR, source, message)
+            let message = format!(
+                "{peers} left out: neither its nodes nor most nodes of the target have an endpoint"
+            );
+            Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(
+                "give the nodes of one side an endpoint: `{}`",
+                endpoints::annotate("NODE")
+            ))
         }
     }
 }

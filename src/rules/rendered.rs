@@ -1,7 +1,7 @@
 //! Losses and moves: the changes of a render to the tree on disk.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::nodes::SILENT_CLUSTER;
@@ -30,10 +30,13 @@ rules! {
     CHANGED_KEY = "changed-key" Notice;
 }
 
-/// How much of a flag is shown, in characters.
+/// The longest part of a flag that is shown, in characters.
 const MAX_LENGTH: usize = 400;
 
-/// How a person allows losses.
+/// The remedy for a cluster without Peers, whose causes have findings of their own.
+const REPAIR: &str = "correct what the other findings report";
+
+/// The way in which a user allows losses.
 #[derive(Clone, Copy, Debug)]
 pub enum Allowing<'a> {
     /// With a flag of the command that writes the tree.
@@ -53,8 +56,8 @@ impl Allowing<'_> {
         }
     }
 
-    /// Returns what to do to allow losses, given as `TARGET` or `TARGET/SOURCE`.
-    fn help(self, losses: &[String]) -> String {
+    /// Returns how to allow losses, given as `TARGET` or `TARGET/SOURCE`.
+    fn instruction(self, losses: &[String]) -> String {
         let losses = losses
             .iter()
             .map(|it| quoted(&escaped(it, MAX_LENGTH)).into_owned());
@@ -64,36 +67,44 @@ impl Allowing<'_> {
         };
         let losses: Vec<String> = losses.collect();
         match self {
-            Self::Write => {
-                let flags = flags(losses);
-                format!("if intended, run `clustermesh render{flags}`")
-            }
+            Self::Write => format!("run `clustermesh render{}`", flags(losses)),
             Self::Print(target) => {
                 let (target, flags) = (quoted(target), flags(losses));
-                format!("if intended, run `clustermesh render --target {target}{flags}`")
+                format!("run `clustermesh render --target {target}{flags}`")
             }
             Self::Parameter => {
                 let losses = losses.join(", ");
                 format!(
-                    "if intended, add `{{name: allow-empty, array: [{losses}]}}` to the parameters \
-                     of the plugin"
+                    "add `{{name: allow-empty, array: [{losses}]}}` to the parameters of the plugin"
                 )
             }
         }
     }
 }
 
-/// Adds what a render would not do unless a flag allows it, the most severe first. All of that has
-/// one help: the command that allows everything that is listed.
+/// Adds what a render would not do unless a flag allows it, the most severe first. The help names the
+/// cause first, and then the command that allows everything that is listed.
 pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, allowing: Allowing) {
     // Without a mesh every target is lost, and that one finding is enough.
     if losses.is_empty() || findings.iter().any(|it| it.rule == &NO_MESH) {
         return;
     }
-    let help = allowing.help(&allowed_by(losses));
+    let instruction = allowing.instruction(&allowed_by(losses));
     let losses: Vec<Finding> = losses
         .iter()
-        .map(|it| lost(it, fleet).help(help.as_str()))
+        .map(|it| {
+            let finding = lost(it, fleet);
+            let help = match (it, &finding.help) {
+                (Loss::SilentSource { .. }, Some(repair)) => {
+                    format!("{repair}; if it should have no Peers, {instruction}")
+                }
+                (Loss::SilentSource { .. } | Loss::EmptyTarget { .. }, None) => {
+                    format!("{REPAIR}; if it should have no Peers, {instruction}")
+                }
+                _ => format!("if intended, {instruction}"),
+            };
+            finding.help(help)
+        })
         .collect();
     // A silent cluster is an error then, instead of the warning that it was.
     let is_graver = |it: &Finding| {
@@ -143,7 +154,7 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
             finding
         }
         Loss::EmptyTarget { target } => {
-            let message = "would have no Peers".to_owned();
+            let message = no_peers(fleet, target);
             alike(
                 Finding::on_named(&EMPTY_TARGET, target, message),
                 "clusters",
@@ -185,6 +196,19 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
             }
         }
     }
+}
+
+/// Describes that a target would have no Peers, with the clusters that have none for it.
+fn no_peers(fleet: &Fleet, target: &str) -> String {
+    let target: Option<ClusterName> = target.parse().ok();
+    let sources = target.iter().flat_map(|it| fleet.sources(it));
+    let sources: BTreeSet<String> = sources
+        .map(|(_, source, _)| source.entry.name.to_string())
+        .collect();
+    if sources.is_empty() {
+        return "would have no Peers: the mesh links it to no cluster".to_owned();
+    }
+    format!("would have no Peers from {}", listed(sources))
 }
 
 /// Reports findings together although they are about several clusters.

@@ -13,7 +13,9 @@ pub enum Stray {
     Duplicate(String),
     /// It holds a cluster that no mesh names.
     Unnamed(String),
-    /// It is not a snapshot.
+    /// It holds nodes as the API server lists them.
+    NodeList,
+    /// It is something else.
     Foreign,
 }
 
@@ -29,6 +31,9 @@ struct StrayHeader {
 impl Stray {
     /// Returns what a file is that holds `text`, where meshes name the clusters `named`.
     pub fn read(text: &str, named: &BTreeSet<String>) -> Self {
+        if is_node_list(text) {
+            return Self::NodeList;
+        }
         let header: Result<StrayHeader, _> = serde_json::from_str(text);
         match header {
             Ok(it) if it.kind != KIND || it.api_version != API_VERSION => Self::Foreign,
@@ -37,6 +42,37 @@ impl Stray {
             Err(_) => Self::Foreign,
         }
     }
+}
+
+/// The part of an API object that shows whether it is a list of nodes.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListHeader {
+    api_version: String,
+    kind: String,
+    #[serde(default)]
+    items: Vec<ItemHeader>,
+}
+
+/// The part of an item of a list that shows its kind. The API server leaves it out in a `NodeList`.
+#[derive(Deserialize)]
+struct ItemHeader {
+    #[serde(default)]
+    kind: Option<String>,
+}
+
+/// Returns whether a text is a node or a list of nodes as `kubectl get -o json` prints it.
+pub(super) fn is_node_list(text: &str) -> bool {
+    let header: Result<ListHeader, _> = serde_json::from_str(text);
+    header.is_ok_and(|it| {
+        let mut items = it.items.iter();
+        it.api_version == "v1"
+            && match it.kind.as_str() {
+                "Node" | "NodeList" => true,
+                "List" => items.any(|it| it.kind.as_deref() == Some("Node")),
+                _ => false,
+            }
+    })
 }
 
 #[cfg(test)]
@@ -64,6 +100,15 @@ mod tests {
         assert_eq!(
             stray(&snapshot("east").replace("/v1", "/v9")),
             Stray::Foreign
+        );
+        let list = |kind: &str| {
+            format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{{"kind": "{kind}"}}]}}"#)
+        };
+        assert_eq!(stray(&list("Node")), Stray::NodeList);
+        assert_eq!(stray(&list("Pod")), Stray::Foreign);
+        assert_eq!(
+            stray(r#"{"kind": "NodeList", "apiVersion": "v1", "items": [{}]}"#),
+            Stray::NodeList
         );
         assert_eq!(stray("[]"), Stray::Foreign);
         assert_eq!(stray(""), Stray::Foreign);

@@ -25,6 +25,8 @@ mod render;
 mod robustness;
 mod schema;
 mod snapshot;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod trace;
 mod validate;
 mod verify;

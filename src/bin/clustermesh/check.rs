@@ -15,7 +15,7 @@ use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::outputs;
 use crate::rendered::{self, Rendered};
-use crate::{clock, input_file};
+use crate::{clock, disk, input_file};
 
 /// The findings of the rules.
 pub(crate) struct CheckResult<'a> {
@@ -159,7 +159,9 @@ fn mistakes(inputs: &Inputs, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<
             .iter()
             .map(|file| input_file::name(&file.path))
             .collect();
-        mistakes.push(rules::mesh::no_mesh(&files));
+        let rendered = &inputs.settings.rendered;
+        let has_peers = disk::is_there(&inputs.settings.roots_of(rendered), &rendered.value);
+        mistakes.push(rules::mesh::no_mesh(&files, has_peers));
     }
     Ok(mistakes)
 }

@@ -4,25 +4,36 @@
 //! a `.env`. Of such a file only the place of a problem is shown: no line, no value, no message of a
 //! parser.
 
+use clustermesh::rules::Finding;
+use clustermesh::rules::mesh::NODE_LIST;
 use clustermesh::snapshot::API_VERSION;
 use clustermesh::yaml;
 
 /// The versions of our files; each is in a line of its file.
 const API_VERSIONS: [&str; 2] = ["kilo.squat.ai/v1alpha1", API_VERSION];
 
-/// What is shown in place of a problem of a file that is not quoted.
-pub(crate) const WITHHELD: &str = "details are hidden because the file has no line `apiVersion: \
-    kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`";
+/// The message that replaces a problem of a file that is not quoted.
+pub(crate) const WITHHELD: &str = "`apiVersion` is missing or unknown, so details are hidden";
+
+/// The remedy for a mesh or a config that is not quoted.
+const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and \
+    `kind: ClusterMesh`, and any other file of clustermesh with `apiVersion: kilo-clustermesh.io/v1`";
 
 /// Rules whose messages have nothing of the file in them, so that they are shown of any file.
 const HARMLESS: [&str; 2] = ["foreign-snapshot", "too-large"];
 
-/// Returns what is shown in place of a message of a rule about a file that is not quoted.
-pub(crate) fn withheld<'m>(rule: &str, message: &'m str) -> &'m str {
-    if HARMLESS.contains(&rule) {
-        message
-    } else {
-        WITHHELD
+/// Returns whether a finding has nothing of the file in it.
+pub(crate) fn is_harmless(finding: &Finding) -> bool {
+    HARMLESS.contains(&finding.rule.name) || finding.message == NODE_LIST
+}
+
+/// Returns the remedy for a finding about a file that is not quoted. That of a snapshot names only the
+/// cluster.
+pub(crate) fn remedy(finding: &Finding) -> Option<String> {
+    match (finding.rule.name, &finding.cluster) {
+        ("invalid-snapshot", _) => finding.help.clone(),
+        (_, None) => Some(HOW_TO_SHOW.to_owned()),
+        (_, Some(_)) => None,
     }
 }
 

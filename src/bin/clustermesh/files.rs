@@ -222,13 +222,17 @@ impl ShownFiles {
                 shown.push(self.without_secrets(finding));
                 continue;
             };
-            let finding = self.withheld(finding, label);
+            let mut finding = self.withheld(finding, label);
             // Without their details, several are the same.
             let is_shown = shown.iter().any(|it| {
                 (it.rule.name, &it.message, &it.labels)
                     == (finding.rule.name, &finding.message, &finding.labels)
             });
             if !is_shown {
+                let is_helped = shown.iter().any(|it| it.help == finding.help);
+                if is_helped && !content::is_harmless(&finding) {
+                    finding.help = None;
+                }
                 shown.push(finding);
             }
         }
@@ -258,17 +262,23 @@ impl ShownFiles {
         if let Some(span) = source.and_then(|it| it.locate(place)) {
             shown = shown.bytes(&(span.start..span.start));
         }
-        Finding {
-            message: content::withheld(finding.rule.name, &finding.message).to_owned(),
-            group: content::withheld(finding.rule.name, &finding.group).to_owned(),
+        let finding = Finding {
             labels: vec![Label {
                 place: shown,
                 text: String::new(),
             }],
             node: None,
-            help: None,
             cause: None,
             ..finding.clone()
+        };
+        if content::is_harmless(&finding) {
+            return finding;
+        }
+        Finding {
+            message: content::WITHHELD.to_owned(),
+            group: content::WITHHELD.to_owned(),
+            help: content::remedy(&finding),
+            ..finding
         }
     }
 

@@ -192,7 +192,7 @@ impl Inputs {
                 Stray::Duplicate(cluster) => {
                     input_file::name(&folder.join(format!("{cluster}.json")))
                 }
-                Stray::Unnamed(_) | Stray::Foreign => String::new(),
+                Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
             };
             self.findings.push(stray_file(&stray, &file, &own, named));
             self.files.add_later(file, LaterFile::json(path, &roots));

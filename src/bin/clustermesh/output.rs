@@ -39,7 +39,7 @@ mod summary;
 mod trace;
 mod verify;
 mod wording;
-mod wrap;
+pub(crate) mod wrap;
 
 pub(crate) use checked::CheckedCounts;
 pub(crate) use diff::{Compared, DiffFormat, schema as diff_schema};

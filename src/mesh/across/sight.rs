@@ -7,13 +7,13 @@ use crate::name::ClusterName;
 use crate::net::{self, Cidr};
 
 use super::{MeshMember, MeshMembers};
-use crate::mesh::overlap::default_subnet;
+use crate::mesh::overlap::remedy;
 use crate::mesh::{Mesh, Range};
 
-/// How many overlaps are reported.
+/// The number of overlaps that are reported.
 const MAX_REPORTED: usize = 1000;
 
-/// How many overlaps that one cluster sees are looked at.
+/// The number of overlaps seen by one cluster that are examined.
 const COMPARED: usize = 10 * MAX_REPORTED;
 
 /// A range and who declares it.
@@ -114,7 +114,7 @@ fn overlap(later: &SightClaim, earlier: &SightClaim, target: &ClusterName) -> Fi
     let finding = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), label(later))
         .at(earlier.range.place.clone(), label(earlier));
-    match default_subnet(later.range.cidr, earlier.range.cidr) {
+    match remedy(later.range, earlier.range) {
         Some(help) => finding.help(help),
         None => finding,
     }

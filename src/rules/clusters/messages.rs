@@ -6,13 +6,16 @@ use super::{CertificateProblem, Fault, LoginProblem, Right, User};
 use crate::diagnostic::{Quoted, escaped};
 use crate::name::ClusterName;
 
-/// How much of a message of a server or a plugin is shown, in characters.
+/// The longest part of a message of a server or a plugin that is shown, in characters.
 const MAX_LENGTH: usize = 400;
 
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Kubeconfig { origin, problem } | Self::Secret { origin, problem } => {
+            Self::Kubeconfig { origin, problem } => {
+                write!(formatter, "{} ({})", shown(problem), shown(origin))
+            }
+            Self::Secret { origin, problem } => {
                 write!(formatter, "{}: {}", shown(origin), shown(problem))
             }
             Self::Context { origin, wanted, .. } => {
@@ -219,13 +222,14 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
                 .to_owned()
         }
         Fault::Context { nearest, known, .. } => {
+            let meant = nearest.as_deref().filter(|it| is_word(it));
             format!(
                 "{}{}",
                 contexts(nearest.as_deref(), known),
-                name_the_context(cluster)
+                name_the_context(cluster, meant.unwrap_or("CONTEXT"))
             )
         }
-        Fault::Ambiguous { .. } => name_the_context(cluster),
+        Fault::Ambiguous { .. } => name_the_context(cluster, "CONTEXT"),
         Fault::Unsafe { .. } => {
             "put the credentials themselves into the Secret, or set your own kubeconfig for this \
              cluster in the config"
@@ -362,8 +366,19 @@ fn contexts(nearest: Option<&str>, known: &[String]) -> String {
     }
 }
 
-fn name_the_context(cluster: &ClusterName) -> String {
-    format!("set the context in the config: `clusters: {{ {cluster}: {{ context: … }} }}`")
+fn name_the_context(cluster: &ClusterName, context: &str) -> String {
+    format!(
+        "set `clusters: {{ {cluster}: {{ context: {context} }} }}` in the config, or run \
+         `clustermesh snapshot {cluster} --context {context}`"
+    )
+}
+
+/// Returns whether a context needs no quotes in YAML and in a shell.
+fn is_word(context: &str) -> bool {
+    let mut characters = context.chars();
+    characters.next().is_some_and(|it| it.is_ascii_alphabetic())
+        && characters
+            .all(|it| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/' | '@'))
 }
 
 fn shown(text: &str) -> String {

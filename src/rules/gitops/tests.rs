@@ -55,7 +55,7 @@ fn files_are_held_against_their_limit_and_github_s() {
     let limits = Limits::default();
     let mebibyte = 1 << 20;
     assert_eq!(report(&plan(1), mebibyte, &limits), [""; 0]);
-    insta::assert_snapshot!(report(&plan(1), mebibyte + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 1048577 bytes, more than 1048576 (in east, west)");
+    insta::assert_snapshot!(report(&plan(1), mebibyte + 1, &limits).join("\n"), @"warning large-file: m--north.yaml would have 1048577 bytes, more than 1048576 (targets east, west)");
     let severity = |bytes: usize, limits: &Limits| planned(&plan(1), &[bytes], limits)[0].severity;
     assert_eq!(severity(100 * mebibyte, &limits), Severity::Warning);
     assert_eq!(severity(100 * mebibyte + 1, &limits), Severity::Error);
@@ -77,7 +77,7 @@ fn peers_are_held_against_their_limit_and_etcd_s() {
     // Not by its spec alone, but by the whole object, as `kubectl apply` keeps it.
     let is_fine = |ranges: &u32| report(&plan(*ranges), 0, &limits).is_empty();
     assert!(is_fine(&15_955) && !is_fine(&15_956));
-    insta::assert_snapshot!(report(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 329187 bytes in the annotation of `kubectl apply`, more than 262144, with 20000 ranges (in east, west)");
+    insta::assert_snapshot!(report(&plan(20_000), 0, &limits).join("\n"), @"warning large-peer: m--north--n1 would have 329187 bytes in the annotation of `kubectl apply`, more than 262144, with 20000 ranges (targets east, west)");
     let severity = |ranges: u32| planned(&plan(ranges), &[0], &limits)[0].severity;
     // `tests/cluster` stores the one and not many more.
     assert_eq!(severity(92_588), Severity::Warning);

@@ -76,7 +76,7 @@ fn a_key_of_a_node_that_is_left_out_is_reported() {
       mesh.yaml#/spec/clusters/2/podCIDRs declared here
     warning[missing-wireguard-ip] a/z: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
       a.json#/nodes/1/name 
-    warning[silent-cluster] c: no other cluster can reach it: its only node is left out
+    warning[silent-cluster] c: no other cluster can reach it: its only node is left out (undeclared-pod-cidr)
     warning[undeclared-pod-cidr] c/c: left out: pod CIDR 192.168.0.0/24 is outside the declared ranges
       c.json#/nodes/0/podCIDRs/0 
     warning[cloned-key] a/z: same public key as a/a
@@ -161,7 +161,7 @@ fn one_cluster_under_two_names_is_reported_as_such() {
       c.json#/nodes/1/podCIDRs 
     warning[missing-pod-cidr] c/y: left out: no pod CIDR is assigned
       c.json#/nodes/2/podCIDRs 
-    warning[key-in-two-clusters] c/b: left out: same public key as b/b, whose cluster ranks higher (in a)
+    warning[key-in-two-clusters] c/b: left out: same public key as b/b, whose cluster ranks higher (target a)
       c.json#/nodes/0/annotations/kilo.squat.ai~1key 
       b.json#/nodes/0/annotations/kilo.squat.ai~1key 
     warning[node-in-two-clusters] c: 3 of 3 nodes have UIDs of nodes of `b`, such as `b`

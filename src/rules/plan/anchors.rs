@@ -4,14 +4,14 @@ use crate::diagnostic::{Cause, Quoted};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{DistantAnchor, FewerAnchors, UnknownAnchor};
-use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR};
+use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR, annotate};
 use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::{Finding, bare};
 use crate::text::listed;
 
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter());
-    let message = format!("{ranges} left out: no remaining segment has an endpoint");
+    let message = format!("{ranges} left out: no node with an endpoint is left to carry it");
     let silence = Cause {
         rule: &SILENT_CLUSTER,
         cluster: Some(source.to_string()),
@@ -19,10 +19,10 @@ pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     };
     Finding::on_cluster(&NO_ANCHOR, source, message)
         .with_cause(silence)
-        .help(
-            "give a node an endpoint, or remove the ranges from the mesh: only a segment with an \
-             endpoint can carry cluster-wide ranges",
-        )
+        .help(format!(
+            "give a node an endpoint: `{}`; or remove the ranges from the mesh",
+            annotate("NODE")
+        ))
 }
 
 pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding {

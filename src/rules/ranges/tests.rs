@@ -42,7 +42,7 @@ fn declared_ranges_are_judged_once_however_many_meshes_name_them() {
     insta::assert_snapshot!(findings(&meshes, &clusters), @"
     error[unroutable-range] a: 127.0.0.0/8 contains loopback addresses, which cannot be routed between clusters
       mesh.yaml#/spec/clusters/0/additionalCIDRs/1 declared here
-    notice[unroutable-family] a: 1 IPv6 range left out: Kilo routes the other address family there (in b, c)
+    notice[unroutable-family] a: 1 IPv6 range left out: Kilo routes the other address family there (targets b, c)
     notice[public-range] a: 172.0.0.0/8 contains public addresses
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
     notice[public-range] a: 2a01:4f8::/48 contains public addresses
@@ -112,7 +112,7 @@ fn two_clusters_with_kilo_s_default_are_reported_once() {
     insta::assert_snapshot!(report(&[&a, B], &a_node, &b_node), @"
     error[contradicted-declaration] b: the only node has WireGuard addresses outside the declared 10.202.0.0/24: 10.4.0.1
       mesh.yaml#/spec/clusters/1/wireguardCIDR declared here
-    warning[silent-cluster] b: no other cluster can reach it: its only node is left out
+    warning[silent-cluster] b: no other cluster can reach it: its only node is left out (undeclared-wireguard-ip)
     warning[undeclared-wireguard-ip] b/b: left out: WireGuard address 10.4.0.1 is outside the declared ranges
       b.json#/nodes/0/annotations/kilo.squat.ai~1wireguard-ip 
     warning[overlapping-subnet] b: Kilo's subnet 10.4.0.0/16 is also the subnet of `a`

@@ -413,6 +413,6 @@ fn names_the_ranges_that_move_when_a_flat_mesh_is_taken_over() {
         "  - \"10.1.2.0/24\"\n",
         &format!("  - \"10.1.2.0/24\"\n{range}"),
     );
-    insta::assert_snapshot!(of_dump(&theirs), @"warning[moved-anchor]: east: 10.96.0.0/16 would move from prod--east--n2 to prod--east--n1 (in west), which the mesh does not request");
+    insta::assert_snapshot!(of_dump(&theirs), @"warning[moved-anchor]: east: 10.96.0.0/16 would move from prod--east--n2 to prod--east--n1 (target west), which the mesh does not request");
     assert_eq!(of_dump(&ours.replace(label, "")), "");
 }

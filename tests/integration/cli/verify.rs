@@ -53,7 +53,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
     west   east   2/4
     west   north  4/4
 
-    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that depends on it
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.0/25"
@@ -401,7 +401,7 @@ fn a_cluster_whose_peers_are_missing_everywhere_is_one_finding() {
         "{listed:#?}"
     );
     let all = "(north → east, west → east; to pods of east/n1, pods of east/n2); and 1 other finding \
-               that follows from it";
+               that depends on it";
     assert!(listed[0].ends_with(all), "{listed:#?}");
 }
 
@@ -415,7 +415,7 @@ fn a_key_that_is_wrong_everywhere_is_one_finding() {
         "{listed:#?}"
     );
     assert!(
-        listed[0].ends_with("; and 3 other findings that follow from it"),
+        listed[0].ends_with("; and 3 other findings that depend on it"),
         "{listed:#?}"
     );
 }

@@ -14,6 +14,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 use crate::allowance;
 use crate::check::{CheckResult, OutputCheck};
 use crate::fabric::{DumpedPeers, Dumps};
+use crate::output::wrap::Width;
 use crate::output::{self, Printer};
 use crate::settings::{Options, Voice};
 use crate::threshold::{FailOn, Threshold};
@@ -172,6 +173,7 @@ pub(crate) fn run(
             is_asked && capacity::is_about(it.rule)
         })
         .collect();
+    let width = Width::stdout();
     outlook.retain(is_asked);
     match (args.output, &outlook.waves) {
         (CapacityFormat::Human, Some(waves)) => {
@@ -179,9 +181,9 @@ pub(crate) fn run(
         }
         (CapacityFormat::Human, None) => {
             let shown = if args.targets.is_empty() {
-                shown::overview(&costs)
+                shown::overview(&costs, width)
             } else {
-                shown::details(&costs)
+                shown::details(&costs, width)
             };
             printer.result(result, &(shown + &waves::outlook(&outlook)))?;
         }

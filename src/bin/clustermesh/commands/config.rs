@@ -13,6 +13,7 @@ use clustermesh::place::Place;
 
 use crate::Outcome;
 use crate::input_file::{self, Unreadable};
+use crate::output::wrap::Width;
 use crate::output::{self, Printer};
 use crate::settings::{ClusterAccess, Options, Setting, SettingOrigin, Settings, Voice};
 
@@ -84,7 +85,7 @@ pub(crate) fn run(
     }
     let shown = all(&settings, &clusters);
     let text = match args.output {
-        ConfigFormat::Human => shown::table(&shown),
+        ConfigFormat::Human => shown::table(&shown, Width::stdout()),
         ConfigFormat::Json => shown::json(&shown)?,
         ConfigFormat::Yaml => shown::yaml(&shown)?,
     };

@@ -51,11 +51,14 @@ pub(crate) fn run(args: &ExplainArgs, result: &mut impl io::Write) -> anyhow::Re
     let text = match &args.rule {
         _ if args.all => rules::manual(),
         None => list(),
-        Some(name) => match pages(name) {
-            Some(pages) if io::stdout().is_terminal() => paper::page(&pages),
-            Some(pages) => pages,
-            None => search(name)?,
-        },
+        Some(given) => {
+            let name = copied_name(given);
+            match pages(name) {
+                Some(pages) if io::stdout().is_terminal() => paper::page(&pages),
+                Some(pages) => pages,
+                None => search(name)?,
+            }
+        }
     };
     let is_coloured = match args.colour.color {
         ColorChoice::Auto => AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
@@ -69,6 +72,16 @@ pub(crate) fn run(args: &ExplainArgs, result: &mut impl io::Write) -> anyhow::Re
     };
     crate::print(result, &text)?;
     Ok(Outcome::Clean)
+}
+
+/// Returns the name in a text that was copied from a message, such as `error[no-mesh]:`.
+fn copied_name(given: &str) -> &str {
+    let text = given.trim().trim_end_matches(':');
+    let text = text.strip_suffix(']').unwrap_or(text);
+    match text.split_once('[') {
+        Some((before, name)) if before.chars().all(char::is_alphanumeric) => name,
+        _ => text,
+    }
 }
 
 /// Returns the pages of the rules of a name, as Markdown.

@@ -1,7 +1,6 @@
 //! Wording: findings as text, for every output format.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::rules::{Finding, Rule};
@@ -28,23 +27,18 @@ fn followed(consequences: &[&Finding]) -> String {
     let nodes: BTreeSet<(String, String)> =
         consequences.iter().filter_map(|it| node(&it)).collect();
     let others = consequences.iter().filter(|it| it.node.is_none()).count();
-    let depend = |number: usize| if number == 1 { "depends" } else { "depend" };
-    let follow = |number: usize| if number == 1 { "follows" } else { "follow" };
-    let mut text = String::new();
-    if !nodes.is_empty() {
-        let number = nodes.len();
-        let _ = write!(
-            text,
-            "; and {} that {} on it",
-            text::count(number, "node"),
-            depend(number)
-        );
-    }
-    if 0 < others {
-        let findings = text::count(others, "other finding");
-        let _ = write!(text, "; and {findings} that {} from it", follow(others));
-    }
-    text
+    let counts = [(nodes.len(), "node"), (others, "other finding")];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(number, _)| 0 < *number)
+        .map(|(number, noun)| text::count(*number, noun))
+        .collect();
+    let depend = match nodes.len() + others {
+        0 => return String::new(),
+        1 => "depends",
+        _ => "depend",
+    };
+    format!("; and {} that {depend} on it", counts.join(" and "))
 }
 
 /// Returns the same for where no excerpt is beside it: with what to do on a line of its own, each

@@ -6,11 +6,11 @@ const NARROW: usize = 40;
 
 /// How wide the stream is that a text is for.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Width(Option<usize>);
+pub(crate) struct Width(Option<usize>);
 
 impl Width {
     /// Returns the width of standard output.
-    pub(super) fn stdout() -> Self {
+    pub(crate) fn stdout() -> Self {
         Self::from_size(terminal_size::terminal_size_of(std::io::stdout()))
     }
 
@@ -23,36 +23,46 @@ impl Width {
         Self(size.map(|(width, _)| usize::from(width.0)))
     }
 
+    /// Returns a width of this many columns.
+    #[cfg(test)]
+    pub(crate) fn new(columns: usize) -> Self {
+        Self(Some(columns))
+    }
+
     /// Returns this width, or less.
     pub(super) fn at_most(self, columns: usize) -> Self {
         Self(self.0.map(|it| it.min(columns)))
     }
 
-    /// Returns how many columns excerpts may take.
-    pub(super) fn columns(self) -> Option<usize> {
+    /// Returns the number of columns, if the stream is a terminal.
+    pub(crate) fn columns(self) -> Option<usize> {
         self.0
     }
 
     /// Breaks a text between words, so that each line fits behind `before` characters.
-    pub(super) fn wrapped(self, before: usize, text: &str) -> String {
+    pub(crate) fn wrapped(self, before: usize, text: &str) -> String {
         let Some(columns) = self.0 else {
             return text.to_owned();
         };
-        let room = columns.saturating_sub(before).max(NARROW);
-        let mut wrapped = String::with_capacity(text.len());
-        let mut used = 0;
-        for word in text.split(' ') {
-            let length = word.chars().count();
-            if 0 < used {
-                let fits = used + 1 + length <= room;
-                wrapped.push(if fits { ' ' } else { '\n' });
-                used = if fits { used + 1 } else { 0 };
-            }
-            wrapped.push_str(word);
-            used += length;
-        }
-        wrapped
+        broken(text, columns.saturating_sub(before).max(NARROW))
     }
+}
+
+/// Breaks a text between words into lines of at most `room` characters, if its words are not longer.
+pub(crate) fn broken(text: &str, room: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if 0 < used {
+            let fits = used + 1 + length <= room;
+            wrapped.push(if fits { ' ' } else { '\n' });
+            used = if fits { used + 1 } else { 0 };
+        }
+        wrapped.push_str(word);
+        used += length;
+    }
+    wrapped
 }
 
 #[cfg(test)]

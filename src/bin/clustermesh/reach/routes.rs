@@ -85,7 +85,7 @@ fn of_the_flag(fault: Fault) -> Fault {
     };
     let meant = nearest.map(|name| format!("; did you mean `{name}`?"));
     let problem = format!(
-        "it has no context `{wanted}`, given with --secrets-from{}",
+        "`--secrets-from` names the unknown context `{wanted}`{}",
         meant.unwrap_or_default()
     );
     Fault::Kubeconfig { origin, problem }

@@ -24,8 +24,9 @@ fn lost_nodes_deliver_nothing() {
     insta::assert_snapshot!(application.refusal(1), @"
     rendered/west/prod--east.yaml:9:9: error[lost-source] east: all 2 Peers would be removed from west
       help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
-    warning[silent-cluster] east: no other cluster can reach it: its only node is left out
+    warning[silent-cluster] east: no other cluster can reach it: its only node is left out (missing-endpoint)
     snapshots/east.json:1:359: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+      help: annotate each node with an address that other clusters can dial: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
     1 error, 2 warnings
     ");
     let application = allowing(application, &["north/east"]);
@@ -41,8 +42,9 @@ fn lost_nodes_deliver_nothing_without_a_tree() {
     insta::assert_snapshot!(application.refusal(1), @"
     mesh.yaml:7:13: error[lost-source] east: would have no Peers in west, and west has no rendered folder to compare with
       help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
-    warning[silent-cluster] east: no other cluster can reach it: its only node is left out
+    warning[silent-cluster] east: no other cluster can reach it: its only node is left out (missing-endpoint)
     snapshots/east.json:1:359: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+      help: annotate each node with an address that other clusters can dial: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
     1 error, 2 warnings
     ");
     application.keep("east", &[]);
@@ -67,7 +69,7 @@ fn a_repository_that_lost_its_mesh_delivers_nothing() {
     application.write("mesh.yaml", "");
     insta::assert_snapshot!(application.refusal(1), @"
     error[no-mesh] no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-      help: if intended, run `clustermesh render --allow-empty '*'`
+      help: restore the mesh, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
     1 error
     ");
     fs::remove_file(application.path("mesh.yaml")).unwrap();

@@ -38,19 +38,22 @@ fn calls_findings_by_the_operators_reasons() {
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     insta::assert_snapshot!(run.stderr, @"
     warning[missing-pod-cidr]: east/n2: left out: no pod CIDR is assigned
+    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
 
     warning[undeclared-pod-cidr]: east/n3: left out: pod CIDR 172.16.0.0/24 is outside the declared ranges
 
     warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
     warning[invalid-wireguard-ip]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length such as `/16`
 
     warning[missing-public-key]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
     warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
 
     warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`
 
     warning[duplicate-address]: east/n9: 10.101.0.1/32 left out: `n1` has the same address
 
@@ -69,6 +72,7 @@ fn fails_on_warnings_if_strict() {
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     warning[missing-wireguard-ip]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
     1 warning
     nothing was written
@@ -147,8 +151,10 @@ fn tells_three_of_many_alike_and_a_count() {
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
     warning[missing-wireguard-ip]: east: 7 nodes left out: annotation kilo.squat.ai/wireguard-ip is missing or empty (`n2`, `n3`, `n4` and 4 more)
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
     warning[missing-wireguard-ip]: north/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot north`
 
     east: +3 ~0 -0 files, 3 Peers of 2 clusters
     north: +3 ~0 -0 files, 3 Peers of 2 clusters
@@ -165,7 +171,7 @@ fn helps_who_has_bare_metal() {
     insta::assert_snapshot!(run.stderr, @"
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     warning[missing-endpoint]: east/n3: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`
 
     east: +3 ~0 -0 files, 4 Peers of 2 clusters
     north: +3 ~0 -0 files, 3 Peers of 2 clusters
@@ -254,11 +260,11 @@ fn names_the_targets_of_what_only_some_do_not_get() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    warning[key-of-target-node]: east/n1: the target's own node `n1` has the same public key; the Peer stays because east ranks higher (in west)
+    warning[key-of-target-node]: east/n1: the target's own node `n1` has the same public key; the Peer stays because east ranks higher (target west)
 
-    warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks higher (in north)
+    warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks higher (target north)
 
-    warning[key-of-target-node]: west/n1: left out: same public key as the target's own node `n1` (in east)
+    warning[key-of-target-node]: west/n1: left out: same public key as the target's own node `n1` (target east)
 
     east: +3 ~0 -0 files, 3 Peers of 2 clusters
     north: +3 ~0 -0 files, 3 Peers of 2 clusters

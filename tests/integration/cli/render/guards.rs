@@ -42,9 +42,10 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     error[lost-source]: east: all 2 Peers would be removed from west
     help: if intended, run `clustermesh render --allow-empty '*/east'`
 
-    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
 
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: annotate each node with an address that other clusters can dial: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
 
     2 errors, 2 warnings
     nothing was written
@@ -199,12 +200,12 @@ fn a_new_cluster_that_gives_no_peer_is_an_error() {
     let folder = portless();
     let report = refusal(&folder, &[]);
     let error = "\
-error[silent-cluster]: east: no other cluster can reach it: all 2 nodes are left out
+error[silent-cluster]: east: no other cluster can reach it: all 2 nodes are left out (invalid-endpoint)
  --> mesh.yaml:7:13
   |
 7 |     - name: east
   |             ^^^^
-help: if intended, run `clustermesh render --allow-empty '*/east'`
+help: correct what the other findings report; if it should have no Peers, run `clustermesh render --allow-empty '*/east'`
 ";
     assert!(report.starts_with(error), "{report}");
     assert!(!report.contains("warning[silent-cluster]"), "{report}");
@@ -339,7 +340,7 @@ fn keeps_everything_where_there_is_no_mesh() {
     folder.write("mesh.yaml", "# later\n");
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-    help: if intended, run `clustermesh render --allow-empty '*'`
+    help: restore the mesh, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
 
     1 error
     nothing was written

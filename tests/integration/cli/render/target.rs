@@ -91,16 +91,18 @@ fn prints_no_empty_target_unless_allowed() {
     let run = folder.run(&WEST);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
-    error[empty-target]: west: would have no Peers
-    help: if intended, run `clustermesh render --target west --allow-empty west`
+    error[empty-target]: west: would have no Peers from east, north
+    help: correct what the other findings report; if it should have no Peers, run `clustermesh render --target west --allow-empty west`
 
-    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-pod-cidr)
 
     warning[missing-pod-cidr]: east/n1: left out: no pod CIDR is assigned
+    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
 
-    warning[silent-cluster]: north: no other cluster can reach it: its only node is left out
+    warning[silent-cluster]: north: no other cluster can reach it: its only node is left out (missing-pod-cidr)
 
     warning[missing-pod-cidr]: north/n1: left out: no pod CIDR is assigned
+    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot north`
 
     1 error, 4 warnings
     ");
@@ -149,9 +151,10 @@ fn compares_with_the_tree_as_writing_does() {
     error[lost-source]: east: all 2 Peers would be removed from west
     help: if intended, run `clustermesh render --target west --allow-empty west/east`
 
-    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
 
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: annotate each node with an address that other clusters can dial: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
 
     1 error, 2 warnings
     ");
@@ -177,9 +180,10 @@ fn without_a_tree_every_source_must_give_something() {
       |             ^^^^
     help: if intended, run `clustermesh render --target west --allow-empty west/east`
 
-    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
 
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: annotate each node with an address that other clusters can dial: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
 
     1 error, 2 warnings
     ");

@@ -60,9 +60,9 @@ fn tells_what_would_vanish_and_move() {
     let (code, text) = validate(&folder);
     assert_eq!(code, 0);
     insta::assert_snapshot!(text, @"
-    rendered/north/prod--east.yaml:9:9: warning[shrunk-source] east: 2 of 4 Peers would be removed: prod--east--n1, prod--east--n4 (in north, west)
-    rendered/north/prod--east.yaml:45:9: warning[renamed-peer] east/n9: Peer prod--east--n3 would be renamed to prod--east--n9 (in north, west)
-    rendered/north/prod--east.yaml:27:9: notice[changed-key] east/n2: Peer prod--east--n2 would get another key (in north, west)
+    rendered/north/prod--east.yaml:9:9: warning[shrunk-source] east: 2 of 4 Peers would be removed: prod--east--n1, prod--east--n4 (targets north, west)
+    rendered/north/prod--east.yaml:45:9: warning[renamed-peer] east/n9: Peer prod--east--n3 would be renamed to prod--east--n9 (targets north, west)
+    rendered/north/prod--east.yaml:27:9: notice[changed-key] east/n2: Peer prod--east--n2 would get another key (targets north, west)
     ");
 }
 
@@ -79,8 +79,9 @@ fn points_to_the_node_that_takes_its_peer_along() {
       |
     1 | ...ilo.squat.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
       |                                                                   ^^^^
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
-    warning[shrunk-source]: east: 2 of 4 Peers would be removed: prod--east--n3, prod--east--n4 (in north, west)
+    warning[shrunk-source]: east: 2 of 4 Peers would be removed: prod--east--n3, prod--east--n4 (targets north, west)
       --> rendered/north/prod--east.yaml:45:9
        |
     45 |   name: prod--east--n3
@@ -106,19 +107,19 @@ fn an_anchor_that_moves_is_reported() {
     let mut first = node(1, 3);
     first["name"] = json!("a");
     folder.keep("east", &[first, node(1, 1), node(1, 2)]);
-    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: warning[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--a (in north, west), which the mesh does not request");
+    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: warning[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--a (targets north, west), which the mesh does not request");
     // Now people ask for it, at first only if another node fails.
     let anchors = |nodes: &str| format!("10.201.0.0/16\n      anchors: [{{ nodes: {nodes} }}]\n");
     folder.edit("mesh.yaml", "10.201.0.0/16\n", &anchors("[n1, a]"));
     folder.keep("east", &[node(1, 2)]);
     let (_, text) = validate(&folder);
     assert!(
-        text.contains("n1 to prod--east--n2 (in north, west), which the mesh does not"),
+        text.contains("n1 to prod--east--n2 (targets north, west), which the mesh does not"),
         "{text}"
     );
     folder.edit("mesh.yaml", "[n1, a]", "[n2, n1]");
     folder.keep("east", &[node(1, 1), node(1, 2)]);
-    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: notice[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--n2 (in north, west), as set in `anchors`");
+    insta::assert_snapshot!(validate(&folder).1, @"rendered/north/prod--east.yaml:9:9: notice[moved-anchor] east: 10.201.0.0/16 would move from prod--east--n1 to prod--east--n2 (targets north, west), as set in `anchors`");
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn tells_what_flux_and_argo_cd_would_choke_on() {
     assert_eq!(code, 1);
     insta::assert_snapshot!(text, @"
     rendered/north/Kustomization: error[rival-kustomization] north: `rendered/north/Kustomization` (a file) is a second kustomization, not written by clustermesh
-    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: 2 of 2 Peers would be removed: ${X}--east--n1, ${X}--east--n2 (in east)
+    rendered/east/prod--west.yaml:9:9: warning[shrunk-source] east: 2 of 2 Peers would be removed: ${X}--east--n1, ${X}--east--n2 (target east)
     rendered/west/deep: warning[stray-manifest] west: `rendered/west/deep` (a folder) was not written by clustermesh and may be applied together with the Peers
     rendered/east/prod--west.yaml:9:3: warning[variable-in-manifest] east: prod--west.yaml contains `${`, which Flux may replace as a variable
     rendered/east/prod--west.yaml:9:3: warning[edited-file] east: prod--west.yaml was edited: the Peers differ from what clustermesh writes

@@ -71,8 +71,8 @@ fn survives_an_alias_of_itself() {
 #[test]
 fn survives_deep_lists() {
     insta::assert_snapshot!(first_lines(&report("[".repeat(100_000))), @"
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 256
     ");
 }
@@ -80,8 +80,8 @@ fn survives_deep_lists() {
 #[test]
 fn survives_deep_maps() {
     insta::assert_snapshot!(first_lines(&report("{a: ".repeat(100_000))), @"
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error: `hostile` is not a usable node list: not the JSON of a node list: error at line 1, column 2
     ");
 }
@@ -141,13 +141,13 @@ fn survives_a_deep_snapshot() {
 #[test]
 fn survives_bytes_of_zero() {
     insta::assert_snapshot!(first_lines(&report("kind: a\0b\n")), @"
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 8
     ");
     insta::assert_snapshot!(first_lines(&report([0; 1000])), @"
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
-    error[syntax-error]: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
+    error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 1
     ");
 }

@@ -289,7 +289,7 @@ fn what_configs_hold_is_escaped_in_every_format() {
 fn a_name_that_was_perhaps_meant_is_escaped() {
     let folder = hostile_mesh("\u{202e}::error::");
     let run = folder.run(&["validate", "--output", "json"]);
-    assert!(run.stdout.contains("did you mean `east"), "{}", run.stdout);
+    assert!(run.stdout.contains("if `east"), "{}", run.stdout);
     check("json", &run).unwrap();
 }
 

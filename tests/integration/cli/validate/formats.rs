@@ -244,7 +244,7 @@ fn a_log_says_what_where_and_how_much() {
         }
       ],
       "message": {
-        "text": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)"
+        "text": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)"
       },
       "partialFingerprints": null,
       "relatedLocations": [
@@ -273,11 +273,11 @@ fn a_log_says_what_where_and_how_much() {
 fn a_job_is_reported_in_commands() {
     insta::assert_snapshot!(report_in(&wrong(), "github"), @"
     ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
-    ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out
+    ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out (invalid-public-key)
     ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
-    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (in west)
-    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)
-    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::west/n1: left out: same public key as the target's own node `n1` (in north)
+    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (target west)
+    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)
+    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::west/n1: left out: same public key as the target's own node `n1` (target north)
     ");
 }
 
@@ -318,7 +318,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "silent-cluster",
-        "description": "east: no other cluster can reach it: its only node is left out",
+        "description": "east: no other cluster can reach it: its only node is left out (invalid-public-key)",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -342,7 +342,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-of-target-node",
-        "description": "north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (in west)",
+        "description": "north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (target west)",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -354,7 +354,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-in-two-clusters",
-        "description": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)",
+        "description": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -366,7 +366,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-of-target-node",
-        "description": "west/n1: left out: same public key as the target's own node `n1` (in north)",
+        "description": "west/n1: left out: same public key as the target's own node `n1` (target north)",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -389,11 +389,11 @@ fn a_pull_request_is_reported_in_a_comment() {
 
     - `mesh.yaml:14` **host-bits** `` `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16 ``
       - help: `` write `10.3.0.0/16` ``
-    - `mesh.yaml:7` **silent-cluster** `east: no other cluster can reach it: its only node is left out`
+    - `mesh.yaml:7` **silent-cluster** `east: no other cluster can reach it: its only node is left out (invalid-public-key)`
     - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 ``
-    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (in west) ``
-    - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks higher (in east)`
-    - `snapshots/west.json:21` **key-of-target-node** `` west/n1: left out: same public key as the target's own node `n1` (in north) ``
+    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (target west) ``
+    - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)`
+    - `snapshots/west.json:21` **key-of-target-node** `` west/n1: left out: same public key as the target's own node `n1` (target north) ``
     ");
 }
 
@@ -643,7 +643,7 @@ fn what_follows_from_another_finding_is_listed_under_it() {
     );
     let expected = ["silent-cluster", "undeclared-wireguard-ip"].map(str::to_owned);
     assert_eq!(rules(&followed), BTreeSet::from(expected));
-    let title = "; and 2 nodes that depend on it; and 1 other finding that follows from it";
+    let title = "; and 2 nodes and 1 other finding that depend on it";
     for format in ["human", "concise", "github", "markdown"] {
         let text = run(format).stdout;
         assert_eq!(text.matches(title).count(), 1, "{text}");

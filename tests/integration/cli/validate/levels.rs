@@ -89,6 +89,7 @@ rules:
     help: write `10.3.0.0/16`
 
     notice[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
+    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot west`
 
     notice[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
 
@@ -124,12 +125,13 @@ fn what_is_raised_fails() {
     help: write `10.3.0.0/16`
 
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`
 
     warning[missing-endpoint]: north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `north` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `north` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`
 
     warning[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
+    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot west`
 
     warning[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
 
@@ -379,7 +381,7 @@ fn what_leaves_nothing_of_a_cluster_stays_an_error() {
     folder.edit("mesh.yaml", "10.1.0.0/16", "10.9.0.0/16");
     let (code, report) = validate(&folder, &everything("off"), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(report, @"mesh.yaml:8:17: error[contradicted-declaration] east: both nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that follows from it");
+    insta::assert_snapshot!(report, @"mesh.yaml:8:17: error[contradicted-declaration] east: both nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that depends on it");
 }
 
 /// A level for every rule that can have it.

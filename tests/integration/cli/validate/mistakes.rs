@@ -123,6 +123,7 @@ fn tells_all_semantic_mistakes_at_once() {
     ...
     15 |       podCIDRs: [10.1.128.0/17]
        |                  ^^^^^^^^^^^^^ of `west`
+    help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
 
     error[unknown-cluster]: this mesh has no cluster `wset`
      --> mesh.yaml:6:33
@@ -135,7 +136,7 @@ fn tells_all_semantic_mistakes_at_once() {
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
-    error[contradicted-declaration]: west: both nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24; and 2 nodes that depend on it; and 1 other finding that follows from it
+    error[contradicted-declaration]: west: both nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24; and 2 nodes and 1 other finding that depend on it
       --> mesh.yaml:15:17
        |
     15 |       podCIDRs: [10.1.128.0/17]
@@ -193,7 +194,7 @@ fn names_the_command_that_makes_a_missing_snapshot() {
        |
     13 |     - name: west
        |             ^^^^ named here
-    help: run `clustermesh snapshot west`
+    help: run `clustermesh snapshot west`, or `clustermesh snapshot west --from FILE` with the output of `kubectl get nodes -o json`
 
     1 error
     nothing was written
@@ -253,8 +254,9 @@ fn refuses_snapshots_of_another_version() {
     );
     folder.edit("snapshots/west.json", "\"uid\"", "\"new\"");
     insta::assert_snapshot!(refusal(&folder, 1), @"
-    error[invalid-snapshot]: west: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
+    error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so details are hidden
     --> snapshots/west.json:1:15
+    help: rewrite it with `clustermesh snapshot west`
 
     1 error
     nothing was written
@@ -290,8 +292,9 @@ fn refuses_a_dump_in_the_place_of_a_snapshot() {
         r#"{"apiVersion":"v1","kind":"NodeList","items":[]}"#,
     );
     insta::assert_snapshot!(refusal(&folder, 1), @"
-    error[invalid-snapshot]: west: details are hidden because the file has no line `apiVersion: kilo.squat.ai/v1alpha1` or `apiVersion: kilo-clustermesh.io/v1`
-    --> snapshots/west.json:1:27
+    error[invalid-snapshot]: west: this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them
+    --> snapshots/west.json:1:1
+    help: move it to another folder, then run `clustermesh snapshot west --from FILE`
 
     1 error
     nothing was written

@@ -19,7 +19,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    notice[unaccepted-range]: east: 10.1.2.0/24 left out: not in `acceptedNetworks` (in west)
+    notice[unaccepted-range]: east: 10.1.2.0/24 left out: not in `acceptedNetworks` (target west)
      --> mesh.yaml:8:18
       |
     8 |       podCIDRs: [10.1.0.0/16]
@@ -29,7 +29,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
       |
     4 |   west: { acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16] }
       |                              ----------- does not contain it
-    notice[unaccepted-range]: east: 10.101.0.1/32, 10.101.0.2/32 left out: not in `acceptedNetworks` (in west)
+    notice[unaccepted-range]: east: 10.101.0.1/32, 10.101.0.2/32 left out: not in `acceptedNetworks` (target west)
      --> mesh.yaml:9:22
       |
     9 |       wireguardCIDR: 10.101.0.0/24
@@ -39,7 +39,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
       |
     4 |   west: { acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16] }
       |                              ----------- does not contain it
-    notice[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not in `acceptedNetworks` (in west)
+    notice[unaccepted-range]: north: 10.102.0.1/32, 10.102.0.2/32 left out: not in `acceptedNetworks` (target west)
       --> mesh.yaml:12:22
        |
     12 |       wireguardCIDR: 10.102.0.0/24

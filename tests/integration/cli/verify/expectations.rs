@@ -86,7 +86,7 @@ fn one_address_that_is_stolen_breaks_a_range() {
        |     --------------- contains the destination
     help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
 
-    error[stolen-by]: west: 10.3.1.0 → 10.1.1.255 (west → east): west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that follows from it
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.255 (west → east): west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that depends on it
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.255/32"

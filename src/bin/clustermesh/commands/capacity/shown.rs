@@ -10,6 +10,7 @@ use clustermesh::text;
 
 use super::cost::Cost;
 use super::table::{Align, TextTable};
+use crate::output::wrap::Width;
 
 /// The longest name of a source that is shown, in characters.
 const SHOWN: usize = 200;
@@ -85,9 +86,9 @@ impl CapacitySection {
 
 /// Returns a line for each cluster, and the exceeded limits, the most severe first. Problems that
 /// several clusters share are listed once.
-pub(super) fn overview(costs: &[Cost]) -> String {
-    let mut text = clusters(costs);
-    let _ = writeln!(text, "\n{}", total(costs));
+pub(super) fn overview(costs: &[Cost], width: Width) -> String {
+    let mut text = clusters(costs, width);
+    let _ = writeln!(text, "\n{}", width.wrapped(0, &total(costs)));
     let mut blocks: Vec<(Severity, String, Vec<&str>)> = Vec::new();
     for cost in costs {
         let Some(gravest) = cost.grade() else {
@@ -98,7 +99,7 @@ pub(super) fn overview(costs: &[Cost]) -> String {
             .iter()
             .filter(|it| it.grade.is_some())
             .collect();
-        let block = estimates(&grave, "  ") + &levers(cost, &grave, "  ");
+        let block = estimates(&grave, ("  ", width)) + &levers(cost, &grave, ("  ", width));
         match blocks.iter_mut().find(|(_, known, _)| *known == block) {
             Some((.., clusters)) => clusters.push(&cost.cluster),
             None => blocks.push((gravest, block, vec![&cost.cluster])),
@@ -124,7 +125,7 @@ pub(super) fn overview(costs: &[Cost]) -> String {
 }
 
 /// Returns everything about each cluster.
-pub(super) fn details(costs: &[Cost]) -> String {
+pub(super) fn details(costs: &[Cost], width: Width) -> String {
     let mut text = String::new();
     for (index, cost) in costs.iter().enumerate() {
         let gap = if index == 0 { "" } else { "\n" };
@@ -142,14 +143,18 @@ pub(super) fn details(costs: &[Cost]) -> String {
             if section == CapacitySection::Change && cost.wave.is_empty() {
                 let _ = writeln!(text, "\n  {title}: none");
             } else {
-                let _ = write!(text, "\n  {title}\n{}", estimates(&of_section, "    "));
+                let _ = write!(
+                    text,
+                    "\n  {title}\n{}",
+                    estimates(&of_section, ("    ", width))
+                );
             }
             if section == CapacitySection::Change && !cost.wave.is_empty() {
                 text.push_str(ONE_WAY_STREAMS);
             }
         }
         let all: Vec<&Estimate> = cost.estimates.iter().collect();
-        let levers = levers(cost, &all, "  ");
+        let levers = levers(cost, &all, ("  ", width));
         if !levers.is_empty() {
             let _ = write!(text, "\n{levers}");
         }
@@ -157,7 +162,7 @@ pub(super) fn details(costs: &[Cost]) -> String {
     text
 }
 
-pub(super) fn clusters(costs: &[Cost]) -> String {
+pub(super) fn clusters(costs: &[Cost], width: Width) -> String {
     let mut columns = vec![Align::Left];
     columns.extend(COLUMNS.map(|_| Align::Right));
     columns.extend([Align::Right, Align::Right, Align::Left]);
@@ -187,7 +192,7 @@ pub(super) fn clusters(costs: &[Cost]) -> String {
         row.extend([change(cost), busy, grade(cost.grade())]);
         table.add(row);
     }
-    table.text("")
+    table.folded(width)
 }
 
 /// Returns what comes, changes and goes, such as `+40 ~2 -1`.
@@ -241,7 +246,7 @@ pub(super) fn head(text: &str) -> String {
 }
 
 /// Returns a line for each quantity: its grade, its value, its limit, and how one gets at it.
-pub(super) fn estimates(estimates: &[&Estimate], indent: &str) -> String {
+pub(super) fn estimates(estimates: &[&Estimate], (indent, width): (&str, Width)) -> String {
     let columns = [
         Align::Left,
         Align::Left,
@@ -259,7 +264,7 @@ pub(super) fn estimates(estimates: &[&Estimate], indent: &str) -> String {
             formula(estimate),
         ]);
     }
-    table.text(indent)
+    table.text(indent, width)
 }
 
 /// Returns the grade of a quantity; one without a limit has none.
@@ -311,7 +316,11 @@ fn formula(estimate: &Estimate) -> String {
 }
 
 /// Returns the levers that are about any of these quantities.
-pub(super) fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> String {
+pub(super) fn levers(
+    cost: &Cost,
+    estimates: &[&Estimate],
+    (indent, width): (&str, Width),
+) -> String {
     let sections: Vec<CapacitySection> = estimates
         .iter()
         .map(|it| CapacitySection::from_quantity(it.quantity))
@@ -334,7 +343,7 @@ pub(super) fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str) -> Stri
     if number == 0 {
         return String::new();
     }
-    let lines = table.text(&format!("{indent}  "));
+    let lines = table.text(&format!("{indent}  "), width);
     format!("{indent}ways to reduce it\n{lines}")
 }
 

@@ -1,6 +1,13 @@
 //! Tables: rows of aligned cells, in any colours.
 
+use std::ops::Range;
+
 use anstream::adapter::strip_str;
+
+use crate::output::wrap::{Width, broken};
+
+/// The smallest width of a wrapped cell.
+const NARROW: usize = 20;
 
 /// How the cells of a column stand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,27 +39,52 @@ impl TextTable {
     }
 
     /// Returns the rows as lines, each after an indent. Columns that are empty in every row are left
-    /// out.
-    pub(crate) fn text(&self, indent: &str) -> String {
+    /// out. A last column of words is wrapped if the terminal is too narrow.
+    pub(crate) fn text(&self, indent: &str, width: Width) -> String {
+        self.part(indent, width, 0..self.columns.len())
+    }
+
+    /// Returns the rows like [`TextTable::text`], but as several tables below each other if the terminal is
+    /// too narrow. Each of them has the first column.
+    pub(crate) fn folded(&self, width: Width) -> String {
+        let total = self.columns.len();
+        let room = width.columns().unwrap_or(usize::MAX);
+        let mut parts = Vec::new();
+        let mut start = 1;
+        while start < total {
+            let part = |end: usize| self.part("", Width::default(), start..end);
+            let fits = |end: &usize| part(*end).lines().all(|it| self::width(it) <= room);
+            let ends = (start + 2..=total).take_while(fits);
+            let end = ends.last().unwrap_or(start + 1);
+            parts.push(part(end));
+            start = end;
+        }
+        parts.join("\n")
+    }
+
+    /// Returns the first column and those of a range.
+    fn part(&self, indent: &str, width: Width, range: Range<usize>) -> String {
         let last = self.columns.len().saturating_sub(1);
         let widths: Vec<usize> = (0..self.columns.len()).map(|it| self.width(it)).collect();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = indent.to_owned();
             let cells = row.iter().zip(&self.columns).zip(&widths).enumerate();
-            for (column, ((cell, align), &width)) in cells {
-                if width == 0 {
+            let cells = cells.filter(|(column, _)| *column == 0 || range.contains(column));
+            for (column, ((cell, align), &cell_width)) in cells {
+                if cell_width == 0 {
                     continue;
                 }
                 if line.len() > indent.len() {
                     line.push_str("  ");
                 }
                 if column == last && *align == Align::Left {
-                    let below = format!("\n{}", " ".repeat(self::width(&line)));
-                    line.push_str(&cell.replace('\n', &below));
+                    let before = self::width(&line);
+                    let below = format!("\n{}", " ".repeat(before));
+                    line.push_str(&wrapped(cell, before, width).replace('\n', &below));
                     continue;
                 }
-                let padding = " ".repeat(width.saturating_sub(self::width(cell)));
+                let padding = " ".repeat(cell_width.saturating_sub(self::width(cell)));
                 match align {
                     Align::Left => line.extend([cell, padding.as_str()]),
                     Align::Right => line.extend([padding.as_str(), cell]),
@@ -68,6 +100,16 @@ impl TextTable {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
         cells.map(|it| width(it)).max().unwrap_or(0)
     }
+}
+
+/// Returns a cell whose lines fit behind `before` columns. Coloured cells are words and are not broken.
+fn wrapped(cell: &str, before: usize, width: Width) -> String {
+    let Some(columns) = width.columns() else {
+        return cell.to_owned();
+    };
+    let room = columns.saturating_sub(before).max(NARROW);
+    let lines: Vec<String> = cell.split('\n').map(|it| broken(it, room)).collect();
+    lines.join("\n")
 }
 
 /// Returns how wide a text is. Colours take no room.
@@ -89,11 +131,44 @@ mod tests {
         for row in rows {
             table.add(row.map(str::to_owned).to_vec());
         }
-        let text = strip_str(&table.text("  ")).to_string();
+        let text = strip_str(&table.text("  ", Width::default())).to_string();
         insta::assert_snapshot!(text, @"
           error      1  µ
                         second line
           ok     1,000  last
         ");
+    }
+
+    #[test]
+    fn a_narrow_terminal_wraps_the_last_column() {
+        let mut table = TextTable::new(vec![Align::Left, Align::Left]);
+        table.add(vec![
+            "ok".to_owned(),
+            "one two three four five six seven".to_owned(),
+        ]);
+        let text = table.text("", Width::new(28));
+        insta::assert_snapshot!(text, @"
+        ok  one two three four five
+            six seven
+        ");
+    }
+
+    #[test]
+    fn a_narrow_terminal_folds_columns() {
+        let mut table = TextTable::new(vec![Align::Left, Align::Right, Align::Right, Align::Left]);
+        table.add(
+            ["NAME", "FIRST", "SECOND", "GRADE"]
+                .map(str::to_owned)
+                .to_vec(),
+        );
+        table.add(["east", "1", "1,000", "ok"].map(str::to_owned).to_vec());
+        insta::assert_snapshot!(table.folded(Width::new(20)), @"
+        NAME  FIRST  SECOND
+        east      1   1,000
+
+        NAME  GRADE
+        east  ok
+        ");
+        assert_eq!(table.folded(Width::default()).lines().count(), 2);
     }
 }

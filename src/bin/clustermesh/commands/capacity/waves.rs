@@ -13,6 +13,7 @@ use clustermesh::{manifest, plan};
 use super::cost::{Cost, Ledger};
 use super::shown;
 use super::table::{Align, TextTable};
+use crate::output::wrap::Width;
 use crate::rendered;
 
 /// Clusters that join in one commit, and what comes of it.
@@ -139,7 +140,7 @@ pub(super) fn outlook(outlook: &Outlook) -> String {
             text,
             "\n{}\n{}",
             shown::head(&format!("with {names} joined")),
-            shown::clusters(&together.costs)
+            shown::clusters(&together.costs, Width::stdout())
         );
         text.push_str(
             "\nRun `clustermesh capacity --waves` to see which clusters can join together.\n",
@@ -163,8 +164,8 @@ pub(super) fn plan(waves: &[JoinWave], waiting: &[Joiner]) -> String {
     for (number, wave) in (1..).zip(waves) {
         for (cost, grave) in wave.beyond() {
             let head = shown::head(&format!("wave {number}, {}", cost.cluster));
-            let estimates = shown::estimates(&grave, "  ");
-            let levers = shown::levers(cost, &grave, "  ");
+            let estimates = shown::estimates(&grave, ("  ", Width::stdout()));
+            let levers = shown::levers(cost, &grave, ("  ", Width::stdout()));
             let why = hopeless(wave, cost, &grave);
             let _ = write!(text, "\n{head}\n{estimates}  {why}\n{levers}");
         }
@@ -208,7 +209,7 @@ fn table(waves: &[JoinWave]) -> String {
             shown::grade(grade),
         ]);
     }
-    table.text("")
+    table.folded(Width::stdout())
 }
 
 /// Returns why other waves would not help.

@@ -1,5 +1,6 @@
 //! Settings as they are printed: a table for people, an object for programs.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clustermesh::config::capacity::Steps;
@@ -7,6 +8,7 @@ use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::yaml;
 use serde::{Serialize, Serializer};
 
+use crate::output::wrap::{Width, broken};
 use crate::settings::{ConfigFile, SettingOrigin};
 
 /// The longest name and the longest value that are shown, in characters.
@@ -166,19 +168,51 @@ impl ShownOrigin {
     }
 }
 
-/// Returns a line for every value, in columns.
-pub(super) fn table(settings: &[Shown]) -> String {
+/// Returns a line for every value, in columns. On a terminal that is too narrow, a setting that does not fit
+/// takes several lines: long names and long values have lines of their own.
+pub(super) fn table(settings: &[Shown], width: Width) -> String {
     let mut lines = vec![["SETTING", "VALUE", "ORIGIN"].map(str::to_owned)];
     lines.extend(settings.iter().flat_map(Shown::lines));
-    let width = |column: usize| {
+    let widest = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let (first, second) = (width(0), width(1));
-    let text = lines
-        .iter()
-        .map(|[name, value, origin]| format!("{name:first$}  {value:second$}  {origin}\n"));
-    text.collect()
+    let (first, second) = (widest(0), widest(1));
+    let is_wide = |columns: usize| columns < first + second + widest(2) + 4;
+    match width.columns().filter(|it| is_wide(*it)) {
+        None => {
+            let text = lines
+                .iter()
+                .map(|[name, value, origin]| format!("{name:first$}  {value:second$}  {origin}\n"));
+            text.collect()
+        }
+        Some(columns) => {
+            let first = first.min(columns * 2 / 5);
+            let second = second.min((columns * 9 / 20).saturating_sub(2));
+            lines.iter().map(|it| folded(it, first, second)).collect()
+        }
+    }
+}
+
+/// Returns a row whose name has `first` columns and whose value has `second`, if they fit.
+fn folded([name, value, origin]: &[String; 3], first: usize, second: usize) -> String {
+    let below = format!("\n{}", " ".repeat(first + 2));
+    let value = broken(value, second);
+    let (head, rest) = value.split_once('\n').unwrap_or((&value, ""));
+    let mut text = format!("{name:first$}");
+    let is_long = first < name.chars().count();
+    text.push_str(if is_long { &below } else { "  " });
+    if second < head.chars().count() {
+        text.extend([head, &below, &" ".repeat(second), "  ", origin]);
+    } else {
+        let _ = write!(text, "{head:second$}  {origin}");
+    }
+    if !rest.is_empty() {
+        text.push_str(&below);
+        text.push_str(&rest.replace('\n', &below));
+    }
+    text.push('\n');
+    text
 }
 
 /// Returns JSON, in which everything that could steer a terminal is escaped.
@@ -198,5 +232,47 @@ fn document(settings: &[Shown]) -> ConfigDocument<'_> {
         api_version: "kilo-clustermesh.io/v1",
         kind: "Settings",
         settings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &str, value: &str) -> Shown {
+        Shown {
+            name: name.to_owned(),
+            value: ShownValue::Text(value.to_owned()),
+            origin: ShownOrigin::Default,
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_several_lines_for_a_long_setting() {
+        let settings = [
+            shown("meshes", "mesh.yaml"),
+            shown(
+                "limits.capacity.fileBytes",
+                "notice 262144, warning 1048576, error 104857600",
+            ),
+            shown("limits.capacity.costs.nanosecondsPerSquaredResource", "850"),
+            shown(
+                "kubeconfig",
+                "/home/a-user/with-a-long-name/kubeconfigs/all",
+            ),
+        ];
+        let text = table(&settings, Width::new(80));
+        insta::assert_snapshot!(text, @"
+        SETTING                           VALUE                               ORIGIN
+        meshes                            mesh.yaml                           default
+        limits.capacity.fileBytes         notice 262144, warning 1048576,     default
+                                          error 104857600
+        limits.capacity.costs.nanosecondsPerSquaredResource
+                                          850                                 default
+        kubeconfig                        /home/a-user/with-a-long-name/kubeconfigs/all
+                                                                              default
+        ");
+        assert!(text.lines().all(|it| it.chars().count() <= 80), "{text}");
+        assert_eq!(table(&settings, Width::default()).lines().count(), 5);
     }
 }

@@ -8,6 +8,7 @@ use clustermesh::text;
 
 use super::state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
 use crate::commands::capacity::table::{Align, TextTable};
+use crate::output::wrap::Width;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
@@ -38,7 +39,7 @@ pub(super) fn text(states: &[State]) -> String {
     for state in states {
         table.add(row(state).to_vec());
     }
-    let mut text = table.text("");
+    let mut text = table.text("", Width::stdout());
     for state in states {
         let notes = notes(state);
         if notes.is_empty() {

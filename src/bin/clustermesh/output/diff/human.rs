@@ -6,6 +6,7 @@ use clustermesh::text::count;
 
 use super::{Compared, wording};
 use crate::commands::capacity::table::{Align, TextTable};
+use crate::output::wrap::Width;
 
 /// How many causes, and how many Peers of a target, are shown.
 const LISTED: usize = 20;
@@ -118,5 +119,5 @@ fn table(compared: &Compared) -> String {
             target.peers_after.to_string(),
         ]);
     }
-    table.text("")
+    table.folded(Width::stdout())
 }

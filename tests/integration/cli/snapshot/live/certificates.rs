@@ -25,12 +25,12 @@ fn trusts_an_authority_in_a_file() {
         context.cluster("certificate-authority", "pki/ca.crt")
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `certificate-authority` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `certificate-authority` cannot be read: No such file or directory (os error 2) (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("pki/ca.crt", "not a certificate");
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `certificate-authority` contains no certificate in PEM; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `certificate-authority` contains no certificate in PEM (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("pki/ca.crt", authority.pem());
@@ -167,7 +167,7 @@ fn shows_a_certificate_from_files() {
     });
     site.folder.write("pki/ada.crt", &user.certificate);
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-key` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `client-key` cannot be read: No such file or directory (os error 2) (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("pki/ada.key", &user.key);
@@ -178,7 +178,7 @@ fn shows_a_certificate_from_files() {
         "-----BEGIN PRIVATE KEY-----\nc2VzYW1l\n-----END PRIVATE KEY-----\n",
     );
     insta::assert_snapshot!(site.redacted(&site.snapshot(&["east"]).stderr), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: the client key is not a valid RSA, ECDSA or Ed25519 key; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the client key is not a valid RSA, ECDSA or Ed25519 key (the credentials for 127.0.0.1:PORT); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }

@@ -293,25 +293,25 @@ fn are_wrong_in_a_field_that_is_named() {
         said(&|context| context.cluster("tls-server-name", "not a name")),
     ];
     insta::assert_snapshot!(sentences.join("\n"), @"
-    kubeconfig: `client-certificate-data` is not valid base64
-    kubeconfig: `client-certificate-data` contains no certificate in PEM
-    kubeconfig: `client-certificate` is not valid PEM
-    kubeconfig: `client-key-data` is not valid base64
-    kubeconfig: `client-key-data` contains no private key in PEM; an encrypted one cannot be used
-    kubeconfig: `client-key` is not valid PEM
-    kubeconfig: the file of `client-key` cannot be read: File name too long (os error 36)
-    kubeconfig: `client-certificate-data` needs a client key
-    kubeconfig: `client-key` needs a client certificate
-    the credentials for 127.0.0.1:1: the client key does not belong to the client certificate
-    the credentials for 127.0.0.1:1: the client key is not a valid RSA, ECDSA or Ed25519 key
-    kubeconfig: the file of `tokenFile` cannot be read: File name too long (os error 36)
-    the credentials for 127.0.0.1:1: `as`, `as-uid`, `as-groups` or `as-user-extra` contains characters that are not allowed in HTTP headers
-    kubeconfig: `certificate-authority-data` is not valid base64
-    kubeconfig: `certificate-authority-data` contains no certificate in PEM
-    kubeconfig: `certificate-authority` is not valid PEM
-    kubeconfig: the file of `certificate-authority` cannot be read: No such file or directory (os error 2)
-    the credentials for 127.0.0.1:1: a certificate of the certificate authority is not valid, or the system has no trusted certificates
-    the credentials for 127.0.0.1:1: `tls-server-name` is not a host name
+    `client-certificate-data` is not valid base64 (kubeconfig)
+    `client-certificate-data` contains no certificate in PEM (kubeconfig)
+    `client-certificate` is not valid PEM (kubeconfig)
+    `client-key-data` is not valid base64 (kubeconfig)
+    `client-key-data` contains no private key in PEM; an encrypted one cannot be used (kubeconfig)
+    `client-key` is not valid PEM (kubeconfig)
+    the file of `client-key` cannot be read: File name too long (os error 36) (kubeconfig)
+    `client-certificate-data` needs a client key (kubeconfig)
+    `client-key` needs a client certificate (kubeconfig)
+    the client key does not belong to the client certificate (the credentials for 127.0.0.1:1)
+    the client key is not a valid RSA, ECDSA or Ed25519 key (the credentials for 127.0.0.1:1)
+    the file of `tokenFile` cannot be read: File name too long (os error 36) (kubeconfig)
+    `as`, `as-uid`, `as-groups` or `as-user-extra` contains characters that are not allowed in HTTP headers (the credentials for 127.0.0.1:1)
+    `certificate-authority-data` is not valid base64 (kubeconfig)
+    `certificate-authority-data` contains no certificate in PEM (kubeconfig)
+    `certificate-authority` is not valid PEM (kubeconfig)
+    the file of `certificate-authority` cannot be read: No such file or directory (os error 2) (kubeconfig)
+    a certificate of the certificate authority is not valid, or the system has no trusted certificates (the credentials for 127.0.0.1:1)
+    `tls-server-name` is not a host name (the credentials for 127.0.0.1:1)
     ");
 }
 

@@ -102,10 +102,10 @@ fn may_be_several_files() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
     error[unknown-context]: north: could not be read: a has no context `north`; snapshots/north.json was kept
-    help: known contexts: `east`; set the context in the config: `clusters: { north: { context: … } }`
+    help: known contexts: `east`; set `clusters: { north: { context: CONTEXT } }` in the config, or run `clustermesh snapshot north --context CONTEXT`
 
     error[unknown-context]: west: could not be read: a has no context `west`; snapshots/west.json was kept
-    help: known contexts: `east`; set the context in the config: `clusters: { west: { context: … } }`
+    help: known contexts: `east`; set `clusters: { west: { context: CONTEXT } }` in the config, or run `clustermesh snapshot west --context CONTEXT`
 
     snapshots/east.json: 2 nodes, 2 usable, unchanged
     ");
@@ -139,23 +139,23 @@ fn has_no_such_context() {
     let context = |name| Context::new(name, "http://198.18.2.1").user("token", "sesame");
     insta::assert_snapshot!(said(&kubeconfig(&[context("est"), context("nort"), context("other")])), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: did you mean `est`? set the context in the config: `clusters: { east: { context: … } }`
+    help: did you mean `est`? set `clusters: { east: { context: est } }` in the config, or run `clustermesh snapshot east --context est`
 
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: did you mean `nort`? set the context in the config: `clusters: { north: { context: … } }`
+    help: did you mean `nort`? set `clusters: { north: { context: nort } }` in the config, or run `clustermesh snapshot north --context nort`
 
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: did you mean `est`? set the context in the config: `clusters: { west: { context: … } }`
+    help: did you mean `est`? set `clusters: { west: { context: est } }` in the config, or run `clustermesh snapshot west --context est`
     ");
     insta::assert_snapshot!(said(&kubeconfig(&[])), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { east: { context: … } }`
+    help: it has no contexts; set `clusters: { east: { context: CONTEXT } }` in the config, or run `clustermesh snapshot east --context CONTEXT`
 
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { north: { context: … } }`
+    help: it has no contexts; set `clusters: { north: { context: CONTEXT } }` in the config, or run `clustermesh snapshot north --context CONTEXT`
 
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { west: { context: … } }`
+    help: it has no contexts; set `clusters: { west: { context: CONTEXT } }` in the config, or run `clustermesh snapshot west --context CONTEXT`
     ");
 }
 
@@ -163,46 +163,46 @@ fn has_no_such_context() {
 fn is_none() {
     insta::assert_snapshot!(said(""), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { east: { context: … } }`
+    help: it has no contexts; set `clusters: { east: { context: CONTEXT } }` in the config, or run `clustermesh snapshot east --context CONTEXT`
 
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { north: { context: … } }`
+    help: it has no contexts; set `clusters: { north: { context: CONTEXT } }` in the config, or run `clustermesh snapshot north --context CONTEXT`
 
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { west: { context: … } }`
+    help: it has no contexts; set `clusters: { west: { context: CONTEXT } }` in the config, or run `clustermesh snapshot west --context CONTEXT`
     ");
     insta::assert_snapshot!(said("users: [{ name: a, user: { token: sesame } }\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/west.json was kept
+    error[invalid-kubeconfig]: east: could not be read: not a valid kubeconfig: error at line 1, column 8 (kubeconfig); snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: not a valid kubeconfig: error at line 1, column 8 (kubeconfig); snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: not a valid kubeconfig: error at line 1, column 8 (kubeconfig); snapshots/west.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("token: sesame"), @"
     error[unknown-context]: east: could not be read: kubeconfig has no context `east`; snapshots/east.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { east: { context: … } }`
+    help: it has no contexts; set `clusters: { east: { context: CONTEXT } }` in the config, or run `clustermesh snapshot east --context CONTEXT`
 
     error[unknown-context]: north: could not be read: kubeconfig has no context `north`; snapshots/north.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { north: { context: … } }`
+    help: it has no contexts; set `clusters: { north: { context: CONTEXT } }` in the config, or run `clustermesh snapshot north --context CONTEXT`
 
     error[unknown-context]: west: could not be read: kubeconfig has no context `west`; snapshots/west.json was kept
-    help: it has no contexts; set the context in the config: `clusters: { west: { context: … } }`
+    help: it has no contexts; set `clusters: { west: { context: CONTEXT } }` in the config, or run `clustermesh snapshot west --context CONTEXT`
     ");
     insta::assert_snapshot!(said("users: { name: a, user: { token: sesame } }\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 8; snapshots/west.json was kept
+    error[invalid-kubeconfig]: east: could not be read: not a valid kubeconfig: error at line 1, column 8 (kubeconfig); snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: not a valid kubeconfig: error at line 1, column 8 (kubeconfig); snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: not a valid kubeconfig: error at line 1, column 8 (kubeconfig); snapshots/west.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("users: [{ name: a, user: { token: [sesame] } }]\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 35; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 35; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 35; snapshots/west.json was kept
+    error[invalid-kubeconfig]: east: could not be read: not a valid kubeconfig: error at line 1, column 35 (kubeconfig); snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: not a valid kubeconfig: error at line 1, column 35 (kubeconfig); snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: not a valid kubeconfig: error at line 1, column 35 (kubeconfig); snapshots/west.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("sesame"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 1; snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 1; snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: kubeconfig: not a valid kubeconfig: error at line 1, column 1; snapshots/west.json was kept
+    error[invalid-kubeconfig]: east: could not be read: not a valid kubeconfig: error at line 1, column 1 (kubeconfig); snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: not a valid kubeconfig: error at line 1, column 1 (kubeconfig); snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: not a valid kubeconfig: error at line 1, column 1 (kubeconfig); snapshots/west.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     let folder = Folder::mesh();
@@ -228,11 +228,11 @@ fn lacks_something() {
         run.stderr
     };
     insta::assert_snapshot!(said("users: [{ name: u, user: {} }]\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the cluster of context `east` is missing; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the cluster of context `east` is missing (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("clusters: [{ name: c, cluster: { server: 'http://198.18.2.1' } }]\n"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the user of context `east` is missing; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the user of context `east` is missing (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     let with = |server: &str, user: &str| {
@@ -241,31 +241,31 @@ fn lacks_something() {
         ))
     };
     insta::assert_snapshot!(with("", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is not a valid URL: empty string; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `server` is not a valid URL: empty string (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("ftp://198.18.2.1", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is not a URL such as `https://203.0.113.1:6443`; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `server` is not a URL such as `https://203.0.113.1:6443` (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("http://sesame sesame", "{}"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `server` is not a valid URL: invalid uri character; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `server` is not a valid URL: invalid uri character (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: c2VzYW1lIHNlc2FtZQ== }"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `client-key-data` needs a client certificate; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `client-key-data` needs a client certificate (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ client-key-data: sesame, client-certificate-data: sesame }"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `client-certificate-data` is not valid base64; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `client-certificate-data` is not valid base64 (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ token: \"sesame\\nsesame\" }"), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 198.18.2.1:443: `token` contains characters that are not allowed in tokens; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `token` contains characters that are not allowed in tokens (the credentials for 198.18.2.1:443); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(with("https://198.18.2.1", "{ auth-provider: { name: gcp, config: { access-token: sesame } } }"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `auth-provider` was removed in kubectl 1.26; use an `exec` plugin; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `auth-provider` was removed in kubectl 1.26; use an `exec` plugin (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
@@ -300,7 +300,7 @@ fn has_a_token_that_can_be_sent() {
         context.user("auth-provider", provider("sesame\nsesame"))
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: `id-token` contains characters that are not allowed in tokens; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `id-token` contains characters that are not allowed in tokens (the credentials for 127.0.0.1:PORT); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.reach(|context| context.user("auth-provider", provider("sesame-sesame")));
@@ -389,7 +389,7 @@ fn is_not_there_in_a_pod_that_is_none() {
     let run = site.folder.run_with(&variables, &["snapshot"]);
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(site.about_east(&run), @"
-    error[invalid-kubeconfig]: east: could not be read: the pod's service account: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are not set; this is not a pod; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT` are not set; this is not a pod (the pod's service account); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     // A named kubeconfig takes precedence over the pod's own account.
@@ -425,15 +425,15 @@ fn has_an_end() {
         run.stderr
     };
     insta::assert_snapshot!(said("pipe"), @"
-    error[invalid-kubeconfig]: east: could not be read: pipe: pipe was not read within 1 s; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: pipe was not read within 1 s (pipe); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("/dev/zero"), @"
-    error[invalid-kubeconfig]: east: could not be read: /dev/zero: cannot read /dev/zero: it is too large; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: cannot read /dev/zero: it is too large (/dev/zero); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("snapshots"), @"
-    error[invalid-kubeconfig]: east: could not be read: snapshots: cannot read snapshots: Is a directory (os error 21); snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: cannot read snapshots: Is a directory (os error 21) (snapshots); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
@@ -454,7 +454,7 @@ fn is_read_as_kube_reads_it() {
     }
     fs::write(site.folder.path("kubeconfig"), b"\xff").unwrap();
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: cannot read kubeconfig: the file is not UTF-8; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: cannot read kubeconfig: the file is not UTF-8 (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
@@ -470,19 +470,19 @@ fn names_files_that_are_files() {
         site.failure(&["--timeout", "5"])
     };
     insta::assert_snapshot!(said("tokenFile", "pipe"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `tokenFile` cannot be read: it is not a regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `tokenFile` cannot be read: it is not a regular file (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("certificate-authority", "/dev/zero"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `certificate-authority` cannot be read: it is not a regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `certificate-authority` cannot be read: it is not a regular file (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("client-certificate", "/dev/zero"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-certificate` cannot be read: it is not a regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `client-certificate` cannot be read: it is not a regular file (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said("client-key", "pipe"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `client-key` cannot be read: it is not a regular file; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `client-key` cannot be read: it is not a regular file (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }

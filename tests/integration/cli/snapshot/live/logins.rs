@@ -47,7 +47,7 @@ fn shows_a_token() {
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
     let site = Site::with(setup().start(), |it| it.user("tokenFile", "secrets/token"));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `tokenFile` cannot be read: No such file or directory (os error 2); snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `tokenFile` cannot be read: No such file or directory (os error 2) (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     site.folder.write("secrets/token", "sesame-sesame\n");
@@ -73,7 +73,7 @@ fn shows_the_token_of_a_file_rather_than_another() {
     site.reach(|context| context.user("tokenFile", "empty"));
     site.folder.write("empty", "\n");
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: the file of `tokenFile` is empty; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the file of `tokenFile` is empty (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
@@ -98,7 +98,7 @@ fn is_somebody_else_only_by_name() {
     ] {
         site.reach(|context| context.user(field, value.clone()));
         insta::allow_duplicates!(insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-            error[invalid-kubeconfig]: east: could not be read: kubeconfig: `as-uid`, `as-groups` and `as-user-extra` require `as`; snapshots/east.json was kept
+            error[invalid-kubeconfig]: east: could not be read: `as-uid`, `as-groups` and `as-user-extra` require `as` (kubeconfig); snapshots/east.json was kept
             help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
             "));
     }
@@ -171,7 +171,7 @@ fn shows_a_certificate_that_a_plugin_prints() {
 fn does_not_send_a_token_that_cannot_be_sent() {
     let script = says(&credential("sesame\nsesame"));
     insta::assert_snapshot!(plugin(&script).failure(&[]), @"
-    error[invalid-kubeconfig]: east: could not be read: the credentials for 127.0.0.1:PORT: `token` contains characters that are not allowed in tokens; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `token` contains characters that are not allowed in tokens (the credentials for 127.0.0.1:PORT); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }

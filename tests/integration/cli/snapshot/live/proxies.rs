@@ -70,7 +70,7 @@ fn tells_when_the_proxy_is_away() {
     ");
     site.reach(|context| context.cluster("proxy-url", "gopher://ada:sesame@proxy"));
     insta::assert_snapshot!(site.snapshot(&["east"]).stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `proxy-url` is not the URL of an http, https or socks5 proxy; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `proxy-url` is not the URL of an http, https or socks5 proxy (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
@@ -135,7 +135,7 @@ fn tells_who_named_the_proxy() {
     help: correct `HTTPS_PROXY`, or add api.east.invalid:6443 to `NO_PROXY`
     ");
     insta::assert_snapshot!(said("HTTPS_PROXY", "gopher://proxy.invalid"), @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: `HTTPS_PROXY` is not the URL of an http, https or socks5 proxy; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `HTTPS_PROXY` is not the URL of an http, https or socks5 proxy (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }

@@ -172,10 +172,10 @@ fn need_a_context_that_is_there() {
     let run = site.snapshot();
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: kubeconfig: it has no context `hub`, given with --secrets-from; did you mean `hob`?; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `--secrets-from` names the unknown context `hub`; did you mean `hob`? (kubeconfig); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
 
-    error[invalid-kubeconfig]: north: could not be read: kubeconfig: it has no context `hub`, given with --secrets-from; did you mean `hob`?; snapshots/north.json was kept
+    error[invalid-kubeconfig]: north: could not be read: `--secrets-from` names the unknown context `hub`; did you mean `hob`? (kubeconfig); snapshots/north.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }

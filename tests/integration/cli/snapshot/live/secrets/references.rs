@@ -29,10 +29,10 @@ fn are_not_in_every_local_cluster() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
     error[ambiguous-access]: north: could not be read: several clusters are `local` in a mesh, but --secrets-from reads only one: north, south; snapshots/north.json was kept
-    help: set the context in the config: `clusters: { north: { context: … } }`
+    help: set `clusters: { north: { context: CONTEXT } }` in the config, or run `clustermesh snapshot north --context CONTEXT`
 
     error[ambiguous-access]: south: could not be read: several clusters are `local` in a mesh, but --secrets-from reads only one: north, south; it has no snapshot yet
-    help: set the context in the config: `clusters: { south: { context: … } }`
+    help: set `clusters: { south: { context: CONTEXT } }` in the config, or run `clustermesh snapshot south --context CONTEXT`
 
     snapshots/east.json: 2 nodes, 2 usable, written
     ");
@@ -65,7 +65,7 @@ fn are_not_where_meshes_say_different_things() {
     ] {
         insta::allow_duplicates!(insta::assert_snapshot!(said(from, to), @"
         error[ambiguous-access]: east: could not be read: meshes prod and test name different Secrets for its kubeconfig; snapshots/east.json was kept
-        help: set the context in the config: `clusters: { east: { context: … } }`
+        help: set `clusters: { east: { context: CONTEXT } }` in the config, or run `clustermesh snapshot east --context CONTEXT`
         "));
     }
 }

@@ -123,11 +123,11 @@ fn tell_nothing_of_who_is_no_cluster() {
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(text, "/secrets?all="), @"
-    error[invalid-kubeconfig]: east: could not be read: Secret kilo/east, key config: `server` has a query or fragment; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `server` has a query or fragment (Secret kilo/east, key config); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
     insta::assert_snapshot!(said(text, "/secrets#"), @"
-    error[invalid-kubeconfig]: east: could not be read: Secret kilo/east, key config: `server` has a query or fragment; snapshots/east.json was kept
+    error[invalid-kubeconfig]: east: could not be read: `server` has a query or fragment (Secret kilo/east, key config); snapshots/east.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
