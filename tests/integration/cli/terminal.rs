@@ -40,7 +40,7 @@ fn tables_and_texts_fit_80_columns() {
         "explain nat",
         "validate --statistics",
         "verify",
-        "trace management tenant-ada",
+        "trace management/mgmt-gw-2 tenant-dijkstra/dijkstra-md0-r9m3c-6nhfs",
         "--help",
         "capacity --help",
     ] {

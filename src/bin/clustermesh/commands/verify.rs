@@ -21,7 +21,7 @@ use crate::{Outcome, check, clock, fabric};
 mod expectations;
 mod hostile;
 
-/// Prove that clusters reach each other exactly as the meshes declare
+/// Prove that clusters reach each other as the meshes declare
 ///
 /// Computes the routes of Kilo and WireGuard from the snapshots and the Peers, and checks reachability
 /// between all ranges of all clusters, for every address. A link between two clusters declares that

@@ -22,9 +22,7 @@ pub(crate) fn page(markdown: &str) -> String {
 pub(crate) fn item(name: &str, text: &str, indent: usize) -> String {
     let name_length = name.chars().count();
     let space = " ".repeat(indent.saturating_sub(name_length).max(1));
-    let text = Width::stdout()
-        .wrapped(indent, text)
-        .replace('\n', &format!("\n{}", " ".repeat(indent)));
+    let text = Width::stdout().hanging(indent, text);
     format!("{name}{space}{text}\n")
 }
 

@@ -125,7 +125,9 @@ impl Traced<'_, '_> {
     fn human(&self) -> String {
         let whose = |end: End| messages::whose(self.fabric, end.site, end.address);
         let (from, to) = self.ends;
-        let mut text = format!("from {} to {}\n{}\n", whose(from), whose(to), self.ways());
+        let title = format!("from {} to {}", whose(from), whose(to));
+        let title = Width::stdout().wrapped(0, &title);
+        let mut text = format!("{title}\n{}\n", self.ways());
         match self.failure() {
             Some(failure) => human::pieces(&Report::new(self.files, &[failure]), Width::stdout())
                 .iter()
@@ -140,17 +142,19 @@ impl Traced<'_, '_> {
     /// Prints the paths step by step, each after an empty line.
     pub(super) fn ways(&self) -> String {
         let (mut text, mut number) = (String::new(), 0);
+        let width = Width::stdout();
         for leg in self.legs() {
             let (source, destination) = (leg.packet.source, leg.packet.destination);
             let _ = writeln!(text, "\n{}: {source} to {destination}", leg.direction);
             for step in &leg.steps {
                 number += 1;
-                let _ = writeln!(text, "{number:>3}. {}", step.message);
+                let _ = writeln!(text, "{number:>3}. {}", width.hanging(5, &step.message));
                 if let Some(range) = &step.range {
                     let _ = writeln!(text, "     at {}", self.shown(&range.place));
                 }
                 for premise in &step.premises {
-                    let _ = writeln!(text, "     assumes: {premise}");
+                    let premise = format!("assumes: {premise}");
+                    let _ = writeln!(text, "     {}", width.hanging(5, &premise));
                 }
             }
         }

@@ -117,9 +117,10 @@ impl Verified<'_, '_> {
     }
 
     fn human(&self) -> String {
+        let width = Width::stdout();
         let mut text = self.aligned();
         for point in &self.verification.single_points {
-            let _ = writeln!(text, "{}", self.single_point(point));
+            let _ = writeln!(text, "{}", width.wrapped(0, &self.single_point(point)));
         }
         if !self.verification.single_points.is_empty() {
             text.push('\n');
@@ -127,12 +128,12 @@ impl Verified<'_, '_> {
         text.push_str(&self.undeclared_list());
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
-        for piece in human::pieces(&self.report(), Width::stdout()) {
+        for piece in human::pieces(&self.report(), width) {
             text.push_str(&piece);
             text.push('\n');
         }
-        text.push_str(&self.summary());
-        text.push_str(&self.containment());
+        text.push_str(&width.wrapped(0, &self.summary()));
+        text.push_str(&width.wrapped(0, &self.containment()));
         text
     }
 

@@ -46,6 +46,12 @@ impl Width {
         };
         broken(text, columns.saturating_sub(before).max(NARROW))
     }
+
+    /// Breaks a text that begins behind `indent` characters, and indents all its lines as far.
+    pub(crate) fn hanging(self, indent: usize, text: &str) -> String {
+        let below = format!("\n{}", " ".repeat(indent));
+        self.wrapped(indent, text).replace('\n', &below)
+    }
 }
 
 /// Breaks a text between words into lines of at most `room` characters, if its words are not longer.

@@ -63,7 +63,7 @@ fn lists_its_commands_by_purpose() {
 
     Check:
       validate     Report problems in meshes, snapshots and rendered files
-      verify       Prove that clusters reach each other exactly as the meshes declare
+      verify       Prove that clusters reach each other as the meshes declare
       diff         Show what a change does to the network
       trace        Follow a packet between clusters, and its reply
       capacity     Estimate the load on each cluster, and how to reduce it
