@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,6 +144,44 @@ func TestKubectlKeepsPeersOfAnEmptyFolder(t *testing.T) {
 			t.Error(more, run)
 		}
 	}
+	Same(t, server.Peers(t), rendered)
+}
+
+// Peers with the longest names, and with endpoints of both families, are stored as they are rendered.
+func TestKubectlAppliesExtremes(t *testing.T) {
+	server := Start(t)
+	server.DeletePeers(t)
+	repository := t.TempDir()
+	long := func(letter string, length int) string { return strings.Repeat(letter, length) }
+	names := []string{long("a", 63), long("b", 63)}
+	Write(t, Mesh(long("m", 63), names...), repository, "mesh.yaml")
+	for place, cluster := range names {
+		nodes := []Object{}
+		for number, endpoint := range []string{"198.18.1.1:65535", "[2001:db8::1]:1"} {
+			node := Node{Cluster: place, Number: number + 1, Key: NewKey(rand.New(rand.NewPCG(uint64(place), uint64(number))))}
+			annotations := node.Annotations()
+			annotations["kilo.squat.ai/force-endpoint"] = endpoint
+			nodes = append(nodes, Object{
+				// The longest name of a node that is a name in the DNS.
+				"metadata": Object{"name": fmt.Sprintf("%s.%s.%s.%s", node.Name(), long("x", 63), long("y", 63), long("z", 63)), "annotations": annotations},
+				"spec":     Object{"podCIDRs": []string{fmt.Sprintf("10.%d.%d.0/24", podRange+place, number)}},
+			})
+		}
+		Write(t, string(encode(t, Object{"kind": "NodeList", "items": nodes})), repository, "nodes.json")
+		if run := Clustermesh(t, repository, "snapshot", cluster, "--from", "nodes.json"); run.Code != 0 {
+			t.Fatal(run)
+		}
+	}
+	if run := Clustermesh(t, repository, "render"); run.Code != 0 {
+		t.Fatal(run)
+	}
+	rendered := Rendered(t, repository, names[0])
+	if len(rendered) != 2 || len(name(rendered[0])) != 253 {
+		t.Fatal(rendered)
+	}
+	folder := filepath.Join(repository, "rendered", names[0])
+	server.applied(t, "created", Names(rendered), "-k", folder)
+	server.applied(t, "unchanged", Names(rendered), "-k", folder)
 	Same(t, server.Peers(t), rendered)
 }
 

@@ -169,20 +169,3 @@ func TestRefusedCredentials(t *testing.T) {
 		})
 	}
 }
-
-// The API server stores every rendered Peer of the examples as it is.
-func TestRenderedPeersAreStoredUnchanged(t *testing.T) {
-	server := Start(t)
-	for _, tree := range Trees(t) {
-		t.Run(tree.Name(), func(t *testing.T) {
-			server.DeletePeers(t)
-			rendered := Rendered(t, tree.Repository, tree.Target)
-			for _, peer := range rendered {
-				if err := server.Apply(encode(t, peer)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			Same(t, server.Peers(t), rendered)
-		})
-	}
-}
