@@ -6,6 +6,7 @@
 //! above it.
 
 pub mod text;
+pub mod id;
 pub mod name;
 pub mod net;
 pub mod wireguard;

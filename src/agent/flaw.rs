@@ -202,7 +202,7 @@ impl Model<'_> {
     }
 
     fn segment_with(&self, range: Cidr) -> Option<SegmentId> {
-        let (_, claims) = self.tunnels.get(self.tunnels.exactly(range)?)?;
+        let (_, claims) = self.tunnels.at(self.tunnels.exactly(range)?);
         claims.iter().find_map(|claim| match claim.tunnel {
             Tunnel::Segment(segment) => Some(segment),
             Tunnel::Peer(_) => None,
@@ -215,7 +215,7 @@ fn collision(local: &Prefixes<Local>, range: Cidr) -> Option<FlawKind> {
         return Some(FlawKind::Replaces(Local::Default));
     }
     let around = local.around(Span::of(range)).next();
-    let (found, claims) = local.get(around?)?;
+    let (found, claims) = local.at(around?);
     let first = *claims.first()?;
     Some(if found == range {
         FlawKind::Replaces(first)

@@ -8,7 +8,7 @@ use super::peers::{AppliedPeers, ClusterPeer, PeerId, Prize};
 use crate::kilo::peer::translation::TranslationFault;
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::net::prefixes::{Prefixes, Span};
+use crate::net::prefixes::{Span, widest};
 
 /// The Peers of a cluster, each by name and in that order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -166,7 +166,7 @@ fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
             let span = Span::of(*range);
             let around = site.owned.around(span).next().map(|_| *range);
             let within = site.owned.within(span);
-            let within = within.filter_map(|slot| Some(site.owned.get(slot)?.0));
+            let within = within.map(|slot| site.owned.at(slot).0);
             around.into_iter().chain(within)
         });
         let taken = widest(common).into_iter().map(|range| Taken {
@@ -176,14 +176,4 @@ fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
         taken.collect::<Vec<_>>()
     };
     fabric.sites.iter().flat_map(|it| of_site(it)).collect()
-}
-
-/// Returns the ranges that are in no other one, in order.
-fn widest(ranges: impl Iterator<Item = Cidr>) -> Vec<Cidr> {
-    let ranges: Vec<(Cidr, ())> = ranges.map(|it| (it, ())).collect();
-    let ranges = Prefixes::new(&ranges);
-    let widest = (0..ranges.len()).filter(|slot| ranges.parent(*slot).is_none());
-    widest
-        .filter_map(|slot| Some(ranges.get(slot)?.0))
-        .collect()
 }

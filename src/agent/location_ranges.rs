@@ -1,9 +1,9 @@
 //! Location ranges: what Kilo drops of them, given the Peers.
 
-use crate::kilo::id::{SegmentId, Segments};
+use crate::kilo::id::{Numbered, SegmentId, Segments};
 use crate::kilo::topology::{KiloTopology, TopologySegment};
 use crate::net::Cidr;
-use crate::net::prefixes::{Prefixes, Span};
+use crate::net::prefixes::{OfSlot, Prefixes, SlotId, Span};
 
 /// A location range that Kilo drops because a later segment has one that overlaps it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -64,7 +64,7 @@ impl KiloTopology {
                 // Only where it begins is looked at, and later segments have no address yet.
                 let mut holding = allowed.holding(range.interface.address);
                 let is_allowed = holding.any(|slot| {
-                    let claims = allowed.get(slot).map(|it| it.1).unwrap_or_default();
+                    let (_, claims) = allowed.at(slot);
                     claims.iter().any(|it| it.is_none_or(|it| it <= id))
                 });
                 let is_outranked = later.meeting(range.interface.network, id).is_some();
@@ -75,13 +75,13 @@ impl KiloTopology {
 }
 
 /// A segment, and the slot of a range of it.
-type Last = (Option<SegmentId>, usize);
+type Last = (Option<SegmentId>, SlotId);
 
 /// All location ranges, and for each the last segment with one that it meets.
 struct Later {
     ranges: Prefixes<SegmentId>,
     /// That segment, and the slot of its range.
-    last: Vec<Last>,
+    last: Numbered<OfSlot, Last>,
 }
 
 impl Later {
@@ -92,42 +92,35 @@ impl Later {
             claims.extend(ranges.map(|it| (it.interface.network, id)));
         }
         let ranges = Prefixes::new(&claims);
-        let own: Vec<Last> = ranges
-            .iter()
-            .enumerate()
-            .map(|(slot, (_, claims))| (claims.iter().copied().max(), slot))
-            .collect();
+        let own = ranges.ids().map(|slot| {
+            let (_, claims) = ranges.at(slot);
+            (claims.iter().copied().max(), slot)
+        });
+        let own: Numbered<OfSlot, Last> = Numbered::new(own.collect());
         // From what is inside to what is around it, and back: each step only once.
         let mut last = own.clone();
-        for slot in (0..last.len()).rev() {
-            raise(&mut last, ranges.parent(slot), slot);
-        }
-        let mut around = own;
-        for slot in 0..around.len() {
+        for slot in ranges.ids().rev() {
             if let Some(parent) = ranges.parent(slot) {
-                raise(&mut around, Some(slot), parent);
+                last[parent] = last[parent].max(last[slot]);
             }
         }
-        for (last, around) in last.iter_mut().zip(around) {
-            *last = around.max(*last);
+        let mut around = own;
+        for slot in ranges.ids() {
+            if let Some(parent) = ranges.parent(slot) {
+                around[slot] = around[slot].max(around[parent]);
+            }
         }
+        let last = last.map_ids(|slot| last[slot].max(around[slot]));
         Self { ranges, last }
     }
 
     /// Returns the last segment behind this one that has a range which `range` meets, and that range.
     fn meeting(&self, range: Cidr, segment: SegmentId) -> Option<(SegmentId, Cidr)> {
         let slot = self.ranges.exactly(range)?;
-        let &(last, at) = self.last.get(slot)?;
-        let (stronger, _) = self.ranges.get(at)?;
+        let (last, at) = self.last[slot];
+        let (stronger, _) = self.ranges.at(at);
         let last = last.filter(|it| segment < *it)?;
         Some((last, stronger))
-    }
-}
-
-fn raise(last: &mut [Last], slot: Option<usize>, to: usize) {
-    let floor = last.get(to).copied().unwrap_or_default();
-    if let Some(last) = slot.and_then(|slot| last.get_mut(slot)) {
-        *last = floor.max(*last);
     }
 }
 

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use super::applied::AppliedFile;
 use super::peers::{
-    AppliedPeers, ClusterPeer, Contest, PeerId, PeerShare, PeerStanding, Peers, Won,
+    AppliedPeers, ClusterPeer, Contest, Contests, PeerId, PeerShare, PeerStanding, Peers, Won,
 };
 use crate::kilo::id::SegmentId;
-use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
+use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::topology::{KiloTopology, Leader, TopologyNode, TopologySegment, WireguardIp};
 use crate::net::Cidr;
-use crate::net::prefixes::Prefixes;
+use crate::net::prefixes::{Prefixes, SlotId};
 use crate::place::Place;
 use crate::wireguard::{Endpoint, Host};
 
@@ -27,7 +27,7 @@ pub struct Model<'a> {
     /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
     pub peers: Peers<ClusterPeer<'a>>,
     /// What more than one Peer wants to be.
-    pub contests: Vec<Contest>,
+    pub contests: Contests<Contest>,
     /// What leaves nothing certain on any node.
     pub upsets: Vec<Upset>,
     /// The ranges that are routed into the tunnels, and through which one: what `Topology.Conf`
@@ -98,7 +98,7 @@ pub enum Dial<'a> {
     /// It has no endpoint, or only the placeholder, and must connect first.
     Unknown,
     /// Its endpoint is itself routed into a tunnel, by this range (`kilo.md` §2.6).
-    Loops(usize),
+    Loops(SlotId),
 }
 
 impl TunnelClaim {
@@ -185,8 +185,8 @@ impl<'a> Model<'a> {
 
     /// Returns who has a range of [`Model::tunnels`] on the leader of a segment; none if only the
     /// segment itself claims it.
-    pub fn holder(&self, segment: SegmentId, slot: usize) -> Option<RangeHolder> {
-        let (_, claims) = self.tunnels.get(slot)?;
+    pub fn holder(&self, segment: SegmentId, slot: SlotId) -> Option<RangeHolder> {
+        let (_, claims) = self.tunnels.at(slot);
         let there = || {
             let claims = claims.iter().copied();
             claims.filter(|claim| self.is_configured(segment, claim.tunnel))
@@ -203,7 +203,7 @@ impl<'a> Model<'a> {
 
     /// Returns where the WireGuard of a segment's leader sends a packet for `address`, and from whom
     /// it takes one from there: the longest prefix and who has it.
-    pub fn select(&self, segment: SegmentId, address: IpAddr) -> Option<(usize, RangeHolder)> {
+    pub fn select(&self, segment: SegmentId, address: IpAddr) -> Option<(SlotId, RangeHolder)> {
         let mut holding = self.tunnels.holding(address);
         holding.find_map(|slot| Some((slot, self.holder(segment, slot)?)))
     }
@@ -284,14 +284,13 @@ impl<'a> Model<'a> {
     ///
     /// A network of its own that is narrower than every range around the address keeps the packets
     /// out of the tunnels, as does Kilo itself for the endpoints of its own segments.
-    pub fn carries(&self, segment: SegmentId, address: IpAddr) -> Option<usize> {
+    pub fn carries(&self, segment: SegmentId, address: IpAddr) -> Option<SlotId> {
         let lan = self.topology.leader(segment).kilo.lan;
         let lan = lan.filter(|lan| lan.holds(address));
         let mut around = self.tunnels.holding(address).filter(|&slot| {
-            self.tunnels.get(slot).is_some_and(|(range, claims)| {
-                let is_wider = lan.is_some_and(|lan| range.prefix_length() < lan.prefix_length());
-                !is_wider && claims.iter().any(|it| self.routes(segment, *it, address))
-            })
+            let (range, claims) = self.tunnels.at(slot);
+            let is_wider = lan.is_some_and(|lan| range.prefix_length() < lan.prefix_length());
+            !is_wider && claims.iter().any(|it| self.routes(segment, *it, address))
         });
         around.next()
     }
@@ -331,20 +330,6 @@ impl<'a> Model<'a> {
             Tunnel::Segment(_) => None,
             Tunnel::Peer(peer) => Some(self.peers[peer].allowed_ip(claim.index)),
         }
-    }
-
-    /// Returns what the pods and nodes of the cluster reach without a change of their source address:
-    /// where `KILO-NAT` returns (`Topology.Rules`, `kilo.md` §6.2). Everything else is masqueraded.
-    ///
-    /// The exceptions for `--service-cidr` are not among them, because snapshots do not contain the
-    /// flag.
-    pub fn exemptions(&self) -> impl Iterator<Item = AllowedIp> {
-        let segments = self.topology.segments.iter().flat_map(|segment| {
-            let address = segment.wireguard_ip.computed().map(AllowedIp::host);
-            segment.allowed_ips.iter().copied().chain(address)
-        });
-        let peers = self.peers.iter().filter_map(ClusterPeer::share);
-        segments.chain(peers.flat_map(|it| it.kept().map(|it| it.allowed)))
     }
 
     /// Returns the leader of a segment.

@@ -11,7 +11,7 @@ use crate::net::Interface;
 use crate::net::prefixes::Order;
 use crate::place::Place;
 
-pub use key_contest::{Contest, Prize, Won};
+pub use key_contest::{Contest, ContestId, Contests, Prize, Won};
 
 use key_contest::{contests, decide};
 
@@ -35,7 +35,7 @@ pub struct AppliedPeers<'a> {
     /// Those that are one to Kilo, by key; of one key by name.
     pub by_key: Vec<PeerId>,
     /// What more than one of them wants to be.
-    pub contests: Vec<Contest>,
+    pub contests: Contests<Contest>,
 }
 
 /// A Peer of the manifests.
@@ -59,7 +59,7 @@ pub enum PeerStanding<'a> {
     /// Configured.
     Certain(PeerShare<'a>),
     /// Configured unless another Peer wins the contest with this number.
-    Contested(PeerShare<'a>, usize),
+    Contested(PeerShare<'a>, ContestId),
 }
 
 /// What a Peer keeps after `deduplicatePeerIPs`.
@@ -103,7 +103,7 @@ impl<'a> AppliedPeers<'a> {
         let mut by_key = by_key(&all);
         let contests = contests(&mut all, &by_key);
         for won in won {
-            for &peer in contests.get(won.contest).map_or(&[][..], |it| &it.peers) {
+            for &peer in &contests[won.contest].peers {
                 decide(&mut all[peer], peer, *won);
             }
         }

@@ -1,9 +1,8 @@
-//! Routes and NAT: how the Kilo of one node configures its kernel (`kilo.md` §2.5, §2.11 and §6.2).
+//! Routes: how the Kilo of one node configures its kernel (`kilo.md` §2.5 and §2.11).
 
 use std::net::IpAddr;
 
 use super::model::Model;
-use super::peers::ClusterPeer;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
 use crate::kilo::topology::{TopologyNode, TopologySegment};
@@ -58,17 +57,6 @@ pub enum Refused {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Panics;
 
-/// A rule of the `nat` table. The chain `KILO-NAT` ends with a masquerade of all other packets.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum NatRule {
-    /// Packets from there go through the chain.
-    From(AllowedIp),
-    /// Packets to there go through the chain.
-    To(AllowedIp),
-    /// Packets to there leave the chain as they are.
-    Exempt(AllowedIp),
-}
-
 impl Route {
     /// Returns why the kernel refuses it, if it does.
     pub fn refused(&self) -> Option<Refused> {
@@ -87,36 +75,11 @@ impl Route {
 }
 
 impl Model<'_> {
-    /// Returns the routes of a node, in the order of `Topology.Routes`; none for one that Kilo does
-    /// not count.
+    /// Returns the routes of a node to the other nodes of its cluster, in the order of
+    /// `Topology.Routes`; none for one that Kilo does not count. Those to Peers come after them.
     ///
     /// # Errors
     /// In `Cross`, a node without internal address in the location of one that has one.
-    pub fn routes_of(&self, node: NodeId) -> Result<Vec<Route>, Panics> {
-        let mut routes = self.own_routes(node)?;
-        if let Some((node, own)) = self.with_segment(node) {
-            let leader = self.leader(own);
-            let leads = leader.kilo.name == node.kilo.name;
-            let through = (!leads).then_some(leader);
-            routes.extend(self.kept().map(|destination| Route {
-                destination,
-                gateway: through.and_then(|it| it.kilo.internal_address()),
-                device: if leads {
-                    Device::Kilo
-                } else {
-                    Device::Location
-                },
-                source: node.kilo.internal_address(),
-                table: RouteTable::Main,
-            }));
-        }
-        Ok(routes)
-    }
-
-    /// Returns the routes of a node to the other nodes of its cluster, which come before those to Peers.
-    ///
-    /// # Errors
-    /// As [`Model::routes_of`].
     pub fn own_routes(&self, node: NodeId) -> Result<Vec<Route>, Panics> {
         let Some((node, own)) = self.with_segment(node) else {
             return Ok(Vec::new());
@@ -224,40 +187,11 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// Returns the rules that a node has in its `nat` table, in the order of `Topology.Rules`; none
-    /// for one that Kilo does not count.
-    pub fn nat_of(&self, node: NodeId) -> Vec<NatRule> {
-        let Some((node, own)) = self.with_segment(node) else {
-            return Vec::new();
-        };
-        let pods = node.kilo.pod_cidr.map(AllowedIp::of);
-        let mut rules: Vec<NatRule> = pods.into_iter().map(NatRule::From).collect();
-        for (id, segment) in self.topology.segments.numbered() {
-            let address = segment.wireguard_ip.computed().map(AllowedIp::host);
-            let allowed = segment.allowed_ips.iter().copied();
-            let exempt = address.into_iter().chain(allowed).chain(address);
-            rules.extend(exempt.map(NatRule::Exempt));
-            if id == own {
-                rules.extend(segment.location_ranges.iter().copied().map(NatRule::To));
-            }
-        }
-        for range in self.kept() {
-            rules.extend([NatRule::From(range), NatRule::Exempt(range)]);
-        }
-        rules
-    }
-
     fn members<'a>(
         &'a self,
         segment: &'a TopologySegment,
     ) -> impl Iterator<Item = &'a TopologyNode> {
         let members = segment.members.iter();
         members.map(|&member| &self.topology.nodes[member])
-    }
-
-    /// Returns what the Peers keep, in their order.
-    fn kept(&self) -> impl Iterator<Item = AllowedIp> {
-        let shares = self.peers.iter().filter_map(ClusterPeer::share);
-        shares.flat_map(|it| it.kept().map(|it| it.allowed))
     }
 }

@@ -284,7 +284,7 @@ fn steps_of_the_config_are_gone_by() {
 proptest! {
     /// Counting gives the same result as building.
     #[test]
-    fn routes_and_rules_are_as_many_as_the_model_has(
+    fn routes_and_tunnels_are_as_many_as_the_model_has(
         shape in proptest::collection::vec((0u8..3, any::<bool>(), any::<bool>()), 1..8),
         granularity in prop_oneof![
             Just(Granularity::Full), Just(Granularity::Location), Just(Granularity::Cross)
@@ -306,13 +306,8 @@ proptest! {
         let files = [peers("s", 0..number)];
         let model = Model::new(&own(&snapshot.nodes, granularity), &files);
         let load = Load::count(&model, None);
-        let routes = model.topology.nodes.ids().map(|it| model.routes_of(it).unwrap().len());
-        prop_assert_eq!(load.nodes.routes + load.ranges(), routes.max().unwrap());
-        // The model knows no rules of the filter table, and one of the three that are always there.
-        let nat = model.topology.nodes.ids().map(|it| model.nat_of(it).len());
-        let segments = model.topology.segments.iter().map(|it| 2 * it.allowed_ips.len());
-        let expected = load.rules() - segments.max().unwrap() - 2;
-        prop_assert_eq!(expected, nat.max().unwrap());
+        let routes = model.topology.nodes.ids().map(|it| model.own_routes(it).unwrap().len());
+        prop_assert_eq!(load.nodes.routes, routes.max().unwrap());
         let tunnels = model.topology.segments.ids().map(|it| model.configured(it).len());
         prop_assert_eq!(load.nodes.tunnels + load.peers(), tunnels.max().unwrap());
     }

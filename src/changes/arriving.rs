@@ -220,13 +220,9 @@ fn meetings(
     }
     let claims = Prefixes::new(&claims);
     let mut meetings = BTreeSet::new();
-    for slot in 0..claims.len() {
-        let Some((range, _)) = claims.get(slot) else {
-            continue;
-        };
+    for (range, _) in claims.iter() {
         let around = claims.around(Span::of(range));
-        let around = around.filter_map(|it| Some(claims.get(it)?.1));
-        let meeting: BTreeSet<usize> = around.flatten().copied().collect();
+        let meeting: BTreeSet<usize> = around.flat_map(|it| claims.at(it).1).copied().collect();
         let is_dialled = || fabric.dialled(range).next().is_some();
         if 1 < meeting.len() && (grounds.meet(range) || is_dialled()) {
             meetings.insert(meeting);

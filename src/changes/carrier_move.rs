@@ -93,7 +93,7 @@ fn carrier(site: &Site, address: IpAddr) -> Option<([u8; 32], PeerId, Cidr)> {
     };
     let peer = claim.peer()?;
     let key = site.model.share(peer)?.translation.key;
-    Some((key, peer, site.model.tunnels.get(slot)?.0))
+    Some((key, peer, site.model.tunnels.at(slot).0))
 }
 
 fn holder(fabric: &Fabric, key: &[u8; 32]) -> Option<At> {

@@ -34,7 +34,6 @@ impl Grounds {
     pub(super) fn owners(&self, range: Cidr) -> BTreeSet<SiteId> {
         let span = Span::of(range);
         let slots = self.0.within(span).chain(self.0.around(span));
-        let owners = slots.filter_map(|slot| Some(self.0.get(slot)?.1));
-        owners.flatten().copied().collect()
+        slots.flat_map(|slot| self.0.at(slot).1).copied().collect()
     }
 }

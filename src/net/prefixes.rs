@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 use std::ops::Range;
 
+use crate::id::{Id, Numbered};
 use crate::net::{Cidr, Family};
 use span::number;
 
@@ -17,10 +18,17 @@ pub use span::Span;
 mod order;
 mod span;
 
+/// The ranges of a table.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfSlot {}
+
+/// The number of a range in its table: a range has a smaller one than those that it contains.
+pub type SlotId = Id<OfSlot>;
+
 /// Ranges, each with what is claimed of it.
 #[derive(Clone, Debug)]
 pub struct Prefixes<T> {
-    slots: Vec<Slot>,
+    slots: Numbered<OfSlot, Slot>,
     claims: Vec<T>,
 }
 
@@ -29,7 +37,7 @@ pub struct Prefixes<T> {
 struct Slot {
     cidr: Cidr,
     /// The next wider range that holds it.
-    parent: Option<usize>,
+    parent: Option<SlotId>,
     claims: Range<usize>,
 }
 
@@ -39,14 +47,14 @@ pub struct Piece {
     /// The addresses.
     pub span: Span,
     /// The longest prefix that holds them, if any does.
-    pub slot: Option<usize>,
+    pub slot: Option<SlotId>,
 }
 
 /// The entry of a table for some addresses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PrefixLook {
     /// The longest prefix that holds all of them.
-    pub longest: Option<usize>,
+    pub longest: Option<SlotId>,
     /// Whether it is the same for each address: no range begins or ends among them.
     pub is_whole: bool,
 }
@@ -74,10 +82,10 @@ impl<T: Clone> Prefixes<T> {
             .iter()
             .map(|(cidr, _)| (cidr.first(), cidr.prefix_length()));
         let mut prefixes = Self {
-            slots: Vec::with_capacity(claims.len()),
+            slots: Numbered::new(Vec::with_capacity(claims.len())),
             claims: Vec::with_capacity(claims.len()),
         };
-        let mut open: Vec<usize> = Vec::new();
+        let mut open: Vec<SlotId> = Vec::new();
         for number in Order::of(ranges).numbers() {
             let Some((cidr, claim)) = claims.get(number) else {
                 continue;
@@ -91,21 +99,16 @@ impl<T: Clone> Prefixes<T> {
                 last.claims.end = end;
                 continue;
             }
-            let here = prefixes.slots.len();
             while let Some(&top) = open.last()
-                && !prefixes
-                    .slots
-                    .get(top)
-                    .is_some_and(|it| it.span().holds(span))
+                && !prefixes.slots[top].span().holds(span)
             {
                 open.pop();
             }
-            prefixes.slots.push(Slot {
+            open.push(prefixes.slots.push(Slot {
                 cidr,
                 parent: open.last().copied(),
                 claims: end - 1..end,
-            });
-            open.push(here);
+            }));
         }
         prefixes
     }
@@ -123,56 +126,51 @@ impl<T> Prefixes<T> {
     }
 
     /// Returns a range and what is claimed of it, in the order in which it was.
-    pub fn get(&self, slot: usize) -> Option<(Cidr, &[T])> {
-        let slot = self.slots.get(slot)?;
-        let claims = self.claims.get(slot.claims.clone())?;
-        Some((slot.cidr, claims))
+    pub fn at(&self, slot: SlotId) -> (Cidr, &[T]) {
+        let slot = &self.slots[slot];
+        let claims = self.claims.get(slot.claims.clone());
+        (slot.cidr, claims.unwrap_or_default())
+    }
+
+    /// Returns the numbers of all ranges, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = SlotId> + ExactSizeIterator + use<T> {
+        self.slots.ids()
     }
 
     /// Returns all ranges with their claims, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Cidr, &[T])> {
-        (0..self.len()).filter_map(|slot| self.get(slot))
+        self.ids().map(|slot| self.at(slot))
     }
 
     /// Returns the ranges that hold `address`, the longest prefix first.
-    pub fn holding(&self, address: IpAddr) -> impl Iterator<Item = usize> {
+    pub fn holding(&self, address: IpAddr) -> impl Iterator<Item = SlotId> {
         self.around(Span::host(address))
     }
 
     /// Returns the ranges that hold all of `span`, the longest prefix first.
-    pub fn around(&self, span: Span) -> impl Iterator<Item = usize> {
-        let behind = self.slots.partition_point(|it| it.precedes(span));
-        let mut next = behind.checked_sub(1);
-        std::iter::from_fn(move || {
-            loop {
-                let slot = next?;
-                let found = self.slots.get(slot)?;
-                next = found.parent;
-                if found.span().holds(span) {
-                    return Some(slot);
-                }
-            }
-        })
+    pub fn around(&self, span: Span) -> impl Iterator<Item = SlotId> {
+        let nearest = self.slots.last_before(|it| it.precedes(span));
+        std::iter::successors(nearest, |slot| self.parent(*slot))
+            .filter(move |slot| self.slots[*slot].span().holds(span))
     }
 
     /// Returns what there is to `span` with one search.
     pub fn look(&self, span: Span) -> PrefixLook {
-        let behind = self.slots.partition_point(|it| it.precedes(span));
+        let nearest = self.slots.last_before(|it| it.precedes(span));
+        let behind = nearest.map_or(0, |it| it.index() + 1);
         let next = self.slots.get(behind).map(Slot::span);
         let begins = next.is_some_and(|it| it.family == span.family && it.first <= span.last);
         let mut look = PrefixLook {
             longest: None,
             is_whole: !begins,
         };
-        let mut slot = behind.checked_sub(1);
-        while let Some(found) = slot.and_then(|it| self.slots.get(it)) {
-            let around = found.span();
+        for slot in std::iter::successors(nearest, |slot| self.parent(*slot)) {
+            let around = self.slots[slot].span();
             if around.holds(span) {
-                look.longest = slot;
+                look.longest = Some(slot);
                 break;
             }
             look.is_whole &= around.family != span.family || around.last < span.first;
-            slot = found.parent;
         }
         look
     }
@@ -188,35 +186,34 @@ impl<T> Prefixes<T> {
             .around(one(span.first))
             .chain(self.around(one(span.last)));
         let slots = self.within(span).chain(ends);
-        slots.filter_map(|slot| Some(self.slots.get(slot)?.span()))
+        slots.map(|slot| self.slots[slot].span())
     }
 
     /// Returns the slots of the ranges that are in `span`, one equal to it included.
-    pub fn within(&self, span: Span) -> Range<usize> {
+    pub fn within(&self, span: Span) -> impl ExactSizeIterator<Item = SlotId> + use<T> {
         let start = self
             .slots
             .partition_point(|it| it.precedes(span) && it.span() != span);
         let end = self.slots.partition_point(|it| {
             (it.cidr.family(), number(it.cidr.first())) <= (span.family, span.last)
         });
-        start..end.max(start)
+        self.ids().skip(start).take(end.saturating_sub(start))
     }
 
     /// Returns whether any range shares an address with `span`.
     pub fn meets(&self, span: Span) -> bool {
-        !self.within(span).is_empty() || self.around(span).next().is_some()
+        0 < self.within(span).len() || self.around(span).next().is_some()
     }
 
     /// Returns the range itself, if it is there.
-    pub fn exactly(&self, cidr: Cidr) -> Option<usize> {
-        let start = self.within(Span::of(cidr)).start;
-        self.slots.get(start).filter(|it| it.cidr == cidr)?;
-        Some(start)
+    pub fn exactly(&self, cidr: Cidr) -> Option<SlotId> {
+        let first = self.within(Span::of(cidr)).next()?;
+        (self.slots[first].cidr == cidr).then_some(first)
     }
 
     /// Returns the next wider range that holds that of `slot`.
-    pub fn parent(&self, slot: usize) -> Option<usize> {
-        self.slots.get(slot)?.parent
+    pub fn parent(&self, slot: SlotId) -> Option<SlotId> {
+        self.slots[slot].parent
     }
 
     /// Cuts `span` into pieces, in order: what holds for one address of a piece holds for all.
@@ -226,14 +223,12 @@ impl<T> Prefixes<T> {
             family: span.family,
             next: Some(span.first),
         };
-        let mut open: Vec<(u128, usize)> = Vec::new();
+        let mut open: Vec<(u128, SlotId)> = Vec::new();
         let outside = self
             .around(span)
-            .find(|&slot| self.slots.get(slot).is_some_and(|it| it.span() != span));
+            .find(|slot| self.slots[*slot].span() != span);
         for slot in self.within(span) {
-            let Some(inner) = self.slots.get(slot).map(Slot::span) else {
-                continue;
-            };
+            let inner = self.slots[slot].span();
             while let Some(&(last, done)) = open.last()
                 && last < inner.first
             {
@@ -263,7 +258,7 @@ struct PrefixCut {
 
 impl PrefixCut {
     /// Ends a piece at `last`, unless something shorter was there to the end.
-    fn up_to(&mut self, last: u128, slot: Option<usize>) {
+    fn up_to(&mut self, last: u128, slot: Option<SlotId>) {
         let Some(first) = self.next.filter(|&first| first <= last) else {
             return;
         };
@@ -282,8 +277,8 @@ impl PrefixCut {
 pub fn widest(ranges: impl IntoIterator<Item = Cidr>) -> Vec<Cidr> {
     let claims: Vec<(Cidr, ())> = ranges.into_iter().map(|it| (it, ())).collect();
     let sorted = Prefixes::new(&claims);
-    let slots = (0..sorted.len()).filter(|slot| sorted.parent(*slot).is_none());
-    slots.filter_map(|slot| Some(sorted.get(slot)?.0)).collect()
+    let slots = sorted.ids().filter(|slot| sorted.parent(*slot).is_none());
+    slots.map(|slot| sorted.at(slot).0).collect()
 }
 
 #[cfg(test)]

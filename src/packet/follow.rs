@@ -70,7 +70,7 @@ impl Fabric<'_> {
             .model
             .select(segment, packet.destination)
             .ok_or(Ending::NoRoute { at })?;
-        let (range, _) = site.model.tunnels.get(slot).ok_or(Ending::NoRoute { at })?;
+        let (range, _) = site.model.tunnels.at(slot);
         let claim = match holder {
             RangeHolder::Certain(claim) => claim,
             RangeHolder::Ambiguous(claims) => {
@@ -151,9 +151,10 @@ impl Fabric<'_> {
                 Ok(())
             };
         };
-        let Some((range, claims)) = site.model.tunnels.get(slot).filter(|_| !is_proxied) else {
+        if is_proxied {
             return Ok(());
-        };
+        }
+        let (range, claims) = site.model.tunnels.at(slot);
         let connected = site.connection(at.node, packet.destination);
         if site.has_address(at.node, packet.destination)
             || connected.is_some_and(|it| range.prefix_length() < it.prefix_length())
@@ -212,7 +213,7 @@ pub(crate) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
     };
     let mut around = site.model.tunnels.holding(destination);
     let longest = around.find_map(|slot| {
-        let (range, claims) = site.model.tunnels.get(slot)?;
+        let (range, claims) = site.model.tunnels.at(slot);
         let mut claims = claims.iter();
         let is_peer = |it: &TunnelClaim| matches!(it.tunnel, Tunnel::Peer(_));
         claims.any(is_peer).then_some(range)
@@ -240,7 +241,7 @@ pub(crate) fn keeps(
 ) -> Result<(), Ending> {
     let is_own = |claim: &TunnelClaim| claim.tunnel == Tunnel::Segment(segment);
     let around = site.model.tunnels.holding(destination);
-    let mut around = around.filter_map(|slot| site.model.tunnels.get(slot));
+    let mut around = around.map(|slot| site.model.tunnels.at(slot));
     // Wider ranges than that of a Peer have no effect.
     let longest = around.find(|(_, claims)| {
         let is_peer = |claim: &TunnelClaim| matches!(claim.tunnel, Tunnel::Peer(_));

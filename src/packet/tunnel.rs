@@ -9,6 +9,7 @@ use crate::agent::fabric::{At, Fabric, Site};
 use crate::agent::model::{Dial, RangeHolder, Tunnel};
 use crate::agent::peers::{PeerId, PeerStanding};
 use crate::kilo::topology::Leader;
+use crate::net::prefixes::SlotId;
 use crate::net::{Family, family};
 use crate::wireguard::{Endpoint, Host};
 
@@ -222,7 +223,7 @@ impl Fabric<'_> {
 
     /// Returns the range by which `from` routes packets to the source address of `to` into a
     /// tunnel; none if that is unknown.
-    pub(crate) fn swallows(&self, from: At, to: At) -> Option<usize> {
+    pub(crate) fn swallows(&self, from: At, to: At) -> Option<SlotId> {
         let site = self.site(from.site);
         match self.node(to).endpoint()?.host {
             Host::Ip(address) => site.model.carries(site.segment(from.node)?, address),
@@ -232,13 +233,13 @@ impl Fabric<'_> {
 
     /// Returns how a packet ends that a tunnel would have to carry which itself is routed by the range in
     /// `slot`.
-    fn looped(&self, at: At, peer: PeerId, slot: usize) -> Ending {
+    fn looped(&self, at: At, peer: PeerId, slot: SlotId) -> Ending {
         let site = self.site(at.site);
         if let Some(missing) = missing(site, at) {
             return missing;
         }
-        match site.model.tunnels.get(slot) {
-            Some((range, [claim, ..])) => Ending::Loops {
+        match site.model.tunnels.at(slot) {
+            (range, [claim, ..]) => Ending::Loops {
                 at,
                 peer,
                 range,
@@ -263,7 +264,7 @@ impl Fabric<'_> {
         let Some((slot, holder)) = site.model.select(segment, source) else {
             return Err(reject(None));
         };
-        let (range, _) = site.model.tunnels.get(slot).ok_or(reject(None))?;
+        let (range, _) = site.model.tunnels.at(slot);
         match holder {
             RangeHolder::Certain(claim) if claim.tunnel == Tunnel::Peer(back) => {
                 Ok(Step::Accepted {

@@ -15,8 +15,9 @@ use crate::support::project;
 const MODULES: &[(&str, &str)] = &[
     // Words
     ("text", ""),
+    ("id", ""),
     ("name", ""),
-    ("net", ""),
+    ("net", "id"),
     ("wireguard", "name net"),
     ("granularity", ""),
     ("selector", "name"),
@@ -38,7 +39,7 @@ const MODULES: &[(&str, &str)] = &[
     // Kilo
     (
         "kilo",
-        "name net wireguard granularity selector diagnostic schema mesh snapshot",
+        "id name net wireguard granularity selector diagnostic schema mesh snapshot",
     ),
     // Members of a mesh, and the plan
     (

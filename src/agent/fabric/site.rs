@@ -195,7 +195,7 @@ impl<'a> Site<'a> {
     /// node of another segment, and that node. What people named as its anchor is right.
     pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
         let slot = self.distant.holding(address).next()?;
-        let (range, nodes) = self.distant.get(slot)?;
+        let (range, nodes) = self.distant.at(slot);
         let node = *nodes.first()?;
         let name = self.node(carrier).kilo.name.as_str();
         let mut anchors = self.entry.anchors.iter().filter(|anchor| {
@@ -231,7 +231,7 @@ impl<'a> Site<'a> {
     pub fn connection(&self, node: NodeId, address: IpAddr) -> Option<Cidr> {
         let mut holding = self.connected.holding(address);
         holding.find_map(|slot| {
-            let (range, nodes) = self.connected.get(slot)?;
+            let (range, nodes) = self.connected.at(slot);
             nodes.contains(&node).then_some(range)
         })
     }
@@ -255,7 +255,7 @@ impl<'a> Site<'a> {
     /// Returns who has an address, the most particular first.
     pub fn owner(&self, address: IpAddr) -> Option<Owner> {
         let slot = self.owned.holding(address).next()?;
-        self.owned.get(slot)?.1.first().copied()
+        self.owned.at(slot).1.first().copied()
     }
 
     /// Returns whether an address is in a range that the cluster declares as a whole, regardless of

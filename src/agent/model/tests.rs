@@ -75,7 +75,8 @@ fn table(model: &Model) -> String {
     let mut text = String::new();
     for (id, segment) in model.topology.segments.numbered() {
         writeln!(text, "on {}", segment.key).unwrap();
-        for (slot, (range, _)) in model.tunnels.iter().enumerate() {
+        for slot in model.tunnels.ids() {
+            let (range, _) = model.tunnels.at(slot);
             match model.holder(id, slot) {
                 None => {}
                 Some(RangeHolder::Certain(claim)) => {
@@ -116,7 +117,7 @@ fn two_peers_with_one_key_leave_everything_of_theirs_open() {
           10.4.0.0/24 x
         ");
         assert_eq!(model.contests.len(), 1);
-        assert_eq!(model.contests[0].over, Prize::Key);
+        assert_eq!(model.contests.first().unwrap().over, Prize::Key);
         let last = model.peers.last().unwrap().share().unwrap();
         assert_eq!((last.count(), last.lost.len()), (0, 1));
     });
@@ -245,7 +246,7 @@ fn what_upsets_the_agents_leaves_nothing_certain() {
     for lines in [mapped, negative] {
         with(TWO, lines, |model| {
             assert_eq!(model.upsets.len(), 1);
-            for slot in 0..model.tunnels.len() {
+            for slot in model.tunnels.ids() {
                 assert!(!matches!(
                     model.holder(first(model), slot),
                     Some(RangeHolder::Certain(_))
@@ -300,7 +301,7 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
             .peers
             .ids()
             .map(|peer| match model.dial(first(model), Tunnel::Peer(peer)) {
-                Dial::Loops(slot) => format!("loops {}", model.tunnels.get(slot).unwrap().0),
+                Dial::Loops(slot) => format!("loops {}", model.tunnels.at(slot).0),
                 other => format!("{other:?}"),
             })
             .collect();
@@ -366,8 +367,8 @@ proptest! {
         let agreed = with(TWO, &lines, |model| {
             let tables: BTreeSet<Vec<(Cidr, String)>> =
                 (0..40).map(|seed| replayed(model, seed + order.index(1000))).collect();
-            (0..model.tunnels.len()).all(|slot| {
-                let range = model.tunnels.get(slot).unwrap().0;
+            model.tunnels.ids().all(|slot| {
+                let range = model.tunnels.at(slot).0;
                 let all: BTreeSet<Option<&String>> = tables
                     .iter()
                     .map(|table| table.iter().find(|it| it.0 == range).map(|it| &it.1))

@@ -1,6 +1,17 @@
 //! Contests: which of several Peers with one key, or with one name, Kilo keeps (`kilo.md` §2.2).
 
 use super::{ClusterPeer, PeerId, PeerStanding, Peers};
+use crate::kilo::id::{Id, Numbered};
+
+/// Contests of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfContest {}
+
+/// The number of a contest in its cluster: those for names come first.
+pub type ContestId = Id<OfContest>;
+
+/// Something about each contest of one cluster, in the same order.
+pub type Contests<T> = Numbered<OfContest, T>;
 
 /// More than one Peer where there is room for one.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -15,7 +26,7 @@ pub struct Contest {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Won {
     /// The number of the contest.
-    pub contest: usize,
+    pub contest: ContestId,
     /// The Peer that is there.
     pub by: PeerId,
 }
@@ -32,7 +43,7 @@ pub enum Prize {
 impl Contest {
     /// Returns whether any of the Peers may win it and be there alone: they want one key, and none of them
     /// wants the name of another one.
-    pub fn is_open(&self, number: usize, all: &Peers<ClusterPeer>) -> bool {
+    pub fn is_open(&self, number: ContestId, all: &Peers<ClusterPeer>) -> bool {
         let is_in_no_other = |peer: &PeerId| match all[*peer].standing {
             PeerStanding::Contested(_, contest) => contest == number,
             PeerStanding::NotReady => true,
@@ -47,38 +58,33 @@ impl Contest {
 /// some.
 ///
 /// A Peer in two contests takes part in that for the name, which comes first.
-pub(super) fn contests(peers: &mut Peers<ClusterPeer>, by_key: &[PeerId]) -> Vec<Contest> {
+pub(super) fn contests(peers: &mut Peers<ClusterPeer>, by_key: &[PeerId]) -> Contests<Contest> {
     let names: Vec<PeerId> = peers.ids().collect();
-    let runs = runs(&names, |peer| &*peers[peer].applied.name);
-    let mut contests = Vec::new();
-    enter(&mut contests, peers, Prize::Name, runs);
-    let runs = self::runs(by_key, |peer| peers[peer].key());
-    enter(&mut contests, peers, Prize::Key, runs);
+    let of_names = runs(&names, Prize::Name, |peer| &*peers[peer].applied.name);
+    let of_keys = runs(by_key, Prize::Key, |peer| peers[peer].key());
+    // Without a Peer that Kilo would configure there is nothing to win.
+    let is_worth_it = |it: &Contest| it.peers.iter().any(|it| peers[*it].share().is_some());
+    let all = of_names.chain(of_keys).filter(is_worth_it);
+    let contests = Contests::new(all.collect());
+    for (id, contest) in contests.numbered() {
+        for peer in &contest.peers {
+            enter(&mut peers[*peer], id);
+        }
+    }
     contests
 }
 
 /// Returns the runs of `order` in which more than one have the same.
-fn runs<T: PartialEq>(order: &[PeerId], of: impl Fn(PeerId) -> T) -> Vec<Vec<PeerId>> {
-    let runs = order.chunk_by(|a, b| of(*a) == of(*b));
-    let runs = runs.filter(|run| 1 < run.len());
-    runs.map(<[PeerId]>::to_vec).collect()
-}
-
-/// Adds a contest for each run in which there is a Peer that Kilo would configure.
-fn enter(
-    contests: &mut Vec<Contest>,
-    peers: &mut Peers<ClusterPeer>,
+fn runs<T: PartialEq>(
+    order: &[PeerId],
     over: Prize,
-    runs: Vec<Vec<PeerId>>,
-) {
-    for run in runs {
-        if run.iter().any(|peer| peers[*peer].share().is_some()) {
-            for &peer in &run {
-                contest(&mut peers[peer], contests.len());
-            }
-            contests.push(Contest { over, peers: run });
-        }
-    }
+    of: impl Fn(PeerId) -> T,
+) -> impl Iterator<Item = Contest> {
+    let runs = order.chunk_by(move |a, b| of(*a) == of(*b));
+    runs.filter(|run| 1 < run.len()).map(move |run| Contest {
+        over,
+        peers: run.to_vec(),
+    })
 }
 
 /// Takes a Peer as the winner of a contest, or as not there.
@@ -95,11 +101,11 @@ pub(super) fn decide(peer: &mut ClusterPeer, id: PeerId, won: Won) {
     };
 }
 
-fn contest(peer: &mut ClusterPeer, number: usize) {
+fn enter(peer: &mut ClusterPeer, contest: ContestId) {
     peer.standing = match std::mem::replace(&mut peer.standing, PeerStanding::NotReady) {
         PeerStanding::Certain(mut share) => {
             share.is_certain = false;
-            PeerStanding::Contested(share, number)
+            PeerStanding::Contested(share, contest)
         }
         other => other,
     };

@@ -484,7 +484,7 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
     let contest = peers
         .iter()
         .find_map(|it| match site.model.peers[*it].standing {
-            PeerStanding::Contested(_, number) => site.model.contests.get(number),
+            PeerStanding::Contested(_, number) => Some(&site.model.contests[number]),
             _ => None,
         });
     if let Some(contest) = contest {

@@ -3,7 +3,7 @@
 use super::Trace;
 use crate::agent::fabric::{Fabric, Site};
 use crate::agent::model::TunnelClaim;
-use crate::agent::peers::{Contest, PeerId, PeerStanding, Won};
+use crate::agent::peers::{ContestId, PeerId, PeerStanding, Won};
 use crate::packet::{Doubt, Ending};
 
 /// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.
@@ -20,7 +20,8 @@ impl Fabric<'_> {
             return None;
         };
         let site = self.site(at.site);
-        let (number, contest) = contest(site, doubt)?;
+        let number = contest(site, doubt)?;
+        let contest = &site.model.contests[number];
         let settled: usize = self.sites.iter().map(|it| it.won.len()).sum();
         let is_few =
             site.model.contests.len() <= FEW && contest.peers.len() <= FEW && settled < DEPTH;
@@ -43,19 +44,17 @@ impl Fabric<'_> {
     }
 }
 
-/// Returns the contest on which something depends, with its number.
-fn contest<'s>(site: &'s Site, doubt: &Doubt) -> Option<(usize, &'s Contest)> {
+/// Returns the contest on which something depends.
+fn contest(site: &Site, doubt: &Doubt) -> Option<ContestId> {
     let peers: Vec<PeerId> = match doubt {
         Doubt::Peers { peers } => peers.clone(),
         Doubt::Range { claims, .. } => claims.iter().filter_map(TunnelClaim::peer).collect(),
         Doubt::Key { .. } | Doubt::Refused(_) | Doubt::Leader => return None,
     };
-    let mut contests = peers
+    peers
         .into_iter()
-        .filter_map(|peer| match site.model.peers[peer].standing {
+        .find_map(|peer| match site.model.peers[peer].standing {
             PeerStanding::Contested(_, number) => Some(number),
             _ => None,
-        });
-    let number = contests.next()?;
-    Some((number, site.model.contests.get(number)?))
+        })
 }

@@ -7,7 +7,7 @@ use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
-use crate::net::prefixes::{Span, widest};
+use crate::net::prefixes::{SlotId, Span, widest};
 use crate::packet::{Doubt, Ending, keeps, stays};
 use crate::proof::reach::pieces;
 
@@ -89,11 +89,11 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     /// Returns whether all nodes have the same entry for a range and for the wider ones, which
     /// count if the range may have no owner: the claims are those of Peers with keys of other
     /// clusters.
-    fn is_alike(&self, slot: usize) -> bool {
+    fn is_alike(&self, slot: SlotId) -> bool {
         let tunnels = &self.site.model.tunnels;
         let mut around = iter::successors(Some(slot), |it| tunnels.parent(*it));
         around.all(|slot| {
-            let mut claims = tunnels.get(slot).map_or(&[][..], |it| it.1).iter();
+            let mut claims = tunnels.at(slot).1.iter();
             claims.all(|claim| match claim.tunnel {
                 Tunnel::Peer(peer) => !self.site.has_own_key(peer),
                 Tunnel::Segment(_) => false,
@@ -103,7 +103,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
 
     /// Returns which of their claims the leader of a segment goes by for addresses of which `slot` is
     /// the longest range, and whether that is certain.
-    pub(super) fn holder(&self, segment: SegmentId, slot: usize) -> Option<(TunnelClaim, bool)> {
+    pub(super) fn holder(&self, segment: SegmentId, slot: SlotId) -> Option<(TunnelClaim, bool)> {
         let model = &self.site.model;
         let (mut next, mut is_certain) = (Some(slot), true);
         while let Some(slot) = next {

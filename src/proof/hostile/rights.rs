@@ -67,7 +67,7 @@ impl<'f, 'a> Rights<'f, 'a> {
         let others = self.others.iter();
         let owners = others.filter_map(|(number, site)| {
             let slot = site.owned.around(span).next()?;
-            Some((*number, *site.owned.get(slot)?.1.first()?))
+            Some((*number, *site.owned.at(slot).1.first()?))
         });
         let owners: Vec<(SiteId, Owner)> = owners.collect();
         if owners.is_empty() {

@@ -16,8 +16,8 @@ pub struct AddressBlock {
 /// declared for the whole.
 pub fn address_blocks(site: &Site) -> Vec<AddressBlock> {
     let mut blocks = of_nodes(site, true);
-    for slot in 0..site.owned.len() {
-        let Some((range, [owner, ..])) = site.owned.get(slot) else {
+    for slot in site.owned.ids() {
+        let (range, [owner, ..]) = site.owned.at(slot) else {
             continue;
         };
         if matches!(owner, Owner::Services | Owner::Network) {

@@ -6,6 +6,7 @@ use super::local_addresses::Delivery;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
 use crate::net::Family;
+use crate::net::prefixes::SlotId;
 use crate::packet::trace::AddressClass;
 
 /// Addresses of one cluster that another one sees alike.
@@ -48,7 +49,7 @@ pub(super) struct PieceView {
 pub(super) enum SourceCheck {
     No,
     /// It is not certain who has this range there.
-    Doubt(usize),
+    Doubt(SlotId),
     Yes,
 }
 
@@ -60,7 +61,7 @@ pub(super) enum NextHop {
     /// No Peer has a range around it: it leaves on no node, however it ends there.
     Kept,
     /// It is not certain who has this range.
-    Contested(usize),
+    Contested(SlotId),
     /// More than one node has the key of this Peer.
     Shared(PeerId),
     Unknown(PeerId),

@@ -311,7 +311,7 @@ impl Observer<'_, '_> {
     /// result of contests.
     fn are_uniform(&self, span: Span) -> bool {
         let tunnels = &self.site.model.tunnels;
-        let slots = tunnels.around(span).filter_map(|slot| tunnels.get(slot));
+        let slots = tunnels.around(span).map(|slot| tunnels.at(slot));
         let mut claims = slots.flat_map(|it| it.1);
         claims.all(|claim| match claim.tunnel {
             Tunnel::Peer(peer) => self.known()[peer].is_uniform,
@@ -361,11 +361,10 @@ impl Observer<'_, '_> {
     /// from which packets with them are taken, and whether that is so on all nodes.
     fn held(&self, lookup: Lookup) -> (Selected, bool) {
         let tunnels = &self.site.model.tunnels;
-        let slot = lookup.tunnels.longest;
-        let Some((slot, (_, claims))) = slot.and_then(|slot| Some((slot, tunnels.get(slot)?)))
-        else {
+        let Some(slot) = lookup.tunnels.longest else {
             return (Err(NextHop::NoRoute), true);
         };
+        let (_, claims) = tunnels.at(slot);
         let is_same = claims.iter().all(|claim| match claim.tunnel {
             Tunnel::Peer(peer) => !self.site.has_own_key(peer),
             Tunnel::Segment(_) => false,

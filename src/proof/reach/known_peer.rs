@@ -2,7 +2,8 @@
 
 use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::agent::model::{Dial, Tunnel};
-use crate::agent::peers::{PeerId, PeerStanding, Peers};
+use crate::agent::peers::{ContestId, PeerId, PeerStanding, Peers};
+use crate::net::prefixes::SlotId;
 use crate::wireguard::{Endpoint, Host};
 
 /// What a cluster knows of a Peer.
@@ -20,7 +21,7 @@ pub(super) struct KnownPeer {
 pub(super) enum PeerLink {
     None,
     /// It depends on order or time which Peer it is: the number of the contest, where it is one.
-    Doubt(Option<usize>),
+    Doubt(Option<ContestId>),
     /// Not the leader of its segment.
     Silent,
     One(DialOutcome),
@@ -34,7 +35,7 @@ pub(super) enum DialOutcome {
     No {
         is_expected: bool,
     },
-    Loops(usize),
+    Loops(SlotId),
 }
 
 impl KnownPeer {

@@ -6,7 +6,7 @@ use crate::agent::fabric::Site;
 use crate::agent::model::Tunnel;
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
-use crate::net::prefixes::Span;
+use crate::net::prefixes::{SlotId, Span};
 use crate::packet::trace::AddressClass;
 
 /// All blocks of a cluster.
@@ -41,7 +41,7 @@ pub(super) enum Delivery {
     /// It has a route within the location for it, which may be missing.
     Passes,
     /// This range has other claims.
-    Sends(usize),
+    Sends(SlotId),
 }
 
 impl LocalAddresses {
@@ -96,8 +96,7 @@ impl Delivery {
     ) -> Self {
         let tunnels = &home.model.tunnels;
         let leader = segment.map(|it| home.leader(it).node());
-        let slot = tunnels.around(span).next();
-        let Some((slot, (range, claims))) = slot.and_then(|it| Some((it, tunnels.get(it)?))) else {
+        let Some(slot) = tunnels.around(span).next() else {
             let is_elsewhere = block.owner.node().is_some_and(|it| Some(it) != leader);
             return if is_elsewhere {
                 Self::Lacks
@@ -108,6 +107,7 @@ impl Delivery {
         if block.owner.class() == Some(AddressClass::Service) {
             return Self::Takes;
         }
+        let (range, claims) = tunnels.at(slot);
         let address = span.first_address();
         let beside = leader.and_then(|it| home.connection(it, address));
         if leader.is_some_and(|it| home.has_address(it, address))

@@ -10,7 +10,7 @@ use super::uncovered::is_of_peer;
 use crate::agent::applied::Content;
 use crate::agent::fabric::{Fabric, Owner, Site, SiteId, Sites};
 use crate::net::Cidr;
-use crate::net::prefixes::{Prefixes, Span, widest};
+use crate::net::prefixes::{Prefixes, SlotId, Span, widest};
 
 /// What is the same for every cluster that looks at others.
 #[derive(Debug)]
@@ -107,14 +107,14 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     /// Returns the clusters that have a range of their own around a range that is wider than it.
     fn beyond(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
         let around = self.owned.around(Span::of(range));
-        let around = around.filter_map(|slot| self.owned.get(slot));
+        let around = around.map(|slot| self.owned.at(slot));
         let wider = around.filter(move |it| it.0 != range);
         wider.flat_map(|it| it.1).copied()
     }
 
-    fn claims(&self, slots: impl Iterator<Item = usize>) -> impl Iterator<Item = SiteId> {
-        let claims = slots.filter_map(|slot| Some(self.owned.get(slot)?.1));
-        claims.flatten().copied()
+    fn claims(&self, slots: impl Iterator<Item = SlotId>) -> impl Iterator<Item = SiteId> {
+        let claims = slots.flat_map(|slot| self.owned.at(slot).1);
+        claims.copied()
     }
 
     /// Returns where a cluster stands.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::agent::fabric::{At, Owner, Site, SiteId};
 use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::kilo::id::{NodeId, Nodes};
-use crate::net::prefixes::{PrefixLook, Span};
+use crate::net::prefixes::{PrefixLook, SlotId, Span};
 use crate::packet::{Ending, keeps, stays};
 
 /// How packets to addresses without a Peer end, for one cluster, computed on demand.
@@ -22,7 +22,7 @@ pub(super) type NodeEndings = Nodes<Option<&'static str>>;
 
 /// The longest ranges around some addresses: who has them, who is connected to them, which tunnels they
 /// belong to. Nothing else decides how packets to them end.
-type Slots = [Option<usize>; 3];
+type Slots = [Option<SlotId>; 3];
 
 /// The entries for some addresses in the tables of the viewing cluster.
 #[derive(Clone, Copy)]
@@ -55,17 +55,17 @@ impl Lookup {
 
     /// Returns who has the addresses in the cluster that looks.
     pub(super) fn owner(self, site: &Site) -> Option<Owner> {
-        let (_, owners) = site.owned.get(self.owned.longest?)?;
+        let (_, owners) = site.owned.at(self.owned.longest?);
         owners.first().copied()
     }
 
     /// Returns which nodes have the addresses beside them.
     pub(super) fn connected(self, site: &Site) -> Connected {
         let connections = site.connections();
-        let slot = self.connected.longest;
-        let Some((_, nodes)) = slot.and_then(|slot| connections.get(slot)) else {
+        let Some(slot) = self.connected.longest else {
             return Connected::Nobody;
         };
+        let (_, nodes) = connections.at(slot);
         match nodes.first() {
             Some(first) if nodes.len() == site.model.topology.nodes.len() => Connected::All(*first),
             _ => Connected::Some,
@@ -89,7 +89,7 @@ impl Lookup {
     fn claims<'s>(self, site: &'s Site) -> impl Iterator<Item = &'s [TunnelClaim]> {
         let tunnels = &site.model.tunnels;
         let slots = std::iter::successors(self.tunnels.longest, |slot| tunnels.parent(*slot));
-        slots.filter_map(|slot| Some(tunnels.get(slot)?.1))
+        slots.map(|slot| tunnels.at(slot).1)
     }
 }
 

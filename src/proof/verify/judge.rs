@@ -336,7 +336,7 @@ fn is_accepted(site: &Site, block: &AddressBlock, lists: &[&[Range]]) -> bool {
     }
     let mut around = site.owned.around(block.span);
     let given = around.find_map(|slot| {
-        let (range, owners) = site.owned.get(slot)?;
+        let (range, owners) = site.owned.at(slot);
         owners.contains(&block.owner).then_some(range)
     });
     given.is_some_and(|given| {

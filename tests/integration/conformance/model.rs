@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::model::{Model, RangeHolder, Tunnel};
-use clustermesh::agent::route::{Device, NatRule, Route, RouteTable};
+use clustermesh::agent::route::{Device, Route, RouteTable};
+use clustermesh::capacity::Load;
 use clustermesh::kilo::id::{NodeId, Nodes, SegmentId};
 use clustermesh::kilo::topology::KiloTopology;
 use clustermesh::net::Cidr;
@@ -83,7 +84,7 @@ fn peers_are_those_of_the_topology() {
         let ours: Value = peers.collect();
         let theirs = &scenario.value["expected"]["topologyPeers"];
         assert_eq!(&ours, theirs, "{}", scenario.name());
-        assert_eq!(model.contests, [], "{}", scenario.name());
+        assert_eq!(*model.contests, [], "{}", scenario.name());
     });
 }
 
@@ -219,7 +220,8 @@ fn tables_follow_from_what_is_configured() {
             let expected = &scenario.value["expected"]["perNode"][&leader.kilo.name];
             let peers = expected["wireguardPeers"].as_array().unwrap();
             let twice = |key: &str| 1 < peers.iter().filter(|it| it["publicKey"] == key).count();
-            for (slot, (range, _)) in model.tunnels.iter().enumerate() {
+            for slot in model.tunnels.ids() {
+                let (range, _) = model.tunnels.at(slot);
                 let theirs = written(peers, &own, range);
                 let context = format!(
                     "{} {} {range} {theirs:?}",
@@ -277,67 +279,57 @@ fn routes_are_kilo_s() {
                 continue;
             };
             seen += 1;
-            let ours = match model.routes_of(number) {
-                Ok(routes) => routes.iter().map(printed_route).collect(),
-                Err(_) => {
-                    vec!["PANIC: runtime error: index out of range [0] with length 0".to_owned()]
-                }
-            };
-            assert_eq!(
-                ours,
-                texts(theirs),
-                "{} {}",
-                scenario.name(),
-                node.kilo.name
-            );
-        }
-    });
-    assert!(10 <= seen, "{seen}");
-}
-
-fn printed_rule(rule: NatRule) -> String {
-    match rule {
-        NatRule::From(range) => format!("-A POSTROUTING -s {range} -j KILO-NAT"),
-        NatRule::To(range) => format!("-A POSTROUTING -d {range} -j KILO-NAT"),
-        NatRule::Exempt(range) => format!("-A KILO-NAT -d {range} -j RETURN"),
-    }
-}
-
-#[test]
-fn nat_rules_are_kilo_s() {
-    let mut seen = 0;
-    each(|scenario, model| {
-        for (number, node) in model.topology.nodes.numbered() {
-            let expected = &scenario.value["expected"]["perNode"][&node.kilo.name];
-            let Some(theirs) = expected.get("iptables") else {
+            let context = format!("{} {}", scenario.name(), node.kilo.name);
+            let theirs = texts(theirs);
+            let Ok(own) = model.own_routes(number) else {
+                let panic = "PANIC: runtime error: index out of range [0] with length 0";
+                assert_eq!(theirs, [panic], "{context}");
                 continue;
             };
-            seen += 1;
-            let rules = texts(theirs).into_iter().filter_map(|rule| {
-                let rule = rule.strip_prefix("v4 prepend nat ")?;
-                let (rule, rest) = rule.split_once(" -m comment ")?;
-                let (_, target) = rest.rsplit_once(" -j ")?;
-                Some(format!("{rule} -j {target}"))
-            });
-            let ours: Vec<String> = model.nat_of(number).into_iter().map(printed_rule).collect();
-            assert_eq!(
-                ours,
-                rules.collect::<Vec<_>>(),
-                "{} {}",
-                scenario.name(),
-                node.kilo.name
-            );
-            let known = printed(model.exemptions());
-            for range in ours
+            // Those to Peers come last, one for each range that a Peer keeps.
+            let (of_nodes, of_peers) = theirs.split_at(own.len().min(theirs.len()));
+            let own: Vec<String> = own.iter().map(printed_route).collect();
+            assert_eq!(of_nodes, own, "{context}");
+            let destinations: Vec<&str> = of_peers
                 .iter()
-                .filter_map(|it| it.strip_prefix("-A KILO-NAT -d "))
-            {
-                let range = range.trim_end_matches(" -j RETURN");
-                assert!(known.iter().any(|it| it == range), "{range}");
-            }
+                .map(|it| it.split_once(' ').unwrap().0)
+                .collect();
+            let kept = model
+                .peers
+                .iter()
+                .filter_map(|it| it.share())
+                .flat_map(|it| it.kept().map(|it| it.allowed));
+            let kept = node.segment.map(|_| printed(kept)).unwrap_or_default();
+            assert_eq!(destinations, kept, "{context}");
         }
     });
     assert!(10 <= seen, "{seen}");
+}
+
+/// `capacity` counts as many routes and rules as Kilo writes on the node with the most.
+#[test]
+fn counted_routes_and_rules_are_kilo_s() {
+    let mut seen = 0;
+    each(|scenario, model| {
+        let most = |key: &str, is_meant: fn(&str) -> bool| {
+            let nodes = scenario.value["expected"]["perNode"].as_object().unwrap();
+            let counts = nodes.values().map(|it| {
+                let all = texts(&it[key]).into_iter();
+                all.filter(|it| is_meant(it)).count()
+            });
+            counts.max().unwrap_or_default()
+        };
+        let load = Load::count(model, None);
+        let rules = most("iptables", |it| it.starts_with("v4 "));
+        if 0 < rules {
+            seen += 1;
+            assert_eq!(load.rules(), rules, "{}", scenario.name());
+            let routes = most("routes", |it| !it.starts_with("PANIC"));
+            let counted = load.nodes.routes + load.ranges();
+            assert_eq!(counted, routes, "{}", scenario.name());
+        }
+    });
+    assert!(5 <= seen, "{seen}");
 }
 
 /// Every piece of the pod ranges of a cluster has exactly one owner, or none.

@@ -1,0 +1,120 @@
+//! Numbers that always lead to a thing, so that a look-up cannot fail.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, Index, IndexMut};
+
+/// A number in a list of things of one kind, which only the list hands out.
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Id<K>(usize, PhantomData<K>);
+
+/// Something about each of the things of one kind, in an order that does not change.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Numbered<K, T>(Vec<T>, PhantomData<K>);
+
+impl<K> fmt::Debug for Id<K> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl<K> Id<K> {
+    /// Returns its place in any list of the same things.
+    pub fn index(self) -> usize {
+        self.0
+    }
+
+    fn new(number: usize) -> Self {
+        Self(number, PhantomData)
+    }
+}
+
+impl<K, T> Numbered<K, T> {
+    /// Takes something about each of the things, in their order.
+    pub fn new(all: Vec<T>) -> Self {
+        Self(all, PhantomData)
+    }
+
+    /// Adds one of the things behind the others.
+    pub fn push(&mut self, thing: T) -> Id<K> {
+        self.0.push(thing);
+        Id::new(self.0.len() - 1)
+    }
+
+    /// Returns the last one.
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.0.last_mut()
+    }
+
+    /// Returns the last of the first things that are all of a kind, in a list that is sorted so.
+    pub fn last_before(&self, is_before: impl FnMut(&T) -> bool) -> Option<Id<K>> {
+        let count = self.0.partition_point(is_before);
+        count.checked_sub(1).map(Id::new)
+    }
+
+    /// Returns all numbers.
+    pub fn ids(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Id<K>> + ExactSizeIterator + Clone + use<K, T> {
+        (0..self.0.len()).map(Id::new)
+    }
+
+    /// Returns all things with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (Id<K>, &T)> {
+        self.ids().zip(&self.0)
+    }
+
+    /// Returns all things with their numbers, to change them.
+    pub fn numbered_mut(&mut self) -> impl Iterator<Item = (Id<K>, &mut T)> {
+        self.ids().zip(&mut self.0)
+    }
+
+    /// Returns something else about the same things, with the same numbers.
+    pub fn map<'n, U>(&'n self, map: impl FnMut(&'n T) -> U) -> Numbered<K, U> {
+        Numbered::new(self.0.iter().map(map).collect())
+    }
+
+    /// Returns something else about the same things, found by their numbers.
+    pub fn map_ids<U>(&self, map: impl FnMut(Id<K>) -> U) -> Numbered<K, U> {
+        Numbered::new(self.ids().map(map).collect())
+    }
+
+    /// Returns the first thing of a kind.
+    pub fn position(&self, is_meant: impl FnMut(&T) -> bool) -> Option<Id<K>> {
+        self.0.iter().position(is_meant).map(Id::new)
+    }
+
+    /// Finds a thing in a list that is sorted so.
+    pub fn find(&self, compare: impl FnMut(&T) -> Ordering) -> Option<Id<K>> {
+        self.0.binary_search_by(compare).ok().map(Id::new)
+    }
+}
+
+impl<K, T> Default for Numbered<K, T> {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl<K, T> Index<Id<K>> for Numbered<K, T> {
+    type Output = T;
+
+    fn index(&self, id: Id<K>) -> &T {
+        &self.0[id.0]
+    }
+}
+
+impl<K, T> IndexMut<Id<K>> for Numbered<K, T> {
+    fn index_mut(&mut self, id: Id<K>) -> &mut T {
+        &mut self.0[id.0]
+    }
+}
+
+impl<K, T> Deref for Numbered<K, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
