@@ -1,22 +1,14 @@
 //! Can one side of every pair dial the other?
 
-use std::net::IpAddr;
-
 use super::membership::on_node;
 use super::{Finding, Rule};
+use crate::analysis::endpoint::DialledEndpoint;
 use crate::fleet::{Fleet, Member};
-use crate::kilo::node;
-use crate::membership::{Origin, PeerCandidate};
 use crate::packet::rule::NO_INITIATOR;
-use crate::place::Place;
-use crate::snapshot::Node;
-use crate::wireguard::Endpoint;
 
 mod address;
 mod network;
 mod port;
-
-pub(super) use network::site;
 
 rules! {
     "endpoints" about Plan with crate::packet::rule::NO_INITIATOR;
@@ -36,21 +28,6 @@ rules! {
     UNREACHABLE_FAMILY = "unreachable-family" Notice;
 }
 
-/// Returns the command that gives a node an endpoint.
-pub(super) fn annotate(node: &str) -> String {
-    format!("kubectl annotate nodes {node} kilo.squat.ai/clustermesh-endpoint=HOST:51820")
-}
-
-/// A node that others dial.
-#[derive(Clone, Copy, Debug)]
-struct DialledEndpoint<'f> {
-    member: &'f Member<'f>,
-    candidate: &'f PeerCandidate,
-    node: &'f Node,
-    endpoint: &'f Endpoint,
-    origin: Origin,
-}
-
 /// Returns findings about which clusters can dial which nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
@@ -65,39 +42,8 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     super::once(findings)
 }
 
-impl<'f> DialledEndpoint<'f> {
-    /// Returns the nodes of a cluster that are dialled, in order of name.
-    fn all(member: &'f Member<'f>) -> Vec<Self> {
-        let dialled = member.membership.candidates.iter().filter_map(|candidate| {
-            Some(Self {
-                member,
-                candidate,
-                node: member.node(candidate.leader.as_str())?,
-                endpoint: candidate.endpoint.as_ref()?,
-                origin: candidate.origin?,
-            })
-        });
-        dialled.collect()
-    }
-
-    /// Returns the address that is dialled, if it is not behind a name.
-    fn address(&self) -> Option<IpAddr> {
-        self.endpoint.address()
-    }
-
-    /// Returns where the snapshot has the endpoint.
-    fn place(&self) -> Place {
-        self.member.endpoint_place(self.candidate)
-    }
-
-    /// Returns where Kilo itself dials the node, and the annotation with that endpoint.
-    fn of_kilo(&self) -> Option<(&'static str, Endpoint)> {
-        node::listening(self.node)
-    }
-
-    /// Returns a finding about it, at its place.
-    fn finding(&self, rule: &'static Rule, message: String) -> Finding {
-        let leader = self.candidate.leader.as_str();
-        on_node(rule, self.member, leader, message, &self.place())
-    }
+/// Returns a finding about an endpoint, at its place.
+fn on_endpoint(dialled: &DialledEndpoint, rule: &'static Rule, message: String) -> Finding {
+    let leader = dialled.candidate.leader.as_str();
+    on_node(rule, dialled.member, leader, message, &dialled.place())
 }

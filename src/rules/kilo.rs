@@ -1,15 +1,10 @@
 //! Does Kilo on the nodes fit?
 
-use std::collections::BTreeSet;
-
 use super::Finding;
-use crate::fleet::{Fleet, Member};
-use crate::kilo::cluster::Cluster;
-use crate::kilo::node::KiloNode;
-use crate::membership::ExcludedReason;
+use crate::analysis::kilo_site::KiloSite;
+use crate::fleet::Fleet;
 use crate::name::is_dns_subdomain;
-use crate::place::Place;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::Node;
 
 mod annotations;
 mod family;
@@ -50,14 +45,6 @@ rules! {
     DIFFERENT_FAMILIES = "different-families" Warning;
 }
 
-/// A cluster as its own Kilo sees it.
-struct KiloSite<'f> {
-    /// Its membership that ranks first; in what Kilo does they all agree.
-    member: &'f Member<'f>,
-    /// Nodes that other findings cover.
-    excluded: BTreeSet<&'f str>,
-}
-
 /// Returns findings about Kilo on the nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -77,55 +64,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         findings.extend(fleet.memberships(cluster).flat_map(keepalive::findings));
     }
     super::once(findings)
-}
-
-impl<'f> KiloSite<'f> {
-    fn new(member: &'f Member<'f>) -> Self {
-        // Kilo uses these in their own cluster, even if no other cluster gets them.
-        let matters = |reason: &ExcludedReason| {
-            matches!(
-                reason,
-                ExcludedReason::NotSelected
-                    | ExcludedReason::NoEndpoint(_)
-                    | ExcludedReason::LeaderExcluded(_)
-            )
-        };
-        let excluded = member
-            .membership
-            .excluded
-            .iter()
-            .filter(|it| !matters(&it.reason));
-        Self {
-            excluded: excluded.map(|it| it.node.as_str()).collect(),
-            member,
-        }
-    }
-
-    fn cluster(&self) -> &'f Cluster<'f> {
-        &self.member.cluster
-    }
-
-    /// Returns all its nodes, in order of name.
-    fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
-        let nodes = self.cluster().nodes.iter();
-        nodes.map(|it| (it.node, &*it.kilo))
-    }
-
-    /// Returns the nodes that Kilo uses and that have no worse finding.
-    fn lively(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
-        let nodes = self.nodes();
-        nodes.filter(|(node, kilo)| !kilo.stale && !self.excluded.contains(node.name.as_str()))
-    }
-
-    /// Returns where the snapshot has a node.
-    fn place(&self, node: &Node) -> Place {
-        Snapshot::place(&self.member.file.source, node.position)
-    }
-
-    /// Returns where the snapshot has an annotation of a node.
-    fn annotation(&self, node: &Node, key: &str) -> Place {
-        self.place(node).key("annotations").key(key)
-    }
 }
 
 /// Returns the command that changes an annotation of a node.

@@ -103,8 +103,12 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Judgement
     (
+        "analysis",
+        "name net wireguard place mesh snapshot kilo membership fleet agent",
+    ),
+    (
         "rules",
-        "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
+        "analysis text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
          guard fleet plan yaml manifest tree_diff agent packet proof capacity proposal",
     ),
 ];

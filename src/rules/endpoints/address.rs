@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, DialledEndpoint};
+use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, on_endpoint};
+use crate::analysis::endpoint::DialledEndpoint;
 use crate::rules::Finding;
 use crate::wireguard::Host;
 
@@ -16,7 +17,7 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
                 "endpoint {endpoint} is a DNS name: if it does not resolve in a cluster, Kilo \
                  stops on all nodes there"
             );
-            let mut finding = dialled.finding(&DNS_ENDPOINT, message);
+            let mut finding = on_endpoint(dialled, &DNS_ENDPOINT, message);
             finding.help = Some(
                 "write an IP address, or make sure that every node of every cluster resolves the \
                  name"
@@ -28,7 +29,7 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
             let range = documentation(*address)?;
             let message =
                 format!("endpoint {endpoint} is in {range}, which is reserved for documentation");
-            let mut finding = dialled.finding(&DOCUMENTATION_ENDPOINT, message);
+            let mut finding = on_endpoint(dialled, &DOCUMENTATION_ENDPOINT, message);
             finding.help = Some("write the real address of the node".to_owned());
             Some(finding)
         }

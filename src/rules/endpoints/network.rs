@@ -1,248 +1,92 @@
 //! Networks: is there a way from those who dial to the address that they dial?
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use super::{DialledEndpoint, NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
-use crate::diagnostic::Label;
+use super::{NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
+use crate::analysis::endpoint::{DialProblem, DialSide, UnreachableEndpoints, problems};
 use crate::fleet::{Fleet, Member};
-use crate::name::ClusterName;
-use crate::net::{Cidr, Cover, Families, family};
-use crate::rules::{Finding, Rule};
+use crate::net::family;
+use crate::rules::Finding;
 use crate::text::listed;
-
-/// The networks of the nodes of a cluster.
-struct Surroundings {
-    /// The networks in which they have addresses of their own.
-    networks: Cover<()>,
-    /// The address families that they have.
-    families: Families,
-}
-
-/// Endpoints of a cluster that some others cannot dial, by which these are.
-type Unreachable<'f> = BTreeMap<Vec<usize>, Vec<&'f ClusterName>>;
 
 /// Returns findings about endpoints that some clusters cannot reach.
 pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Finding> {
-    let clusters: BTreeMap<&ClusterName, Surroundings> = fleet
-        .clusters()
-        .filter_map(|cluster| {
-            let member = fleet.memberships(cluster).next()?;
-            Some((cluster, Surroundings::new(member)))
+    problems(fleet, members)
+        .into_iter()
+        .map(|problem| match problem {
+            DialProblem::NoInitiator(one, other) => no_initiator(one, other),
+            DialProblem::OtherFamily(endpoints) => other_family(&endpoints),
+            DialProblem::OtherNetwork(endpoints) => other_network(&endpoints),
         })
-        .collect();
-    let doors: BTreeMap<_, (&Member, Doors)> = members
-        .iter()
-        .map(|member| {
-            let key = (&member.mesh.name, &member.entry.name);
-            (key, (*member, Doors::new(member)))
-        })
-        .collect();
-    let is_closed = |source: &'f Member<'f>, target: &'f ClusterName| {
-        let name = &source.entry.name;
-        let mesh = &source.mesh.name;
-        let (_, own) = doors.get(&(mesh, name))?;
-        let (other, others) = doors.get(&(mesh, target))?;
-        let (near, far) = (clusters.get(name)?, clusters.get(target)?);
-        let is_closed = far.has_none_of(own) && near.has_none_of(others);
-        let is_any = own.is_there || others.is_there;
-        (is_any && is_closed).then_some((*other, own, others))
-    };
-    let mut findings = Vec::new();
-    for source in members {
-        let dialled = DialledEndpoint::all(source);
-        let addresses: Vec<Option<IpAddr>> = dialled.iter().map(DialledEndpoint::address).collect();
-        let mut other_family = Unreachable::new();
-        let mut elsewhere = Unreachable::new();
-        for target in source.targets() {
-            let Some(around) = clusters.get(target) else {
-                continue;
-            };
-            if let Some((other, own, others)) = is_closed(source, target) {
-                if source.entry.name < *target {
-                    findings.push(closed(source, own, other, others));
-                }
-                continue;
-            }
-            for (found, is_meant) in [
-                (&mut other_family, Surroundings::lacks as fn(&_, _) -> _),
-                (&mut elsewhere, Surroundings::is_elsewhere),
-            ] {
-                let meant: Vec<usize> = addresses
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(index, address)| is_meant(around, (*address)?).then_some(index))
-                    .collect();
-                if !meant.is_empty() {
-                    found.entry(meant).or_default().push(target);
-                }
-            }
-        }
-        findings.extend(unreachable_endpoints(
-            &UNREACHABLE_FAMILY,
-            &dialled,
-            &other_family,
-        ));
-        findings.extend(unreachable_endpoints(
-            &PRIVATE_ENDPOINT,
-            &dialled,
-            &elsewhere,
-        ));
-    }
-    findings
+        .collect()
 }
 
-/// Returns the finding about two clusters of which neither can dial the other.
-fn closed(one: &Member, own: &Doors, other: &Member, others: &Doors) -> Finding {
-    let (near, far) = (&one.entry.name, &other.entry.name);
-    let side = |doors: &Doors, cluster: &ClusterName, dialling: &ClusterName| {
-        doors.families.first().map_or_else(
-            || format!("{cluster} has no endpoint"),
-            |it| {
-                format!(
-                    "{cluster} has {it} endpoints, and no node of {dialling} has an {it} \
-                    address"
-                )
-            },
-        )
+fn no_initiator(one: DialSide, other: DialSide) -> Finding {
+    let side = |side: &DialSide, dialling: &DialSide| match side.family {
+        None => format!("{} has no endpoint", side.cluster),
+        Some(family) => format!(
+            "{} has {family} endpoints, and no node of {} has an {family} address",
+            side.cluster, dialling.cluster
+        ),
     };
     let message = format!(
-        "{near} and {far} cannot dial each other: {}; {}",
-        side(own, near, far),
-        side(others, far, near)
+        "{} and {} cannot dial each other: {}; {}",
+        one.cluster,
+        other.cluster,
+        side(&one, &other),
+        side(&other, &one)
     );
-    let places =
-        [one, other].map(|it| DialledEndpoint::all(it).first().map(DialledEndpoint::place));
-    let [near, far] = places;
-    Finding::on_cluster(&NO_INITIATOR, &one.entry.name, message)
-        .at(near, "dialled here")
-        .at(far, "dialled here")
+    Finding::on_cluster(&NO_INITIATOR, one.cluster, message)
+        .at(one.place, "dialled here")
+        .at(other.place, "dialled here")
         .help(
             "annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with \
              addresses of a family that the other cluster has",
         )
 }
 
-/// Returns a finding for each set of endpoints that some clusters cannot dial.
-fn unreachable_endpoints(
-    rule: &'static Rule,
-    dialled: &[DialledEndpoint],
-    unreachable: &Unreachable,
-) -> Vec<Finding> {
-    let unreachable_endpoints = unreachable.iter().filter_map(|(indices, targets)| {
-        let meant: Vec<&DialledEndpoint> = indices
-            .iter()
-            .filter_map(|&index| dialled.get(index))
-            .collect();
-        let (first, address) = meant.first().and_then(|it| Some((*it, it.address()?)))?;
-        let cluster = &first.member.entry.name;
-        let endpoints = listed(meant.iter().map(|it| it.endpoint.to_string()));
-        let targets = listed(targets.iter());
-        let (are, their) = match meant.len() {
-            1 => (format!("endpoint {endpoints} is"), "its network"),
-            _ => (format!("endpoints {endpoints} are"), "their networks"),
-        };
-        let (what, help) = if rule == &PRIVATE_ENDPOINT {
-            let what = format!("private, and no node of {targets} is in {their}");
-            let help = format!(
-                "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable \
-                 address, or ignore this rule for `{cluster}` if the networks are connected"
-            );
-            (what, help)
-        } else {
-            let family = family(address);
-            let what = format!("{family}, and no node of {targets} has an {family} address");
-            let other = family.other();
-            let help = format!(
-                "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and an {other} \
-                 address"
-            );
-            (what, help)
-        };
-        let mut finding = Finding::on_cluster(rule, cluster, format!("{are} {what}"));
-        finding.help = Some(help);
-        finding.labels.push(Label {
-            place: first.place(),
-            text: String::new(),
-        });
-        Some(finding)
-    });
-    unreachable_endpoints.collect()
+fn other_family(unreachable: &UnreachableEndpoints) -> Finding {
+    let family = family(unreachable.address);
+    let targets = listed(&unreachable.targets);
+    let message = format!(
+        "{} {family}, and no node of {targets} has an {family} address",
+        endpoints_are(unreachable)
+    );
+    Finding::on_cluster(
+        &UNREACHABLE_FAMILY,
+        &unreachable.first.member.entry.name,
+        message,
+    )
+    .at(unreachable.first.place(), "")
+    .help(format!(
+        "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
+        family.other()
+    ))
 }
 
-/// The endpoints of the nodes of a cluster in a mesh.
-struct Doors {
-    /// Whether there are any.
-    is_there: bool,
-    /// Their address families.
-    families: Families,
-    /// Whether any of them is a DNS name.
-    has_name: bool,
-}
-
-impl Doors {
-    fn new(member: &Member) -> Self {
-        let dialled = DialledEndpoint::all(member);
-        let addresses = dialled.iter().filter_map(DialledEndpoint::address);
-        Self {
-            is_there: !dialled.is_empty(),
-            families: addresses.collect(),
-            has_name: dialled.iter().any(|it| it.address().is_none()),
-        }
-    }
-}
-
-impl Surroundings {
-    fn new(member: &Member) -> Self {
-        let nodes = &member.cluster.nodes;
-        let addresses = || nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
-        let around = addresses().map(|it| site(it).unwrap_or_else(|| Cidr::host(it)));
-        let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
-        Self {
-            networks: networks.map(|network| (network, ())).collect(),
-            families: addresses().collect(),
-        }
-    }
-
-    /// Returns whether no node has an address of the kind, as far as it is known.
-    fn lacks(&self, address: IpAddr) -> bool {
-        !self.families.is_empty() && !self.families.has(family(address))
-    }
-
-    /// Returns whether no node has an address of any kind at which others are dialled, as far as it is
-    /// known.
-    fn has_none_of(&self, doors: &Doors) -> bool {
-        !self.families.is_empty() && !doors.has_name && !self.families.meet(doors.families)
-    }
-
-    /// Returns whether an address is of a private network in which no node is.
-    fn is_elsewhere(&self, address: IpAddr) -> bool {
-        self.families.has(family(address))
-            && !self.networks.is_empty()
-            && site(address).is_some()
-            && self.networks.holder(address).is_none()
-    }
-}
-
-/// Returns the usual network of a private address, `None` for a public one.
-///
-/// A node knows how long the prefix of its subnet is, but not how many subnets its site has, so
-/// what is handed out as one network counts: `/24` of the 192.168s, `/16` of the others of RFC 1918,
-/// `/48` of unique local addresses (RFC 4193), and all of a carrier's shared space (RFC 6598).
-pub(in crate::rules) fn site(address: IpAddr) -> Option<Cidr> {
-    let length = match address {
-        IpAddr::V4(v4) => match v4.octets() {
-            [10, ..] | [172, 16..=31, ..] => 16,
-            [192, 168, ..] => 24,
-            [100, 64..=127, ..] => 10,
-            _ => return None,
-        },
-        IpAddr::V6(v6) => match v6.octets() {
-            [0xfc | 0xfd, ..] => 48,
-            _ => return None,
-        },
+fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
+    let cluster = &unreachable.first.member.entry.name;
+    let targets = listed(&unreachable.targets);
+    let their = match unreachable.endpoints.len() {
+        1 => "its network",
+        _ => "their networks",
     };
-    Cidr::host(address).widened(length)
+    let message = format!(
+        "{} private, and no node of {targets} is in {their}",
+        endpoints_are(unreachable)
+    );
+    Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
+        .at(unreachable.first.place(), "")
+        .help(format!(
+            "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable \
+             address, or ignore this rule for `{cluster}` if the networks are connected"
+        ))
+}
+
+fn endpoints_are(unreachable: &UnreachableEndpoints) -> String {
+    let endpoints = listed(&unreachable.endpoints);
+    match unreachable.endpoints.len() {
+        1 => format!("endpoint {endpoints} is"),
+        _ => format!("endpoints {endpoints} are"),
+    }
 }
 
 #[cfg(test)]

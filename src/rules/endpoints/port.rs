@@ -1,6 +1,7 @@
 //! Ports: does the node listen on the dialled one?
 
-use super::{DialledEndpoint, UNANSWERED_PORT, UNDECLARED_PORT};
+use super::{UNANSWERED_PORT, UNDECLARED_PORT, on_endpoint};
+use crate::analysis::endpoint::DialledEndpoint;
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
 use crate::membership::Origin;
@@ -34,7 +35,7 @@ fn unanswered(dialled: &DialledEndpoint, key: &str, kilo: &Endpoint) -> Finding 
         "endpoint {endpoint} does not match the port on which Kilo listens, \
         {port}"
     );
-    let mut finding = dialled.finding(&UNANSWERED_PORT, message);
+    let mut finding = on_endpoint(dialled, &UNANSWERED_PORT, message);
     finding.labels.push(Label {
         place: dialled.candidate.place.key("annotations").key(key),
         text: "Kilo listens on this port".to_owned(),
@@ -57,7 +58,7 @@ fn undeclared(dialled: &DialledEndpoint) -> Finding {
         "endpoint {endpoint} has another port than the cluster's \
         `wireguardPort`, {declared}"
     );
-    let mut finding = dialled.finding(&UNDECLARED_PORT, message);
+    let mut finding = on_endpoint(dialled, &UNDECLARED_PORT, message);
     finding.labels.push(Label {
         place: entry.place.key("wireguardPort"),
         text: "the cluster's port".to_owned(),

@@ -1,6 +1,7 @@
 //! Annotations that Kilo ignores or reads with another meaning.
 
-use super::{IGNORED_ANNOTATION, KiloSite, MISREAD_LEADER, annotate, annotated, run};
+use super::{IGNORED_ANNOTATION, MISREAD_LEADER, annotate, annotated, run};
+use crate::analysis::kilo_site::KiloSite;
 use crate::diagnostic::{Quoted, escaped};
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};

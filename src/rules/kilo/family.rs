@@ -1,6 +1,7 @@
 //! Families: are the addresses that Kilo routes between, and through, of one kind?
 
-use super::{DIFFERENT_FAMILIES, KiloSite, MISMATCHED_SUBNET};
+use super::{DIFFERENT_FAMILIES, MISMATCHED_SUBNET};
+use crate::analysis::kilo_site::KiloSite;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::{KiloNode, annotation};
 use crate::name::ClusterName;

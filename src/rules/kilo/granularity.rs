@@ -1,6 +1,7 @@
 //! Granularity: is it known how the cluster is cut?
 
-use super::{KiloSite, MISSING_GRANULARITY, UNCONFIRMED_CROSS};
+use super::{MISSING_GRANULARITY, UNCONFIRMED_CROSS};
+use crate::analysis::kilo_site::KiloSite;
 use crate::diagnostic::Label;
 use crate::granularity::Granularity;
 use crate::rules::Finding;

@@ -1,13 +1,14 @@
 //! Keepalive: do nodes behind NAT keep their way open?
 
 use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotate, annotated, run};
+use crate::analysis::endpoint::usual_network;
 use crate::diagnostic::{Label, Quoted};
 use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
 use crate::membership::PeerCandidate;
 use crate::place::Place;
 use crate::rules::Finding;
-use crate::rules::endpoints::{ROAMING_NODE, site};
+use crate::rules::endpoints::ROAMING_NODE;
 use crate::rules::membership::on_node;
 use crate::snapshot::Node;
 use crate::text::{NAMED, listed};
@@ -92,7 +93,7 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
                  tunnels only when it sends packets"
             ),
         ),
-        Some(Host::Ip(address)) if site(*address).is_some() => (
+        Some(Host::Ip(address)) if usual_network(*address).is_some() => (
             &MISSING_KEEPALIVE,
             format!(
                 "{missing}, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not \

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    EMPTY_LOCATION, KiloSite, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS,
-    UNCERTAIN_LEADER, annotate, annotated, run,
+    EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
+    annotate, annotated, run,
 };
+use crate::analysis::kilo_site::KiloSite;
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;

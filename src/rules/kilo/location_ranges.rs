@@ -1,347 +1,136 @@
 //! Location ranges: what a node offers beside its own, by `allowed-location-ips`.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-
 use super::{
-    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, KiloSite, UNDECLARED_LOCATION_RANGE,
-    annotate, annotated, run,
+    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE, annotate, run,
 };
-use crate::agent::location_ranges::Outranked;
-use crate::diagnostic::{Label, Quoted};
-use crate::fleet::{Fleet, Member};
-use crate::kilo::id::SegmentId;
+use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::location_range::{
+    OfferProblem, OfferProblemKind, OutrankedOffer, OwnRange, OwnRangeUse, problems,
+};
+use crate::diagnostic::Quoted;
+use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
-use crate::mesh::Range;
-use crate::net::{Cidr, Cover, Nest};
+use crate::net::Cidr;
+use crate::rules::Finding;
 use crate::rules::membership::on_node;
-use crate::rules::{Finding, Rule};
-use crate::snapshot::Node;
 use crate::text::{and_more, listed};
-
-/// The value of a node's annotation.
-struct Offer<'a> {
-    node: &'a Node,
-    /// The index of its segment.
-    segment: usize,
-    /// Its segment among those that Kilo counts.
-    own: Option<SegmentId>,
-    /// The ranges that Kilo reads, in order, each once.
-    ranges: BTreeSet<Cidr>,
-    /// The texts that Kilo ignores.
-    ignored: Vec<&'a str>,
-}
-
-/// The number of ranges that a command names.
-const NAMED_RANGES: usize = 16;
-
-/// The number of ranges that are cut out of one for a command.
-const CUT_OUT: usize = 256;
-
-/// Something of a node's own.
-#[derive(Clone, Copy)]
-struct OfferClaim<'a> {
-    cidr: Cidr,
-    what: &'static str,
-    node: &'a str,
-    segment: usize,
-}
-
-/// Ranges of other clusters that this one sees, each with its owner.
-type ForeignRanges<'f> = Cover<(&'f Member<'f>, &'f Range)>;
-
-/// The ranges that nodes offer, each with the segment that does; none where several do.
-type Offered = Nest<Option<SegmentId>>;
 
 /// Returns findings about location ranges.
 pub(super) fn findings(fleet: &Fleet, site: &KiloSite) -> Vec<Finding> {
-    let offers = offers(site);
-    if offers.is_empty() {
-        return Vec::new();
-    }
-    let claims = Claims::collect(site);
-    let cluster = &site.member.entry.name;
-    let sources = fleet.sources(cluster).flat_map(|(_, source, _)| {
-        let ranges = source.entry.networks.all().into_iter();
-        ranges.map(move |range| (range.cidr, (source, range)))
-    });
-    let foreign: ForeignRanges = sources.collect();
-    let declared: Vec<Cidr> = fleet
-        .memberships(cluster)
-        .flat_map(|it| it.entry.networks.all())
-        .map(|range| range.cidr)
-        .collect();
-    let mut findings = Vec::new();
-    let outranked = site
-        .cluster()
-        .topology
-        .outranked_location_ranges()
-        .into_iter()
-        .map(|it| ((it.segment, it.range), it))
-        .collect();
-    let offered = offered(&offers);
-    for offer in &offers {
-        findings.extend(ignored(site, offer));
-        findings.extend(self::outranked(site, &offers, offer, &outranked, &offered));
-        findings.extend(contested_within(site, offer, &claims));
-        findings.extend(contested_across(site, offer, &foreign));
-        findings.extend(undeclared(site, offer, &declared, &foreign));
-    }
-    findings
+    let problems = problems(fleet, site);
+    problems.iter().map(|it| finding(site, it)).collect()
 }
 
-fn offers<'f>(site: &KiloSite<'f>) -> Vec<Offer<'f>> {
-    let segments = segment_of(site);
-    let offers = site
-        .nodes()
-        .enumerate()
-        .filter_map(|(index, (node, kilo))| {
-            let is_lively = !kilo.stale && !site.excluded.contains(node.name.as_str());
-            let text = annotated(node, annotation::ALLOWED_LOCATION_IPS).filter(|_| is_lively)?;
-            let (mut ranges, mut ignored) = (BTreeSet::new(), Vec::new());
-            for entry in text.split(',').filter(|entry| !entry.is_empty()) {
-                match entry.parse() {
-                    Ok(range) => drop(ranges.insert(range)),
-                    Err(_) => ignored.push(entry),
-                }
-            }
-            Some(Offer {
-                node,
-                segment: *segments.get(&index)?,
-                own: site.cluster().topology.nodes.get(index)?.segment,
-                ranges,
-                ignored,
-            })
-        });
-    offers.collect()
-}
-
-fn offered(offers: &[Offer]) -> Offered {
-    let mut offered: BTreeMap<Cidr, Option<SegmentId>> = BTreeMap::new();
-    for offer in offers {
-        for range in &offer.ranges {
-            let known = offered.entry(*range).or_insert(offer.own);
-            *known = known.filter(|it| Some(*it) == offer.own);
+fn finding(site: &KiloSite, problem: &OfferProblem) -> Finding {
+    let (rule, message) = match &problem.kind {
+        OfferProblemKind::Ignored { entries, .. } => (
+            &IGNORED_LOCATION_RANGE,
+            format!(
+                "Kilo ignores entries of {} that are not ranges: {}",
+                annotation::ALLOWED_LOCATION_IPS,
+                listed(entries.iter().map(|it| Quoted(it)))
+            ),
+        ),
+        OfferProblemKind::Outranked(OutrankedOffer {
+            range,
+            stronger,
+            holder,
+            segment,
+            by,
+            more,
+            ..
+        }) => (
+            &CONTESTED_LOCATION_RANGE,
+            format!(
+                "Kilo drops location range {range}: it overlaps {stronger} of {}, and segment {} \
+                 sorts after {}{}",
+                Quoted(&holder.name),
+                Quoted(by),
+                Quoted(segment),
+                and_more(*more, "")
+            ),
+        ),
+        OfferProblemKind::OwnedElsewhere {
+            range,
+            claim: OwnRange {
+                cidr, usage, node, ..
+            },
+            more,
+        } => (
+            &CONTESTED_LOCATION_RANGE,
+            format!(
+                "location range {range} overlaps {} {cidr} of {}, which is in another location{}",
+                called(*usage),
+                Quoted(node),
+                and_more(*more, "")
+            ),
+        ),
+        OfferProblemKind::Foreign {
+            range,
+            owner,
+            declared,
+            more,
+        } => (
+            &CONTESTED_LOCATION_RANGE,
+            format!(
+                "location range {range} overlaps {} of {}: Kilo drops it in favour of the Peer{}",
+                declared.cidr,
+                owner.entry.name,
+                and_more(*more, "")
+            ),
+        ),
+        OfferProblemKind::Undeclared(ranges) => (
+            &UNDECLARED_LOCATION_RANGE,
+            format!(
+                "location range {} is not declared, so only its own cluster reaches it",
+                listed(ranges)
+            ),
+        ),
+    };
+    let place = site.annotation(problem.node, annotation::ALLOWED_LOCATION_IPS);
+    let finding = on_node(rule, site.member, &problem.node.name, message, &place);
+    match &problem.kind {
+        OfferProblemKind::Ignored { is_spaced, .. } => finding.help(if *is_spaced {
+            "separate the ranges with commas, without spaces"
+        } else {
+            "write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`"
+        }),
+        OfferProblemKind::Outranked(outranked) => {
+            let place = site.annotation(outranked.holder, annotation::ALLOWED_LOCATION_IPS);
+            finding
+                .at(place, "Kilo keeps this range")
+                .help(disjoint(outranked))
         }
-    }
-    offered.into_iter().collect()
-}
-
-/// Returns which segment each node is in.
-fn segment_of(site: &KiloSite) -> BTreeMap<usize, usize> {
-    let formed = site.cluster().segments.formed.iter().enumerate();
-    formed
-        .flat_map(|(segment, formed)| formed.members.iter().map(move |it| (it.index(), segment)))
-        .collect()
-}
-
-/// The ranges and addresses of nodes, for look-ups by address.
-struct Claims<'a> {
-    /// By first address.
-    sorted: Vec<OfferClaim<'a>>,
-    widest: Cover<OfferClaim<'a>>,
-}
-
-impl<'f> Claims<'f> {
-    fn collect(site: &KiloSite<'f>) -> Self {
-        let segments = segment_of(site);
-        let nodes = site
-            .nodes()
-            .enumerate()
-            .filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
-        let mut sorted: Vec<OfferClaim> = Vec::new();
-        for (segment, (node, kilo)) in nodes {
-            let wireguard = kilo.wireguard_ip();
-            let host = |address: IpAddr| Cidr::host(address);
-            let own = [
-                (kilo.pod_cidr, "pod CIDR"),
-                (kilo.internal_address().map(host), "internal address"),
-                (wireguard.map(|it| host(it.address)), "WireGuard address"),
-            ];
-            sorted.extend(own.into_iter().filter_map(|(cidr, what)| {
-                Some(OfferClaim {
-                    cidr: cidr?,
-                    what,
-                    node: &node.name,
-                    segment,
-                })
-            }));
+        OfferProblemKind::Foreign { declared, .. } => {
+            finding.at(declared.place.clone(), "declared here")
         }
-        sorted.sort_by_key(|claim| (claim.cidr.first(), claim.cidr.prefix_length()));
-        let widest = sorted.iter().map(|claim| (claim.cidr, *claim)).collect();
-        Self { sorted, widest }
+        OfferProblemKind::OwnedElsewhere { .. } | OfferProblemKind::Undeclared(_) => finding,
     }
-
-    /// Returns something of another segment that shares an address with `range`.
-    ///
-    /// An address is in at most as many distinct ranges as it has bits, so skipping a segment's own
-    /// ranges is cheap for any annotation.
-    fn of_others(&self, range: Cidr, segment: usize) -> Option<&OfferClaim<'f>> {
-        let is_foreign = |claim: &&OfferClaim| claim.segment != segment;
-        let around = || self.widest.holder(range.first()).map(|(_, claim)| claim);
-        let start = self
-            .sorted
-            .partition_point(|it| it.cidr.first() < range.first());
-        let inside = self.sorted.get(start..).unwrap_or_default().iter();
-        inside
-            .take_while(|claim| claim.cidr.first() <= range.last())
-            .find(is_foreign)
-            .or_else(|| around().filter(is_foreign))
-    }
-}
-
-fn on_offer(rule: &'static Rule, site: &KiloSite, offer: &Offer, message: String) -> Finding {
-    let place = site.annotation(offer.node, annotation::ALLOWED_LOCATION_IPS);
-    on_node(rule, site.member, &offer.node.name, message, &place)
-}
-
-fn ignored(site: &KiloSite, offer: &Offer) -> Option<Finding> {
-    let spaced = offer
-        .ignored
-        .iter()
-        .any(|entry| entry.trim().parse::<Cidr>().is_ok());
-    let entries = offer.ignored.iter().map(|entry| Quoted(entry).to_string());
-    if offer.ignored.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "Kilo ignores entries of {} that are not ranges: {}",
-        annotation::ALLOWED_LOCATION_IPS,
-        listed(entries)
-    );
-    let mut finding = on_offer(&IGNORED_LOCATION_RANGE, site, offer, message);
-    finding.help = Some(if spaced {
-        "separate the ranges with commas, without spaces".to_owned()
-    } else {
-        "write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`"
-            .to_owned()
-    });
-    Some(finding)
-}
-
-fn contested_within(site: &KiloSite, offer: &Offer, claims: &Claims) -> Option<Finding> {
-    let mut contested = offer.ranges.iter().filter_map(|range| {
-        let claim = claims.of_others(*range, offer.segment)?;
-        Some((*range, *claim))
-    });
-    let (
-        range,
-        OfferClaim {
-            cidr, what, node, ..
-        },
-    ) = contested.next()?;
-    let message = format!(
-        "location range {range} overlaps {what} {cidr} of {}, which is in another location{}",
-        Quoted(node),
-        and_more(contested.count(), "")
-    );
-    Some(on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message))
-}
-
-/// Reports ranges that Kilo drops because nodes of a later segment offer overlapping ones.
-fn outranked(
-    site: &KiloSite,
-    offers: &[Offer],
-    offer: &Offer,
-    outranked: &BTreeMap<(SegmentId, Cidr), Outranked>,
-    offered: &Offered,
-) -> Option<Finding> {
-    let own = &site.cluster().topology;
-    let segment = offer.own?;
-    let ranges = offer.ranges.iter();
-    let mut mine = ranges.filter_map(|range| outranked.get(&(segment, *range)));
-    let first = mine.next()?;
-    let mut others = offers.iter();
-    let other =
-        others.find(|it| it.own == Some(first.by) && it.ranges.contains(&first.stronger))?;
-    let key = |segment: SegmentId| own.segments[segment].key.as_str();
-    let message = format!(
-        "Kilo drops location range {}: it overlaps {} of {}, and segment {} sorts after {}{}",
-        first.range,
-        first.stronger,
-        Quoted(&other.node.name),
-        Quoted(key(first.by)),
-        Quoted(key(first.segment)),
-        and_more(mine.count(), "")
-    );
-    let mut finding = on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message);
-    finding.labels.push(Label {
-        place: site.annotation(other.node, annotation::ALLOWED_LOCATION_IPS),
-        text: "Kilo keeps this range".to_owned(),
-    });
-    let is_wider = first.stronger.contains(first.range) && first.stronger != first.range;
-    let changed = if is_wider { other } else { offer };
-    finding.help = Some(disjoint(offered, changed));
-    Some(finding)
 }
 
 /// Returns the command that takes the ranges of other segments out of what a node offers.
-fn disjoint(offered: &Offered, changed: &Offer) -> String {
-    let is_others = |known: &Option<SegmentId>| known.is_none() || *known != changed.own;
-    let mut left: Vec<Cidr> = Vec::new();
-    for range in &changed.ranges {
-        if offered.around(*range).any(|(_, known)| is_others(known)) {
-            continue;
-        }
-        let inside = offered.inside(*range).filter(|(_, known)| is_others(known));
-        // Every one that is cut out costs as much as all that were before it.
-        let inside: Vec<Cidr> = inside.map(|it| it.0).take(CUT_OUT + 1).collect();
-        if inside.len() <= CUT_OUT {
-            left.extend(range.without(&inside));
-        }
-        if CUT_OUT < inside.len() || NAMED_RANGES < left.len() {
-            let name = Quoted(&changed.node.name);
+fn disjoint(outranked: &OutrankedOffer) -> String {
+    let key = annotation::ALLOWED_LOCATION_IPS;
+    let change = match outranked.left.as_deref() {
+        None => {
+            let name = Quoted(&outranked.changed.name);
             return format!("remove the ranges of other segments from the annotation of {name}");
         }
-    }
-    let key = annotation::ALLOWED_LOCATION_IPS;
-    if left.is_empty() {
-        return run(&annotate(changed.node, &format!("{key}-")));
-    }
-    let left: Vec<String> = left.iter().map(ToString::to_string).collect();
-    run(&annotate(
-        changed.node,
-        &format!("{key}={}", left.join(",")),
-    ))
-}
-
-fn contested_across(site: &KiloSite, offer: &Offer, foreign: &ForeignRanges) -> Option<Finding> {
-    let mut contested = offer.ranges.iter().filter_map(|range| {
-        let (cidr, &(owner, declared)) = foreign.meeting(*range)?;
-        Some((*range, cidr, owner, declared))
-    });
-    let (range, cidr, owner, declared) = contested.next()?;
-    let message = format!(
-        "location range {range} overlaps {cidr} of {}: Kilo drops it in favour of the Peer{}",
-        owner.entry.name,
-        and_more(contested.count(), "")
-    );
-    let mut finding = on_offer(&CONTESTED_LOCATION_RANGE, site, offer, message);
-    finding.labels.push(Label {
-        place: declared.place.clone(),
-        text: "declared here".to_owned(),
-    });
-    Some(finding)
-}
-
-fn undeclared(
-    site: &KiloSite,
-    offer: &Offer,
-    declared: &[Cidr],
-    foreign: &ForeignRanges,
-) -> Option<Finding> {
-    let is_undeclared = |range: &&Cidr| {
-        !declared.iter().any(|it| it.contains(**range)) && foreign.meeting(**range).is_none()
+        Some([]) => format!("{key}-"),
+        Some(left) => {
+            let left: Vec<String> = left.iter().map(Cidr::to_string).collect();
+            format!("{key}={}", left.join(","))
+        }
     };
-    let ranges: Vec<&Cidr> = offer.ranges.iter().filter(is_undeclared).collect();
-    if ranges.is_empty() {
-        return None;
+    run(&annotate(outranked.changed, &change))
+}
+
+fn called(usage: OwnRangeUse) -> &'static str {
+    match usage {
+        OwnRangeUse::Pods => "pod CIDR",
+        OwnRangeUse::InternalAddress => "internal address",
+        OwnRangeUse::WireguardAddress => "WireGuard address",
     }
-    let message = format!(
-        "location range {} is not declared, so only its own cluster reaches it",
-        listed(ranges.iter())
-    );
-    Some(on_offer(&UNDECLARED_LOCATION_RANGE, site, offer, message))
 }
 
 #[cfg(test)]

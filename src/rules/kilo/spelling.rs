@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    ANNOTATION_AS_LABEL, KiloSite, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotate, annotated, run,
-};
+use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotate, annotated, run};
+use crate::analysis::kilo_site::KiloSite;
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::document::nearest;
 use crate::granularity::Granularity;

@@ -1,6 +1,7 @@
 //! Subnets: has Kilo an address for every tunnel end?
 
-use super::{FULL_SUBNET, KiloSite};
+use super::FULL_SUBNET;
+use crate::analysis::kilo_site::KiloSite;
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
 use crate::net::Cidr;

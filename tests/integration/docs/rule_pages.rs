@@ -41,7 +41,8 @@ fn titles() -> Vec<String> {
 /// A row of the index, with other names in parentheses.
 fn row(text: &mut String, page: &str, names: &[&str], severity: &str, summary: &str) {
     let name = names[0];
-    let aliases: String = names[1..].iter().map(|it| format!(" (`{it}`)")).collect();
+    let aliases = names[1..].iter().map(|it| format!(" (`{it}`)"));
+    let aliases: String = aliases.collect();
     let summary = summary.replace('\n', " ").replace('|', "\\|");
     let _ = writeln!(
         text,

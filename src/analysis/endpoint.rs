@@ -1,0 +1,277 @@
+//! Endpoints: which nodes of a cluster are dialled, and from which clusters that cannot work.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::fleet::{Fleet, Member};
+use crate::kilo::node;
+use crate::membership::{Origin, PeerCandidate};
+use crate::name::ClusterName;
+use crate::net::{Cidr, Cover, Families, Family, family};
+use crate::place::Place;
+use crate::snapshot::Node;
+use crate::wireguard::Endpoint;
+
+/// A node that others dial.
+#[derive(Clone, Copy, Debug)]
+pub struct DialledEndpoint<'f> {
+    /// Its cluster.
+    pub member: &'f Member<'f>,
+    /// Its Peer.
+    pub candidate: &'f PeerCandidate,
+    /// The node.
+    pub node: &'f Node,
+    /// The endpoint.
+    pub endpoint: &'f Endpoint,
+    /// The origin of the endpoint.
+    pub origin: Origin,
+}
+
+/// A problem that prevents clusters from dialling each other.
+pub enum DialProblem<'f> {
+    /// Neither of two clusters can dial the other.
+    NoInitiator(DialSide<'f>, DialSide<'f>),
+    /// Endpoints of a family that no node of some clusters has.
+    OtherFamily(UnreachableEndpoints<'f>),
+    /// Private endpoints in networks in which no node of some clusters is.
+    OtherNetwork(UnreachableEndpoints<'f>),
+}
+
+/// One of two clusters that cannot dial each other.
+pub struct DialSide<'f> {
+    /// The cluster.
+    pub cluster: &'f ClusterName,
+    /// The family of its endpoints, if it has any.
+    pub family: Option<Family>,
+    /// The place of the first one in the snapshot.
+    pub place: Option<Place>,
+}
+
+/// Endpoints of a cluster that some clusters cannot dial.
+pub struct UnreachableEndpoints<'f> {
+    /// The first endpoint.
+    pub first: DialledEndpoint<'f>,
+    /// Its address.
+    pub address: IpAddr,
+    /// All endpoints.
+    pub endpoints: Vec<&'f Endpoint>,
+    /// The clusters that cannot dial them.
+    pub targets: Vec<&'f ClusterName>,
+}
+
+impl<'f> DialledEndpoint<'f> {
+    /// Returns the nodes of a cluster that are dialled, in order of name.
+    pub fn all(member: &'f Member<'f>) -> Vec<Self> {
+        let dialled = member.membership.candidates.iter().filter_map(|candidate| {
+            Some(Self {
+                member,
+                candidate,
+                node: member.node(candidate.leader.as_str())?,
+                endpoint: candidate.endpoint.as_ref()?,
+                origin: candidate.origin?,
+            })
+        });
+        dialled.collect()
+    }
+
+    /// Returns the address that is dialled, if it is not behind a name.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.endpoint.address()
+    }
+
+    /// Returns where the snapshot has the endpoint.
+    pub fn place(&self) -> Place {
+        self.member.endpoint_place(self.candidate)
+    }
+
+    /// Returns where Kilo itself dials the node, and the annotation with that endpoint.
+    pub fn of_kilo(&self) -> Option<(&'static str, Endpoint)> {
+        node::listening(self.node)
+    }
+}
+
+/// Returns which clusters cannot dial which endpoints.
+pub fn problems<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<DialProblem<'f>> {
+    let clusters: BTreeMap<&ClusterName, Surroundings> = fleet
+        .clusters()
+        .filter_map(|cluster| {
+            let member = fleet.memberships(cluster).next()?;
+            Some((cluster, Surroundings::new(member)))
+        })
+        .collect();
+    let doors: BTreeMap<_, Doors> = members
+        .iter()
+        .map(|member| ((&member.mesh.name, &member.entry.name), Doors::new(member)))
+        .collect();
+    let closed = |source: &'f Member<'f>, target: &'f ClusterName| {
+        let own = doors.get(&(&source.mesh.name, &source.entry.name))?;
+        let other = doors.get(&(&source.mesh.name, target))?;
+        let (near, far) = (clusters.get(&source.entry.name)?, clusters.get(target)?);
+        let is_closed = far.has_none_of(own) && near.has_none_of(other);
+        let is_any = own.is_there() || other.is_there();
+        (is_any && is_closed).then(|| DialProblem::NoInitiator(own.side(), other.side()))
+    };
+    let mut problems = Vec::new();
+    for source in members {
+        let dialled = DialledEndpoint::all(source);
+        let (mut other_family, mut elsewhere) = (Unreachable::new(), Unreachable::new());
+        for target in source.targets() {
+            let Some(around) = clusters.get(target) else {
+                continue;
+            };
+            if let Some(problem) = closed(source, target) {
+                problems.extend((source.entry.name < *target).then_some(problem));
+                continue;
+            }
+            for (found, is_meant) in [
+                (&mut other_family, Surroundings::lacks as fn(&_, _) -> _),
+                (&mut elsewhere, Surroundings::is_elsewhere),
+            ] {
+                let meant: Vec<usize> = dialled
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(index, it)| is_meant(around, it.address()?).then_some(index))
+                    .collect();
+                if !meant.is_empty() {
+                    found.entry(meant).or_default().push(target);
+                }
+            }
+        }
+        let unreachable = |found: Unreachable<'f>| {
+            let found = found.into_iter();
+            let found: Vec<_> = found
+                .filter_map(|(indices, targets)| unreachable(&dialled, &indices, targets))
+                .collect();
+            found
+        };
+        problems.extend(
+            unreachable(other_family)
+                .into_iter()
+                .map(DialProblem::OtherFamily),
+        );
+        problems.extend(
+            unreachable(elsewhere)
+                .into_iter()
+                .map(DialProblem::OtherNetwork),
+        );
+    }
+    problems
+}
+
+/// Endpoints of a cluster, by position, and the clusters that cannot dial them.
+type Unreachable<'f> = BTreeMap<Vec<usize>, Vec<&'f ClusterName>>;
+
+fn unreachable<'f>(
+    dialled: &[DialledEndpoint<'f>],
+    indices: &[usize],
+    targets: Vec<&'f ClusterName>,
+) -> Option<UnreachableEndpoints<'f>> {
+    let meant: Vec<&DialledEndpoint> = indices
+        .iter()
+        .filter_map(|&index| dialled.get(index))
+        .collect();
+    let first = **meant.first()?;
+    Some(UnreachableEndpoints {
+        address: first.address()?,
+        endpoints: meant.iter().map(|it| it.endpoint).collect(),
+        first,
+        targets,
+    })
+}
+
+/// The networks and families of the nodes of a cluster.
+struct Surroundings {
+    /// The networks in which they have addresses of their own.
+    networks: Cover<()>,
+    /// The families of their addresses.
+    families: Families,
+}
+
+/// The endpoints at which the nodes of a cluster are dialled in a mesh.
+struct Doors<'f> {
+    cluster: &'f ClusterName,
+    /// The place of the first endpoint, if there is any.
+    place: Option<Place>,
+    /// The kinds of address at which they are.
+    families: Families,
+    /// Whether any is dialled by a name.
+    has_name: bool,
+}
+
+impl<'f> Doors<'f> {
+    fn new(member: &'f Member<'f>) -> Self {
+        let dialled = DialledEndpoint::all(member);
+        let addresses = dialled.iter().filter_map(DialledEndpoint::address);
+        Self {
+            cluster: &member.entry.name,
+            place: dialled.first().map(DialledEndpoint::place),
+            families: addresses.collect(),
+            has_name: dialled.iter().any(|it| it.address().is_none()),
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        self.place.is_some()
+    }
+
+    fn side(&self) -> DialSide<'f> {
+        DialSide {
+            cluster: self.cluster,
+            family: self.families.first(),
+            place: self.place.clone(),
+        }
+    }
+}
+
+impl Surroundings {
+    fn new(member: &Member) -> Self {
+        let nodes = &member.cluster.nodes;
+        let addresses = || nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
+        let around = addresses().map(|it| usual_network(it).unwrap_or_else(|| Cidr::host(it)));
+        let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
+        Self {
+            networks: networks.map(|network| (network, ())).collect(),
+            families: addresses().collect(),
+        }
+    }
+
+    /// Returns whether no node has an address of the kind, as far as it is known.
+    fn lacks(&self, address: IpAddr) -> bool {
+        !self.families.is_empty() && !self.families.has(family(address))
+    }
+
+    /// Returns whether no node has an address of any kind at which others are dialled, as far as it is
+    /// known.
+    fn has_none_of(&self, doors: &Doors) -> bool {
+        !self.families.is_empty() && !doors.has_name && !self.families.meet(doors.families)
+    }
+
+    /// Returns whether an address is of a private network in which no node is.
+    fn is_elsewhere(&self, address: IpAddr) -> bool {
+        self.families.has(family(address))
+            && !self.networks.is_empty()
+            && usual_network(address).is_some()
+            && self.networks.holder(address).is_none()
+    }
+}
+
+/// Returns the usual network of a private address, `None` for a public one.
+///
+/// A node knows how long the prefix of its subnet is, but not how many subnets its site has, so
+/// what is handed out as one network counts: `/24` of the 192.168s, `/16` of the others of RFC 1918,
+/// `/48` of unique local addresses (RFC 4193), and all of a carrier's shared space (RFC 6598).
+pub fn usual_network(address: IpAddr) -> Option<Cidr> {
+    let length = match address {
+        IpAddr::V4(v4) => match v4.octets() {
+            [10, ..] | [172, 16..=31, ..] => 16,
+            [192, 168, ..] => 24,
+            [100, 64..=127, ..] => 10,
+            _ => return None,
+        },
+        IpAddr::V6(v6) => match v6.octets() {
+            [0xfc | 0xfd, ..] => 48,
+            _ => return None,
+        },
+    };
+    Cidr::host(address).widened(length)
+}

@@ -1,0 +1,73 @@
+//! A cluster as its own Kilo sees it.
+
+use std::collections::BTreeSet;
+
+use crate::fleet::Member;
+use crate::kilo::cluster::Cluster;
+use crate::kilo::node::KiloNode;
+use crate::membership::ExcludedReason;
+use crate::place::Place;
+use crate::snapshot::{Node, Snapshot};
+
+/// A cluster as its own Kilo sees it.
+pub struct KiloSite<'f> {
+    /// Its membership that ranks first; in what Kilo does they all agree.
+    pub member: &'f Member<'f>,
+    /// Nodes that other findings cover.
+    excluded: BTreeSet<&'f str>,
+}
+
+impl<'f> KiloSite<'f> {
+    /// Finds the nodes that Kilo does not use, or that have a worse finding.
+    pub fn new(member: &'f Member<'f>) -> Self {
+        // Kilo uses these in their own cluster, even if no other cluster gets them.
+        let matters = |reason: &ExcludedReason| {
+            matches!(
+                reason,
+                ExcludedReason::NotSelected
+                    | ExcludedReason::NoEndpoint(_)
+                    | ExcludedReason::LeaderExcluded(_)
+            )
+        };
+        let excluded = member
+            .membership
+            .excluded
+            .iter()
+            .filter(|it| !matters(&it.reason));
+        Self {
+            excluded: excluded.map(|it| it.node.as_str()).collect(),
+            member,
+        }
+    }
+
+    /// Returns what Kilo knows of the cluster.
+    pub fn cluster(&self) -> &'f Cluster<'f> {
+        &self.member.cluster
+    }
+
+    /// Returns all its nodes, in order of name.
+    pub fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+        let nodes = self.cluster().nodes.iter();
+        nodes.map(|it| (it.node, &*it.kilo))
+    }
+
+    /// Returns the nodes that Kilo uses and that have no worse finding.
+    pub fn lively(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+        let nodes = self.nodes();
+        nodes.filter(|(node, kilo)| self.is_lively(node, kilo))
+    }
+
+    pub(super) fn is_lively(&self, node: &Node, kilo: &KiloNode) -> bool {
+        !kilo.stale && !self.excluded.contains(node.name.as_str())
+    }
+
+    /// Returns where the snapshot has a node.
+    pub fn place(&self, node: &Node) -> Place {
+        Snapshot::place(&self.member.file.source, node.position)
+    }
+
+    /// Returns where the snapshot has an annotation of a node.
+    pub fn annotation(&self, node: &Node, key: &str) -> Place {
+        self.place(node).key("annotations").key(key)
+    }
+}
