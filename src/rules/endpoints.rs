@@ -28,6 +28,11 @@ rules! {
     UNREACHABLE_FAMILY = "unreachable-family" Notice;
 }
 
+/// Returns the command that gives a node an endpoint.
+pub(super) fn annotate(node: &str) -> String {
+    format!("kubectl annotate nodes {node} kilo.squat.ai/clustermesh-endpoint=HOST:51820")
+}
+
 /// Returns findings about which clusters can dial which nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
