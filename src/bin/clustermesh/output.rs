@@ -51,6 +51,7 @@ pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use markdown::code;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
+pub(crate) use summary::CountsByTarget;
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
 pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;
@@ -244,8 +245,21 @@ impl Printer {
     }
 
     /// Prints what was rendered, and how many nodes were left out.
-    pub(crate) fn summary(&mut self, plan: &Plan, left_out: usize, survey: &TreeSurvey) {
-        for line in summary::lines(plan, left_out, survey) {
+    pub(crate) fn summary(
+        &mut self,
+        plan: &Plan,
+        left_out: usize,
+        survey: &TreeSurvey,
+        counts: &CountsByTarget,
+    ) {
+        for line in summary::lines(plan, left_out, survey, counts) {
+            self.line(&line);
+        }
+    }
+
+    /// Prints what would be rendered.
+    pub(crate) fn outdated(&mut self, plan: &Plan, survey: &TreeSurvey, counts: &CountsByTarget) {
+        for line in summary::targets(plan, survey, counts) {
             self.line(&line);
         }
     }

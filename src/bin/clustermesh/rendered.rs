@@ -5,7 +5,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clustermesh::agent::applied::AppliedFile;
+use clustermesh::changes::PeerCounts;
 use clustermesh::diagnostic::escaped;
+use clustermesh::kilo::peer::Translation;
+use clustermesh::kilo::peer::translation::TranslationFault;
 use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
 use clustermesh::plan::Plan;
 use clustermesh::rules::{Finding, gitops};
@@ -18,6 +22,7 @@ use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey};
 use crate::disk::{self, Roots};
 use crate::files::{LaterFile, ShownFiles};
 use crate::input_file;
+use crate::output::CountsByTarget;
 use crate::outputs::Outputs;
 use crate::settings::Settings;
 
@@ -66,6 +71,64 @@ pub(crate) fn compare(
         changes,
         outputs: Outputs::default(),
     })
+}
+
+/// Returns how many Peers the next render adds, changes and removes in each target of which a file
+/// changes or goes.
+pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByTarget {
+    let Rendered { tree, survey, .. } = rendered;
+    let root = &settings.rendered.value;
+    let roots = settings.roots_of(&settings.rendered);
+    let old = survey.changed.iter().chain(&survey.stale);
+    let old = old.filter_map(|path| {
+        // What cannot be read is a finding.
+        let text = disk::read_text(&roots, &root.join(path), MANIFEST_LIMIT).ok()?;
+        Some((Arc::from(path.as_str()), Arc::from(text)))
+    });
+    let old = peers_by_target(&old.collect::<Vec<_>>());
+    let new = survey.changed.iter().chain(&survey.missing);
+    let new = new.filter(|path| old.contains_key(target_of(path)));
+    let new = new.filter_map(|path| Some((Arc::from(path.as_str()), Arc::clone(tree.get(path)?))));
+    let new = peers_by_target(&new.collect::<Vec<_>>());
+    let nothing = NamedPeers::new();
+    let counts = old.iter().map(|(target, old)| {
+        let new = new.get(target).unwrap_or(&nothing);
+        let stays = old
+            .iter()
+            .filter_map(|(name, spec)| Some((spec, new.get(name)?)));
+        let stays: Vec<_> = stays.collect();
+        let counts = PeerCounts {
+            added: new.len() - stays.len(),
+            changed: stays
+                .iter()
+                .filter(|(before, after)| before != after)
+                .count(),
+            removed: old.len() - stays.len(),
+        };
+        (target.clone(), counts)
+    });
+    counts.collect()
+}
+
+/// The specs of Peers, by name.
+type NamedPeers = BTreeMap<String, Result<Translation, TranslationFault>>;
+
+/// Returns the Peers in files of a tree, which are given by path and text.
+fn peers_by_target(files: &[(Arc<str>, Arc<str>)]) -> BTreeMap<String, NamedPeers> {
+    let mut targets: BTreeMap<String, NamedPeers> = BTreeMap::new();
+    for file in AppliedFile::read_all(files) {
+        let peers = targets
+            .entry(target_of(&file.source).to_owned())
+            .or_default();
+        let named = file.content.peers.iter();
+        peers.extend(named.map(|peer| (peer.name.clone(), peer.spec.clone())));
+    }
+    targets
+}
+
+/// Returns the target of a path in the tree.
+pub(crate) fn target_of(path: &str) -> &str {
+    path.split('/').next().unwrap_or(path)
 }
 
 /// Returns the tree on disk if the wanted one is unknown.

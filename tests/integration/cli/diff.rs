@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
+mod example;
 mod outputs;
 mod revisions;
 

@@ -95,8 +95,8 @@ fn touches_only_what_changed() {
     folder.edit("snapshots/east.json", "198.18.113.11", "198.18.113.111");
     let run = folder.run(&["render"]);
     insta::assert_snapshot!(run.stderr, @"
-    north: +0 ~1 -0 files, 4 Peers of 2 clusters
-    west: +0 ~1 -0 files, 4 Peers of 2 clusters
+    north: +0 ~1 -0 files, 4 Peers of 2 clusters (+0 ~1 -0)
+    west: +0 ~1 -0 files, 4 Peers of 2 clusters (+0 ~1 -0)
     1 target unchanged
     12 Peers in 3 targets
     ");
@@ -140,10 +140,10 @@ fn removes_files_of_its_own_that_are_stale() {
     warning[renamed-peer]: south/n2: Peer prod--north--n2 would be renamed to prod--south--n2 (targets east, west)
     help: delete the old Peer before applying the new one, or touch the new one after the deletion: `kubectl annotate peers --overwrite NAME touched=1`
 
-    east: +1 ~1 -1 files, 4 Peers of 2 clusters
-    north: +0 ~0 -3 files, no longer a target
+    east: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
+    north: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
     south: +3 ~0 -0 files, 4 Peers of 2 clusters
-    west: +1 ~1 -1 files, 4 Peers of 2 clusters
+    west: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
     12 Peers in 3 targets
     ");
     let expected: Vec<String> = TREE.map(|it| it.replace("north", "south")).into();
@@ -175,9 +175,9 @@ fn leaves_alone_what_is_not_its_own() {
     notice[foreign-file]: west: `rendered/west/.gitkeep` (a file) was not written by clustermesh
     help: move it to a folder outside the rendered tree
 
-    east: +0 ~1 -1 files, 2 Peers of 1 cluster
-    north: +0 ~0 -3 files, no longer a target
-    west: +0 ~1 -1 files, 2 Peers of 1 cluster
+    east: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)
+    north: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
+    west: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)
     4 Peers in 2 targets
     ");
     insta::assert_snapshot!(folder.tree().join("\n"), @"

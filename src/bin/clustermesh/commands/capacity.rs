@@ -26,7 +26,7 @@ mod shown;
 pub(crate) mod table;
 mod waves;
 
-pub(crate) use json::schema;
+pub(crate) use json::{number, schema};
 
 use cost::{Cost, Ledger};
 use waves::Outlook;

@@ -18,7 +18,7 @@ use crate::disk::swap;
 use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::printing::{self, PrintOrder};
-use crate::rendered::Rendered;
+use crate::rendered::{self, Rendered};
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, check, input_file, inputs};
@@ -99,6 +99,10 @@ pub(crate) fn run(
         && let Some(rendered) = &checked.rendered
     {
         let outcome = check(rendered, &inputs.settings.rendered.value, result)?;
+        if let Some((_, plan)) = &checked.planned {
+            let counts = rendered::peer_counts(rendered, &inputs.settings);
+            printer.outdated(plan, &rendered.survey, &counts);
+        }
         return Ok(if is_wrong || !losses.is_empty() {
             Outcome::Findings
         } else {
@@ -118,6 +122,7 @@ pub(crate) fn run(
         return Ok(inputs.failure());
     };
     let root = &inputs.settings.rendered.value;
+    let counts = rendered::peer_counts(rendered, &inputs.settings);
     swap::apply(
         root,
         &rendered.tree,
@@ -127,7 +132,7 @@ pub(crate) fn run(
     .with_context(|| format!("cannot write `{}`; it is unchanged", root.display()))?;
     let membership = fleet.members().iter().map(|member| &member.membership);
     let excluded = membership.map(|membership| membership.excluded.len()).sum();
-    printer.summary(plan, excluded, &rendered.survey);
+    printer.summary(plan, excluded, &rendered.survey, &counts);
     if let Some(line) = rendered.outputs.summary() {
         printer.line(&line);
     }

@@ -12,6 +12,7 @@ mod markdown;
 mod wording;
 
 pub(crate) use json::schema;
+pub(super) use wording::counts;
 
 /// How differences are printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -87,7 +88,7 @@ impl Compared<'_> {
             self.changes.targets.len(),
             count(self.clusters, "target"),
             self.against,
-            wording::counts(self.counts())
+            counts(self.counts())
         )
     }
 

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use clustermesh::changes::PeerCounts;
 use clustermesh::plan::{Plan, Target};
 use clustermesh::text;
 
-use super::checked::peers;
+use super::checked;
+use super::diff::counts;
 use crate::disk::tree::TreeSurvey;
+use crate::rendered::target_of;
 
 /// How many changed targets have a line each.
 const SHOWN: usize = 20;
@@ -19,14 +22,35 @@ struct TargetChange {
     removed: usize,
 }
 
+/// How many Peers change, by target.
+pub(crate) type CountsByTarget = BTreeMap<String, PeerCounts>;
+
 /// Returns the lines of the summary.
-pub(super) fn lines(plan: &Plan, left_out: usize, survey: &TreeSurvey) -> Vec<String> {
+pub(super) fn lines(
+    plan: &Plan,
+    left_out: usize,
+    survey: &TreeSurvey,
+    counts: &CountsByTarget,
+) -> Vec<String> {
+    let mut lines = targets(plan, survey, counts);
+    let changes = changes(survey);
+    let is_same = |it: &&Target| !changes.contains_key(it.cluster.as_str());
+    let unchanged = plan.targets.iter().filter(is_same).count();
+    if 0 < unchanged {
+        lines.push(format!("{} unchanged", text::count(unchanged, "target")));
+    }
+    lines.push(total(plan, left_out));
+    lines
+}
+
+/// Returns a line for each target that changes.
+pub(super) fn targets(plan: &Plan, survey: &TreeSurvey, counts: &CountsByTarget) -> Vec<String> {
     let changes = changes(survey);
     let mut shown = changes.iter();
     let mut lines: Vec<String> = shown
         .by_ref()
         .take(SHOWN)
-        .map(|(name, change)| line(plan, name, *change))
+        .map(|(name, change)| line(plan, name, *change, counts.get(*name)))
         .collect();
     let more = shown.count();
     if 0 < more {
@@ -35,12 +59,6 @@ pub(super) fn lines(plan: &Plan, left_out: usize, survey: &TreeSurvey) -> Vec<St
             text::count(more, "more target")
         ));
     }
-    let is_same = |it: &&Target| !changes.contains_key(it.cluster.as_str());
-    let unchanged = plan.targets.iter().filter(is_same).count();
-    if 0 < unchanged {
-        lines.push(format!("{} unchanged", text::count(unchanged, "target")));
-    }
-    lines.push(total(plan, left_out));
     lines
 }
 
@@ -59,13 +77,8 @@ fn changes(survey: &TreeSurvey) -> BTreeMap<&str, TargetChange> {
     changes
 }
 
-/// Returns the target of a path in the tree.
-fn target_of(path: &str) -> &str {
-    path.split('/').next().unwrap_or(path)
-}
-
 /// Returns what becomes of one target.
-fn line(plan: &Plan, name: &str, change: TargetChange) -> String {
+fn line(plan: &Plan, name: &str, change: TargetChange, peers: Option<&PeerCounts>) -> String {
     let TargetChange {
         added,
         changed,
@@ -76,14 +89,18 @@ fn line(plan: &Plan, name: &str, change: TargetChange) -> String {
         || "no longer a target".to_owned(),
         |target| {
             let sources = text::count(target.peer_sets.len(), "cluster");
-            format!("{} of {sources}", text::count(peers(plan, target), "Peer"))
+            format!(
+                "{} of {sources}",
+                text::count(checked::peers(plan, target), "Peer")
+            )
         },
     );
-    format!("{name}: +{added} ~{changed} -{removed} files, {now}")
+    let peers = peers.map_or_else(String::new, |it| format!(" ({})", counts(*it)));
+    format!("{name}: +{added} ~{changed} -{removed} files, {now}{peers}")
 }
 
 fn total(plan: &Plan, left_out: usize) -> String {
-    let total: usize = plan.targets.iter().map(|it| peers(plan, it)).sum();
+    let total: usize = plan.targets.iter().map(|it| checked::peers(plan, it)).sum();
     let targets = text::count(plan.targets.len(), "target");
     let total = format!("{} in {targets}", text::count(total, "Peer"));
     match left_out {

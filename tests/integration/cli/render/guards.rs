@@ -354,9 +354,9 @@ fn lets_go_of_everything() {
     folder.write("mesh.yaml", "# later\n");
     let run = allowed(&folder, &["*"]);
     insta::assert_snapshot!(run.stderr, @"
-    east: +0 ~0 -3 files, no longer a target
-    north: +0 ~0 -3 files, no longer a target
-    west: +0 ~0 -3 files, no longer a target
+    east: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
+    north: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
+    west: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
     0 Peers in 0 targets
     ");
     assert_eq!(folder.tree(), [""; 0]);

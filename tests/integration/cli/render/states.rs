@@ -195,9 +195,9 @@ fn a_cluster_leaves_without_a_flag() {
        |              ^^^^^^^
     help: unless Flux applies the folder, run `kubectl --context north delete peers -l kilo-clustermesh.io/mesh=prod`
 
-    east: +0 ~1 -1 files, 2 Peers of 1 cluster
-    north: +0 ~1 -2 files, 0 Peers of 0 clusters
-    west: +0 ~1 -1 files, 2 Peers of 1 cluster
+    east: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)
+    north: +0 ~1 -2 files, 0 Peers of 0 clusters (+0 ~0 -4)
+    west: +0 ~1 -1 files, 2 Peers of 1 cluster (+0 ~0 -2)
     4 Peers in 3 targets
     ");
     assert_eq!(folder.tree(), WITHOUT_NORTH);
@@ -230,7 +230,7 @@ fn the_entry_of_a_cluster_that_has_left_is_removed_without_a_flag() {
     folder.edit("mesh.yaml", NORTH, "");
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();
     insta::assert_snapshot!(succeeds(&folder, &["render"]), @"
-    north: +0 ~0 -1 files, no longer a target
+    north: +0 ~0 -1 files, no longer a target (+0 ~0 -0)
     2 targets unchanged
     4 Peers in 2 targets
     ");

@@ -68,7 +68,7 @@ fn keeps_a_cluster_that_loses_more_than_a_quarter() {
     ");
     let run = snapshot(&folder, &broken, &["--accept", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    insta::assert_snapshot!(run.stderr, @"snapshots/east.json: 8 nodes, 5 usable, written");
+    insta::assert_snapshot!(run.stderr, @"snapshots/east.json: 8 nodes, 5 usable, written (+0 ~3 -0 nodes)");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn lets_a_quarter_go() {
     let run = snapshot(&folder, &broken, &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @"
-    snapshots/east.json: 8 nodes, 6 usable, written
+    snapshots/east.json: 8 nodes, 6 usable, written (+0 ~2 -0 nodes)
     notice[lost-nodes]: east: mesh prod loses 2 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned)
     ");
 }
@@ -176,7 +176,7 @@ fn carries_over_what_a_stopping_agent_strips() {
     let run = snapshot(&folder, &stripped, &[]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    snapshots/east.json: 8 nodes, 8 usable, 1 carried over, written
+    snapshots/east.json: 8 nodes, 8 usable, 1 carried over, written (+0 ~1 -0 nodes)
     warning[carried-over]: east/n1: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
     help: if Kilo was removed from it permanently, add `--no-carry-over east`
     ");
@@ -200,7 +200,7 @@ fn carries_over_what_a_stopping_agent_strips() {
     let run = snapshot(&folder, &nodes(), &[]);
     assert_eq!(
         run.stderr,
-        "snapshots/east.json: 8 nodes, 8 usable, written\n"
+        "snapshots/east.json: 8 nodes, 8 usable, written (+0 ~1 -0 nodes)\n"
     );
     assert!(kept(&folder, 0).get("carriedOver").is_none());
 }
@@ -254,7 +254,7 @@ fn tells_of_stale_nodes() {
     seen[3]["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!("1763500000");
     let run = snapshot(&folder, &seen, &[]);
     insta::assert_snapshot!(run.stderr, @"
-    snapshots/east.json: 8 nodes, 8 usable, 1 stale, written
+    snapshots/east.json: 8 nodes, 8 usable, 1 stale, written (+0 ~1 -0 nodes)
     notice[stale-node]: east/n4: marked stale: its Kilo agent was last seen 27 hours before the others
     ");
     assert_eq!(kept(&folder, 3)["stale"], true);
@@ -318,7 +318,7 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
     ");
     let run = snapshot(&folder, &nodes()[..6], &[]);
     insta::assert_snapshot!(run.stderr, @"
-    snapshots/east.json: 6 nodes, written
+    snapshots/east.json: 6 nodes, written (+0 ~0 -2 nodes)
     notice[lost-nodes]: east: it loses 2 of 8 usable nodes; gone: n7, n8
     ");
     assert_eq!(run.code, 0);
@@ -385,7 +385,7 @@ fn two_names_for_one_cluster_are_reported() {
     let run = folder.run_with_input(&twin, &dump);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    snapshots/west.json: 8 nodes, 0 usable, written
+    snapshots/west.json: 8 nodes, 0 usable, written (+6 ~2 -0 nodes)
     warning[twin-cluster]: west: node `n1` is also a node of `east`
     help: check the contexts of `west` and `east`: both probably lead to the same cluster
     ");

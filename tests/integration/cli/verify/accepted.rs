@@ -51,7 +51,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
        |                              ----------- does not contain it
     help: to accept them, add a range to `acceptedNetworks` that contains each of them completely
 
-    west: +0 ~2 -0 files, 3 Peers of 2 clusters
+    west: +0 ~2 -0 files, 3 Peers of 2 clusters (+0 ~3 -1)
     2 targets unchanged
     11 Peers in 3 targets
     ");

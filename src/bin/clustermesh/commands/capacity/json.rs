@@ -275,7 +275,7 @@ fn example() -> Value {
 }
 
 /// Returns a number without a fraction where it has none, and else to the microsecond.
-fn number(value: f64) -> Number {
+pub(crate) fn number(value: f64) -> Number {
     let rounded = (value * 1e6).round() / 1e6;
     let text = format!("{rounded}");
     // Values that JSON cannot represent, such as infinity, are omitted.

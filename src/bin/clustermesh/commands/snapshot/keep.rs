@@ -17,7 +17,7 @@ use clustermesh::name::ClusterName;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
-use clustermesh::snapshot::difference::differences;
+use clustermesh::snapshot::difference::{Change, Difference, differences};
 use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use clustermesh::text;
@@ -209,6 +209,7 @@ impl<'a> Keeper<'a> {
             );
         }
         let name = input_file::name(&path);
+        let counted = counted(&old, &new);
         let (done, differences) = if self.handling.check && is_same {
             ("up to date", String::new())
         } else if self.handling.check {
@@ -216,7 +217,7 @@ impl<'a> Keeper<'a> {
         } else if is_refused {
             ("not written", String::new())
         } else if disk::write_file(&self.roots, &path, json.as_bytes())? {
-            ("written", String::new())
+            (&*format!("written{counted}"), String::new())
         } else {
             ("unchanged", String::new())
         };
@@ -386,9 +387,7 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
             .map(|(name, old, new)| {
                 format!("{file}: {name} was {}, is {}\n", list(old), list(new))
             });
-            let used = new.kept_labels.iter().map(String::as_str).collect();
-            let old = old.clone().without_labels(&new.dropped_labels, &used);
-            let reported = differences(&old, new)
+            let reported = reported(old, new)
                 .into_iter()
                 .map(|it| format!("{file}: {it}\n"));
             let reported: Vec<String> = lists.chain(reported).collect();
@@ -400,6 +399,32 @@ fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
             }
             reported.concat()
         }
+    }
+}
+
+/// Returns what differs, except for labels that snapshots now leave out.
+fn reported(old: &Snapshot, new: &Snapshot) -> Vec<Difference> {
+    let used = new.kept_labels.iter().map(String::as_str).collect();
+    let old = old.clone().without_labels(&new.dropped_labels, &used);
+    differences(&old, new)
+}
+
+/// Returns how many nodes are new, changed and gone, if any.
+fn counted(old: &Old, new: &Snapshot) -> String {
+    let Old::Read(old) = old else {
+        return String::new();
+    };
+    let (mut added, mut removed, mut changed) = (0, 0, BTreeSet::new());
+    for Difference { node, change } in reported(old, new) {
+        match change {
+            Change::Added => added += 1,
+            Change::Removed => removed += 1,
+            Change::Field { .. } => drop(changed.insert(node)),
+        }
+    }
+    match (added, changed.len(), removed) {
+        (0, 0, 0) => String::new(),
+        (added, changed, removed) => format!(" (+{added} ~{changed} -{removed} nodes)"),
     }
 }
 

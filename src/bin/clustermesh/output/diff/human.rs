@@ -47,6 +47,9 @@ pub(super) fn text(compared: &Compared) -> String {
             let _ = writeln!(text, "    {}", wording::change(change));
         }
         more(&mut text, target.peers.len(), "    ", "Peer");
+        if let Some(load) = &target.load {
+            let _ = writeln!(text, "  {}", wording::busy(load));
+        }
         for cure in target
             .key_moves
             .iter()

@@ -2,7 +2,8 @@
 
 use clustermesh::changes::cause::TargetEffect;
 use clustermesh::changes::{
-    Cause, CauseEffect, Difference, Grade, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
+    CarrierMove, Cause, CauseEffect, Difference, Grade, LoadChange, NodeRef, PathChange,
+    PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
 };
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::net::Cidr;
@@ -10,10 +11,11 @@ use clustermesh::place::Place;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::super::json::{API_VERSION, WrittenPlace, bare_place};
 use super::{Compared, wording};
+use crate::commands::capacity::number;
 use crate::files::ShownFiles;
 
 /// The kind of the object.
@@ -43,6 +45,43 @@ struct WrittenDiff<'a> {
     causes: Vec<WrittenCause<'a>>,
     /// The targets with changes, by name.
     targets: Vec<WrittenTarget<'a>>,
+    /// What becomes of the paths between clusters, for pairs of clusters with gained, lost or interrupted paths.
+    paths: Vec<WrittenPath<'a>>,
+    /// The number of states on the way from the old to the new Peers that were proved.
+    states: usize,
+}
+
+/// What becomes of the paths from one cluster to another. A path is between two nodes, or a node and a range.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Paths")]
+#[serde(rename_all = "camelCase")]
+struct WrittenPath<'a> {
+    /// The cluster that sends.
+    #[schemars(example = &"east")]
+    from: &'a str,
+    /// The cluster that receives.
+    #[schemars(example = &"west")]
+    to: &'a str,
+    /// Paths that only work with the new Peers.
+    gained: WrittenPathCounts,
+    /// Paths that only work with the old Peers.
+    lost: WrittenPathCounts,
+    /// Paths that do not work while only one of the two clusters has its new Peers.
+    apart: WrittenPathCounts,
+    /// Paths that may stay interrupted until agents list all Peers again, up to 10 minutes.
+    stuck: WrittenPathCounts,
+    /// Paths that are interrupted while the Peers of a cluster arrive.
+    paused: WrittenPathCounts,
+}
+
+/// Numbers of paths.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PathCounts")]
+struct WrittenPathCounts {
+    /// Those that a link of a mesh declares.
+    declared: u64,
+    /// Others.
+    undeclared: u64,
 }
 
 /// How severe changes are, the best first.
@@ -141,6 +180,59 @@ struct WrittenTarget<'a> {
     counts: WrittenCounts,
     /// The Peers that change, by name.
     peers: Vec<WrittenPeer<'a>>,
+    /// Ranges that the target reaches through another node than before. Connections to them break once.
+    carriers: Vec<WrittenCarrier>,
+    /// Peers whose keys agents may forget, and how to avoid that.
+    key_moves: Vec<WrittenKeyMove<'a>>,
+    /// For how many seconds Kilo is busy with the change, on the busiest node.
+    #[schemars(with = "f64")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy_seconds: Option<Number>,
+    /// The quantities of `clustermesh capacity` that differ.
+    capacity: Vec<WrittenQuantity>,
+}
+
+/// A range that is reached through another node.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Carrier")]
+struct WrittenCarrier {
+    /// The range.
+    range: String,
+    /// The cluster and the node that carried it.
+    #[schemars(example = &"west/n1")]
+    from: String,
+    /// The cluster and the node that carry it now.
+    #[schemars(example = &"west/n2")]
+    to: String,
+}
+
+/// Peers that change together because keys move between them.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "KeyMove")]
+struct WrittenKeyMove<'a> {
+    /// The Peers, by name.
+    peers: &'a [String],
+    /// Those whose keys agents may forget.
+    lost: &'a [String],
+    /// What to do, if anything.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+}
+
+/// A quantity, before and after.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Quantity")]
+struct WrittenQuantity {
+    /// The name, as in `limits.capacity` of the config.
+    #[schemars(example = &"peers")]
+    name: &'static str,
+    /// The old value: a count, bytes or seconds.
+    #[schemars(with = "f64")]
+    before: Number,
+    /// The new value.
+    #[schemars(with = "f64")]
+    after: Number,
 }
 
 /// Why a grade is not better.
@@ -209,6 +301,8 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         grade: grade(changes.grade()),
         causes: causes.collect(),
         targets: changes.targets.iter().map(target).collect(),
+        paths: changes.paths.iter().map(path).collect(),
+        states: changes.states,
     })?;
     text.push('\n');
     Ok(plain_json(text))
@@ -256,6 +350,11 @@ fn target(target: &TargetChange) -> WrittenTarget<'_> {
         grade: grade(it.grade()),
         message: wording::reason(it),
     });
+    let key_moves = target.key_moves.iter().map(|it| WrittenKeyMove {
+        peers: &it.peers,
+        lost: &it.lost,
+        help: wording::cure(target, it),
+    });
     WrittenTarget {
         cluster: target.cluster.as_str(),
         renamed_from: target.renamed_from.as_ref().map(|it| it.as_str()),
@@ -265,7 +364,51 @@ fn target(target: &TargetChange) -> WrittenTarget<'_> {
         peers_after: target.peers_after,
         counts: written_counts(target.counts()),
         peers: target.peers.iter().map(peer).collect(),
+        carriers: target.carriers.iter().map(carrier).collect(),
+        key_moves: key_moves.collect(),
+        busy_seconds: target.load.as_ref().map(|it| number(it.seconds)),
+        capacity: target.load.as_ref().map(quantities).unwrap_or_default(),
     }
+}
+
+fn path(path: &PathChange) -> WrittenPath<'_> {
+    let counts = |counts: PathCounts| WrittenPathCounts {
+        declared: counts.declared,
+        undeclared: counts.undeclared,
+    };
+    WrittenPath {
+        from: path.from.as_str(),
+        to: path.to.as_str(),
+        gained: counts(path.gained),
+        lost: counts(path.lost),
+        apart: counts(path.apart),
+        stuck: counts(path.stuck),
+        paused: counts(path.paused),
+    }
+}
+
+fn carrier(carrier: &CarrierMove) -> WrittenCarrier {
+    let node = |it: &NodeRef| format!("{}/{}", it.cluster, escaped(&it.node, NAME));
+    WrittenCarrier {
+        range: carrier.range.to_string(),
+        from: node(&carrier.from),
+        to: node(&carrier.to),
+    }
+}
+
+/// Returns the quantities that differ. Those of the change itself have no old value.
+fn quantities(load: &LoadChange) -> Vec<WrittenQuantity> {
+    let pairs = load.after.iter().filter_map(|after| {
+        let mut before = load.before.iter();
+        let before = before.find(|it| it.quantity == after.quantity)?;
+        let (old, new) = (number(before.value), number(after.value));
+        (old != new).then(|| WrittenQuantity {
+            name: after.quantity.key(),
+            before: old,
+            after: new,
+        })
+    });
+    pairs.collect()
 }
 
 fn peer(change: &PeerChange) -> WrittenPeer<'_> {
@@ -358,6 +501,20 @@ fn example() -> Value {
                 "differences": [],
                 "causes": [0],
             }],
+            "carriers": [],
+            "keyMoves": [],
+            "busySeconds": 0.000_02,
+            "capacity": [{ "name": "peers", "before": 3, "after": 4 }],
         }],
+        "paths": [{
+            "from": "east",
+            "to": "west",
+            "gained": { "declared": 2, "undeclared": 0 },
+            "lost": { "declared": 0, "undeclared": 0 },
+            "apart": { "declared": 0, "undeclared": 0 },
+            "stuck": { "declared": 0, "undeclared": 0 },
+            "paused": { "declared": 0, "undeclared": 0 },
+        }],
+        "states": 4,
     })
 }

@@ -38,6 +38,8 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     causes(&mut page, compared, third);
     let half = page.len() + limit.saturating_sub(page.len()) / 2;
     targets(&mut page, compared, half);
+    let half = page.len() + limit.saturating_sub(page.len()) / 2;
+    paths(&mut page, compared, half);
     details(&mut page, compared, limit);
     page
 }
@@ -79,6 +81,23 @@ fn targets(page: &mut String, compared: &Compared, limit: usize) {
         )
     });
     rest(page, rows, limit, "target");
+}
+
+fn paths(page: &mut String, compared: &Compared, limit: usize) {
+    let paths = &compared.changes.paths;
+    if paths.is_empty() {
+        return;
+    }
+    page.push_str("\n| from | to | paths |\n| --- | --- | --- |\n");
+    let rows = paths.iter().map(|path| {
+        format!(
+            "| {} | {} | {} |\n",
+            cell(path.from.as_str()),
+            cell(path.to.as_str()),
+            wording::path_change(path).join(", ")
+        )
+    });
+    rest(page, rows, limit, "pair of clusters");
 }
 
 /// Adds rows while there is room, and how many there are more.
@@ -155,7 +174,10 @@ impl DetailBlock {
         let counts = wording::counts(target.counts());
         let reasons = target.reasons.iter().map(wording::reason);
         let changes = target.peers.iter().map(wording::change);
-        let lines = reasons.chain(changes);
+        let cures = target.key_moves.iter();
+        let cures = cures.filter_map(|it| wording::cure(target, it));
+        let load = target.load.iter().map(wording::busy);
+        let lines = reasons.chain(cures).chain(load).chain(changes);
         Self {
             // The name of a cluster has nothing that HTML would take for its own.
             heading: format!("{}: {} ({counts})", target.cluster, target.grade().name()),

@@ -1,9 +1,10 @@
 //! Differences in words. Every text of a node or a file is escaped here.
 
+use clustermesh::capacity::units;
 use clustermesh::changes::cause::{Setting, TargetEffect};
 use clustermesh::changes::{
-    Cause, CauseEffect, Cure, Difference, KeyMove, NodeRef, PathChange, PathCounts, PeerChange,
-    PeerChangeKind, PeerCounts, Reason, SILENCE_SECONDS, TargetChange,
+    Cause, CauseEffect, Cure, Difference, KeyMove, LoadChange, NodeRef, PathChange, PathCounts,
+    PeerChange, PeerChangeKind, PeerCounts, Reason, SILENCE_SECONDS, TargetChange,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::net::Cidr;
@@ -22,7 +23,7 @@ const SHOWN: usize = 300;
 const LISTED: usize = 4;
 
 /// Returns how many Peers are added, changed and removed.
-pub(super) fn counts(counts: PeerCounts) -> String {
+pub(in crate::output) fn counts(counts: PeerCounts) -> String {
     let PeerCounts {
         added,
         changed,
@@ -351,6 +352,14 @@ pub(super) fn cure(target: &TargetChange, key_move: &KeyMove) -> Option<String> 
             all(peers)
         )),
     }
+}
+
+/// Returns how long Kilo is busy.
+pub(super) fn busy(load: &LoadChange) -> String {
+    format!(
+        "Kilo is busy with the change for {}",
+        units::seconds(load.seconds)
+    )
 }
 
 fn peer_names(peers: &[String]) -> String {
