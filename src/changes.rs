@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::agent::fabric::Fabric;
 use crate::config::Capacity;
 use crate::fleet::Fleet;
+use crate::name::ClusterName;
 use crate::proof::verify::Asked;
 
 pub mod carrier_move;
@@ -23,6 +24,7 @@ mod arrival;
 mod arriving;
 mod attribution;
 mod clusters;
+mod foreign;
 mod grounds;
 mod held;
 mod nodes;
@@ -35,6 +37,7 @@ mod target;
 
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, NodeRef, PeerCounts};
+pub use foreign::foreign_peers;
 pub use grade::{Engine, Grade, Reason};
 pub use key_move::{Cure, KeyMove, KeyMoveKind};
 pub use load_change::LoadChange;
@@ -67,6 +70,8 @@ pub struct Delivery<'d> {
     pub applied_by: Option<Engine>,
     /// What is too much for a cluster.
     pub capacity: &'d Capacity,
+    /// Foreign Peers, by cluster and name: see [`foreign_peers`].
+    pub foreign: &'d [(ClusterName, String)],
 }
 
 /// All differences between two versions.
@@ -126,6 +131,16 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         causes
     });
     changes.causes = attribute(causes, &mut targets);
+    let foreign = delivery.foreign.iter();
+    changes
+        .causes
+        .extend(foreign.map(|(target, peer)| CauseEffect {
+            cause: Cause::ForeignPeer {
+                target: target.clone(),
+                peer: peer.clone(),
+            },
+            targets: Vec::new(),
+        }));
     changes.targets = targets;
     changes
 }

@@ -132,7 +132,7 @@ impl<'o, 'a> Arrivals<'o, 'a> {
         let mut seen: BTreeSet<(BTreeSet<Event>, Memory)> = BTreeSet::new();
         while let Some((done, memory)) = open.pop() {
             if done.len() == self.events.len() {
-                if self.lost(&memory, &wanted).next().is_none() {
+                if lost(&memory, &wanted).next().is_none() {
                     return Some(done);
                 }
                 continue;
@@ -154,17 +154,6 @@ impl<'o, 'a> Arrivals<'o, 'a> {
         let objects = self.objects.iter().enumerate();
         let keyed = objects.filter_map(|(place, it)| Some((place, it.key(true)?)));
         keyed.collect()
-    }
-
-    /// Returns the objects whose key nothing has any more.
-    pub(super) fn lost<'w>(
-        &self,
-        memory: &Memory,
-        wanted: &'w BTreeMap<usize, [u8; 32]>,
-    ) -> impl Iterator<Item = usize> + use<'w> {
-        let keys: BTreeSet<[u8; 32]> = memory.keys().copied().collect();
-        let lost = wanted.iter().filter(move |it| !keys.contains(it.1));
-        lost.map(|it| *it.0)
     }
 
     /// Returns what an agent may have before the first step.
@@ -233,4 +222,14 @@ impl<'o, 'a> Arrivals<'o, 'a> {
         );
         memory
     }
+}
+
+/// Returns the objects whose key nothing has any more.
+pub(super) fn lost<'w>(
+    memory: &Memory,
+    wanted: &'w BTreeMap<usize, [u8; 32]>,
+) -> impl Iterator<Item = usize> + use<'w> {
+    let keys: BTreeSet<[u8; 32]> = memory.keys().copied().collect();
+    let lost = wanted.iter().filter(move |it| !keys.contains(it.1));
+    lost.map(|it| *it.0)
 }

@@ -132,7 +132,7 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
             comes_or_goes && (is_source(cluster) || cluster == target)
         }
         Cause::Setting(setting) => match setting.field {
-            "metadata.name" | "topology" => comes_or_goes,
+            "metadata.name" | "topology" | "state" => comes_or_goes,
             "persistentKeepalive" => has(|it| {
                 matches!(
                     it,

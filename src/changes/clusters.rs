@@ -28,8 +28,8 @@ impl Counterparts {
             after: old.sites.map(|it| new.site_named(it.cluster.as_str())),
             names: Vec::new(),
         };
-        let joined: Vec<SiteId> = found.without_counterpart(&found.before).collect();
-        let left: BTreeSet<SiteId> = found.without_counterpart(&found.after).collect();
+        let joined: Vec<SiteId> = without_counterpart(&found.before).collect();
+        let left: BTreeSet<SiteId> = without_counterpart(&found.after).collect();
         for number in joined {
             let from = renamed_from((new, number), old, &left);
             if let Some(from) = from.filter(|it| found.after[*it].is_none()) {
@@ -44,14 +44,6 @@ impl Counterparts {
         found
     }
 
-    fn without_counterpart<'s>(
-        &self,
-        sites: &'s Sites<Option<SiteId>>,
-    ) -> impl Iterator<Item = SiteId> + use<'s> {
-        let alone = sites.numbered().filter(|it| it.1.is_none());
-        alone.map(|it| it.0)
-    }
-
     /// Returns the old version of a cluster.
     pub(super) fn before(&self, after: SiteId) -> Option<SiteId> {
         self.before[after]
@@ -64,7 +56,7 @@ impl Counterparts {
 
     /// Returns the clusters of the old version that are not in the new one.
     pub(super) fn left(&self) -> impl Iterator<Item = SiteId> {
-        self.without_counterpart(&self.after)
+        without_counterpart(&self.after)
     }
 
     /// Returns the first entry of each cluster that is in both versions, with its nodes.
@@ -87,12 +79,18 @@ impl Counterparts {
             from: from.clone(),
             to: to.clone(),
         });
-        let joined = self.without_counterpart(&self.before);
+        let joined = without_counterpart(&self.before);
         let joined = joined.map(|it| Cause::ClusterJoined(after.fabric.site(it).cluster.clone()));
         let left = self.left();
         let left = left.map(|it| Cause::ClusterLeft(before.fabric.site(it).cluster.clone()));
         renamed.chain(joined).chain(left).collect()
     }
+}
+
+/// Returns the clusters of one version that are not in the other.
+fn without_counterpart(sites: &Sites<Option<SiteId>>) -> impl Iterator<Item = SiteId> {
+    let alone = sites.numbered().filter(|it| it.1.is_none());
+    alone.map(|it| it.0)
 }
 
 /// Returns the cluster that left and has more than half of the keys of one that joined.

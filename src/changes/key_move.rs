@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::arrival::{Arrivals, Event, MOST_OBJECTS, Object};
+use super::arrival::{self, Arrivals, Event, MOST_OBJECTS, Object};
 use super::grade::Engine;
 
 /// Peers that change together because keys move between them.
@@ -76,7 +76,7 @@ impl KeyMove {
         for engine in engines {
             let states = arrivals.states(*engine);
             let states = states.iter().filter(|it| it.is_final);
-            lost.extend(states.flat_map(|it| arrivals.lost(&it.memory, &wanted)));
+            lost.extend(states.flat_map(|it| arrival::lost(&it.memory, &wanted)));
         }
         let lost = names(objects, lost);
         let cure = if lost.is_empty() {

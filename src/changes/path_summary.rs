@@ -179,8 +179,8 @@ impl<'e> Counter<'e> {
         (senders, receivers): (&[Option<usize>], &[Option<usize>]),
     ) {
         let [sends, takes] = &mut self.declared;
-        let [sent, taken] = &past.declared;
-        for (all, was, places) in [(sends, sent, senders), (takes, taken, receivers)] {
+        let [was_sent, was_taken] = &past.declared;
+        for (all, was, places) in [(sends, was_sent, senders), (takes, was_taken, receivers)] {
             for (was, place) in was.iter().zip(places) {
                 if let Some(is) = place.and_then(|it| all.get_mut(it)) {
                     *is |= *was;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::held::{Blocks, Held};
-use super::stages::{NEW, OLD, Passages, StageId, Touched};
+use super::stages::{NEW, OLD, Passage, Passages, StageId, Touched};
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::proof::reach::{BlockLikeness, Proven, Reach};
 
@@ -53,7 +53,7 @@ impl PathProof {
     /// Proves everything that changes can touch.
     pub(super) fn new(passages: &Passages, touched: &Touched) -> Self {
         let blocks = passages.0.map(|it| Blocks::new(&it.after));
-        let most = passages.0.iter().map(|it| it.stages()).max();
+        let most = passages.0.iter().map(Passage::stages).max();
         let stages = 0..most.unwrap_or_default().max(2);
         let fabrics: Vec<Fabric> = stages
             .clone()
@@ -69,19 +69,18 @@ impl PathProof {
                 })
             })
             .collect();
-        let prover = Prover {
+        let states = Prover {
             passages,
             blocks: &blocks,
             reaches: &reaches,
         };
         let senders: Vec<SiteId> = passages.0.ids().collect();
-        let proved = senders
-            .into_par_iter()
-            .map(|from| prover.from(from, touched));
-        let mut proved: Vec<Proved> = proved.collect::<Vec<_>>().into_iter().flatten().collect();
-        let unproven = prover.mix(&mut proved);
+        let found = senders.into_par_iter();
+        let found: Vec<Vec<Proved>> = found.map(|from| states.from(from, touched)).collect();
+        let mut pairs: Vec<Proved> = found.into_iter().flatten().collect();
+        let unproven = states.mix(&mut pairs);
         Self {
-            proved,
+            proved: pairs,
             unproven,
             blocks,
         }
@@ -105,19 +104,19 @@ impl<'p> Prover<'p, '_, '_> {
     /// Proves the paths from a cluster with both clusters in the same stage, and finds the mixed states
     /// that have to be followed.
     fn from(&self, from: SiteId, touched: &Touched) -> Vec<Proved> {
-        let mut proven: Vec<Proven> = self.reaches.iter().map(|_| Proven::default()).collect();
+        let mut known: Vec<Proven> = self.reaches.iter().map(|_| Proven::default()).collect();
         let others = touched.others(from);
-        let proved = others.filter_map(|to| self.between((from, to), &mut proven));
-        proved.collect()
+        let pairs = others.filter_map(|to| self.between((from, to), &mut known));
+        pairs.collect()
     }
 
-    fn between(&self, (from, to): (SiteId, SiteId), proven: &mut [Proven<'p>]) -> Option<Proved> {
+    fn between(&self, (from, to): (SiteId, SiteId), known: &mut [Proven<'p>]) -> Option<Proved> {
         let blocks = (&self.blocks[from], &self.blocks[to]);
         let [of_sender, of_receiver] = [from, to].map(|it| self.passages.0[it].stages());
         let mut held = Vec::new();
         for stage in 0..of_sender.max(of_receiver) {
-            let (reach, proven) = (self.reaches.get(stage)?, proven.get_mut(stage)?);
-            held.push(Held::prove(reach, (from, to), blocks, proven));
+            let (reach, known) = (self.reaches.get(stage)?, known.get_mut(stage)?);
+            held.push(Held::prove(reach, (from, to), blocks, known));
         }
         let old = held.first()?.clone();
         let new = held.get(NEW).unwrap_or(&old).clone();

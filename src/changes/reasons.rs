@@ -162,12 +162,12 @@ fn of_arriving(arriving: &Arriving) -> Vec<Reason> {
 
 /// Finds changes that Kilo's comparison of configurations never sees, in either version.
 fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
-    let changed = changes.iter().filter(|it| {
+    let altered = changes.iter().filter(|it| {
         let mut differences = it.differences().iter();
         differences.any(|it| !matches!(it, Difference::Keepalive { .. }))
     });
-    let changed: BTreeSet<&str> = changed.map(|it| it.name.as_str()).collect();
-    if changed.is_empty() {
+    let altered: BTreeSet<&str> = altered.map(|it| it.name.as_str()).collect();
+    if altered.is_empty() {
         return None;
     }
     let (mut peers, mut because_of) = (BTreeSet::new(), BTreeSet::new());
@@ -182,7 +182,7 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
         } = found;
         let name = |peer| site.model.peers[peer].applied.name.clone();
         let hidden = hidden.into_iter().map(name);
-        let hidden: Vec<String> = hidden.filter(|it| changed.contains(it.as_str())).collect();
+        let hidden: Vec<String> = hidden.filter(|it| altered.contains(it.as_str())).collect();
         if !hidden.is_empty() {
             peers.extend(hidden);
             because_of.extend(hiding.into_iter().map(name));

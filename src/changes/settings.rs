@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::cause::{Cause, Setting};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
-use crate::mesh::{Anchor, Entry, Mesh, Networks, Range};
+use crate::mesh::{Entry, Mesh, Networks, Range};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -76,6 +76,7 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<Setting> {
     let mut settings = of_networks(old, new);
     let place = |entry: &Entry, field: &str| Some(entry.place.key(field));
     let fields = [
+        ("state", old.state != new.state),
         ("wireguardPort", old.port != new.port),
         (
             "persistentKeepalive",
@@ -101,12 +102,19 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<Setting> {
     settings
 }
 
-/// The parts of anchors that are not places.
-fn anchors(entry: &Entry) -> Vec<(Option<&[Cidr]>, Vec<&str>, u8)> {
-    let anchor = |it: &'_ Anchor| it.spread;
-    let anchors = entry.anchors.iter().map(|it| {
-        let nodes = it.nodes.iter().map(|it| it.name.as_str());
-        (it.ranges.as_deref(), nodes.collect(), anchor(it))
+/// The parts of an anchor that are not places.
+#[derive(PartialEq)]
+struct AnchorContent<'e> {
+    ranges: Option<&'e [Cidr]>,
+    nodes: Vec<&'e str>,
+    spread: u8,
+}
+
+fn anchors(entry: &Entry) -> Vec<AnchorContent<'_>> {
+    let anchors = entry.anchors.iter().map(|it| AnchorContent {
+        ranges: it.ranges.as_deref(),
+        nodes: it.nodes.iter().map(|it| it.name.as_str()).collect(),
+        spread: it.spread,
     });
     anchors.collect()
 }

@@ -15,6 +15,7 @@ use crate::agent::applied::AppliedFile;
 use crate::agent::comparison::{Pair, compare};
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::agent::peers::ClusterPeer;
+use crate::kilo::cluster::ClusterNode;
 use crate::net::Cidr;
 
 /// The number of a stage: what a cluster has.
@@ -95,7 +96,7 @@ impl<'s> Passage<'s> {
     }
 
     /// Returns it in a stage; with fewer stages, in the new version.
-    pub(super) fn site<'t>(&'t self, stage: StageId) -> Arc<Site<'t>> {
+    pub(super) fn site(&self, stage: StageId) -> Arc<Site<'_>> {
         let between = stage.checked_sub(2);
         let table = between.and_then(|it| self.arriving.tables.get(it));
         match table {
@@ -228,7 +229,7 @@ fn entangled(number: SiteId, fabric: &Fabric) -> BTreeSet<SiteId> {
     let keys = site.model.topology.nodes.iter();
     let keys = keys.filter_map(|it| it.kilo.key);
     let holders = keys.flat_map(|it| fabric.holders(&it).to_vec());
-    let doors = site.reading.nodes.iter().flat_map(|it| it.doors());
+    let doors = site.reading.nodes.iter().flat_map(ClusterNode::doors);
     let dialled = doors.flat_map(|it| fabric.dialled(Cidr::host(it.0)).collect::<Vec<_>>());
     let others = holders.map(|it| it.site).chain(dialled.flatten());
     others.filter(|it| *it != number).collect()

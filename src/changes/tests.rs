@@ -46,6 +46,7 @@ fn compared(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> Changes {
     let delivery = Delivery {
         applied_by,
         capacity: &Capacity::default(),
+        foreign: &[],
     };
     before.show(|was, _| {
         after.show(|is, _| {

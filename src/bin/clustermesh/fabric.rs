@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clustermesh::agent::applied::{AppliedFile, Content};
 use clustermesh::agent::fabric::{Fabric, Site};
+use clustermesh::changes::foreign_peers;
 use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::Severity;
 use clustermesh::manifest;
@@ -331,6 +332,25 @@ impl AppliedFiles {
             files: files.collect(),
             ..Self::default()
         }
+    }
+
+    /// Returns the same with the foreign Peers that clusters have, which no engine prunes, and the names of
+    /// these by cluster.
+    pub(crate) fn with_foreign(
+        mut self,
+        has: &Self,
+        is_ours: impl Fn(&str) -> bool,
+    ) -> (Self, Vec<(ClusterName, String)>) {
+        let mut names = Vec::new();
+        for (cluster, has) in &has.files {
+            let gets = self.files.entry(cluster.clone()).or_default();
+            if let Some(foreign) = foreign_peers(has, gets, &is_ours) {
+                let peers = foreign.content.peers.iter();
+                names.extend(peers.map(|it| (cluster.clone(), it.name.clone())));
+                gets.push(foreign);
+            }
+        }
+        (self, names)
     }
 
     /// Returns the files of a cluster.

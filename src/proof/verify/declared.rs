@@ -37,9 +37,8 @@ impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
         let takes = self.asked.accepted(Some(mesh), other);
         let local = Asked::local(Some(mesh), other);
         let promises = &self.promises[home];
-        let promised = blocks.iter();
-        promised
-            .map(|it| is_promised(site, it, (promises, &takes, local)))
+        let all = blocks.iter();
+        all.map(|it| is_promised(site, it, (promises, &takes, local)))
             .collect()
     }
 

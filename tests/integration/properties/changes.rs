@@ -148,6 +148,7 @@ fn compared(before: &Rendered, after: &Rendered, applied_by: Option<Engine>) -> 
     let delivery = Delivery {
         applied_by,
         capacity: &Capacity::default(),
+        foreign: &[],
     };
     changes::compare(
         &Version {

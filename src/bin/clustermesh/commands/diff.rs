@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use clap::builder::OsStringValueParser;
 use clustermesh::changes::{self, Changes, Delivery, Engine, Grade, Version};
 use clustermesh::fleet::Fleet;
+use clustermesh::name::{ClusterName, is_peer_of};
 use clustermesh::proof::verify::Asked;
 use clustermesh::rules::Purpose;
 
@@ -139,9 +140,17 @@ pub(crate) fn run(
         printer.counts(&checked.findings, None);
         return Ok(Outcome::Unreadable);
     };
-    let after = AppliedFiles::planned(&inputs.settings, plan, &checked.texts);
+    let mut after = AppliedFiles::planned(&inputs.settings, plan, &checked.texts);
+    let mut foreign = Vec::new();
+    if args.dumps.are_any() {
+        let is_ours = |peer: &str| {
+            let mut meshes = inputs.meshes.iter();
+            meshes.any(|mesh| is_peer_of(mesh.name.as_str(), peer))
+        };
+        (after, foreign) = after.with_foreign(&before.applied, is_ours);
+    }
     let compared = Compared {
-        changes: &compare(args, &inputs, &before, (fleet, &after)),
+        changes: &compare(args, &inputs, &before, (fleet, &after, &foreign)),
         clusters: plan.targets.len(),
         against: name,
         files: &inputs.files,
@@ -174,7 +183,7 @@ fn compare(
     args: &DiffArgs,
     inputs: &Inputs,
     before: &Before,
-    (fleet, after): (&Fleet, &AppliedFiles),
+    (fleet, after, foreign): (&Fleet, &AppliedFiles, &[(ClusterName, String)]),
 ) -> Changes {
     let old_inputs = before.inputs.as_ref();
     let old_fleet = old_inputs.map(|it| check::fleet(it).0);
@@ -191,6 +200,7 @@ fn compare(
         &Delivery {
             applied_by: args.applied_by.map(Into::into),
             capacity: &inputs.settings.config.content.limits.capacity,
+            foreign,
         },
     )
 }

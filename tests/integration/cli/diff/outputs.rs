@@ -244,3 +244,28 @@ fn the_schema_describes_the_output() {
         assert_eq!(violations(&schema, &value), Vec::<String>::new());
     }
 }
+
+/// No engine prunes what no mesh gives, so it is not removed.
+#[test]
+fn foreign_peers_of_a_cluster_stay() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let rendered = folder.run(&["render", "--target", "east"]).stdout;
+    let foreign = "apiVersion: kilo.squat.ai/v1alpha1
+kind: Peer
+metadata: { name: laptop }
+spec:
+  allowedIPs: [192.0.2.128/32]
+  publicKey: SUlJSUlJSUlJSUlJSUlJSUlJSUlJSUlJSUlJSUlJSUk=
+";
+    folder.write("east-has.yaml", format!("{rendered}---\n{foreign}"));
+    let run = repository.diff(&["--peers", "east=east-has.yaml", "--output", "json"]);
+    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(changes["grade"], "none");
+    assert_eq!(
+        changes["causes"][0]["kind"], "foreignPeer",
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("laptop"));
+}

@@ -1,0 +1,134 @@
+//! What a comparison of two versions costs: one node of many has changed, beside a render that finds
+//! nothing to write; and every node has changed, beside a proof of the same fleet.
+//!
+//! `cargo bench --bench changes`. It reports, and fails only when a run fails.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    reason = "a benchmark starts processes, writes files, watches the clock and talks"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context as _;
+
+use figures::{ratio, seconds};
+use fleet::{Layout, Shape};
+use process::{clock, remove};
+
+#[expect(dead_code, reason = "the other benchmarks tell more")]
+mod figures;
+#[expect(dead_code, reason = "the benchmark of the proof has more shapes")]
+mod fleet;
+#[expect(dead_code, reason = "the clock is enough here")]
+mod process;
+mod random;
+
+/// Odd, so that the median is one that was seen.
+const ROUNDS: usize = 5;
+const SHAPE: Shape = Shape::new(Layout::Full {
+    clusters: 50,
+    nodes: 50,
+});
+
+/// Seconds of each round.
+#[derive(Default)]
+struct Figures {
+    diff: Vec<f64>,
+    render: Vec<f64>,
+    verify: Vec<f64>,
+}
+
+fn main() -> anyhow::Result<()> {
+    // Under `cargo test` there is no clock worth reading.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        println!("nothing is measured without `cargo bench`");
+        return Ok(());
+    }
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("changes");
+    remove(&root)?;
+    SHAPE.write(&root)?;
+    clock(&mut clustermesh(&root, &["render"]))?;
+    for arguments in [
+        &["init", "-q"][..],
+        &["add", "."],
+        &["commit", "-qm", "before"],
+    ] {
+        clock(&mut git(&root, arguments))?;
+    }
+    println!("{SHAPE}");
+    edit(&root, "cluster-00", 1)?;
+    let one = measure(&root)?;
+    println!("  one node has another port");
+    report(&one);
+    println!(
+        "  diff ÷ render             {:<32}aim ≤ 3.0×",
+        ratio(&one.diff, &one.render)
+    );
+    for number in 0..50 {
+        edit(&root, &format!("cluster-{number:02}"), usize::MAX)?;
+    }
+    let all = measure(&root)?;
+    println!("  every node has another port");
+    report(&all);
+    println!(
+        "  diff ÷ verify             {:<32}aim ≤ 2.5×",
+        ratio(&all.diff, &all.verify)
+    );
+    Ok(remove(&root)?)
+}
+
+/// Gives the first nodes of a cluster another port.
+fn edit(root: &Path, cluster: &str, nodes: usize) -> anyhow::Result<()> {
+    let path = root.join("snapshots").join(format!("{cluster}.json"));
+    let text = fs::read_to_string(&path)?;
+    // Each node has its endpoint twice.
+    let text = text.replacen(":51820\"", ":51821\"", nodes.saturating_mul(2));
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn measure(root: &Path) -> anyhow::Result<Figures> {
+    clock(&mut clustermesh(root, &["render"]))?;
+    let mut figures = Figures::default();
+    for _ in 0..ROUNDS {
+        figures.diff.push(clock(&mut clustermesh(root, &["diff"]))?);
+        figures
+            .render
+            .push(clock(&mut clustermesh(root, &["render"]))?);
+        figures
+            .verify
+            .push(clock(&mut clustermesh(root, &["verify"]))?);
+    }
+    Ok(figures)
+}
+
+fn report(figures: &Figures) {
+    println!("  diff                      {}", seconds(&figures.diff));
+    println!("  render, nothing to write  {}", seconds(&figures.render));
+    println!("  verify                    {}", seconds(&figures.verify));
+}
+
+fn clustermesh(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
+    command.env_clear();
+    // `diff` runs git.
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    command.arg("-C").arg(root).args(arguments);
+    command
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(root);
+    command.args([
+        "-c",
+        "user.name=bench",
+        "-c",
+        "user.email=bench@example.com",
+    ]);
+    command.args(arguments);
+    command
+}
