@@ -25,6 +25,7 @@ pub mod kilo;
 pub mod membership;
 pub mod guard;
 pub mod fleet;
+pub mod convert;
 pub mod plan;
 pub mod yaml;
 pub mod template;

@@ -15,6 +15,7 @@ rules! {
     DUPLICATE_SNAPSHOT = "duplicate-snapshot" Warning;
     FOREIGN_SNAPSHOT = "foreign-snapshot" Warning;
     HOST_BITS = "host-bits" Warning;
+    INCONVERTIBLE_ENTRY = "inconvertible-entry" Error;
     INCONSISTENT_CLUSTER = "inconsistent-cluster" Error;
     INVALID_ANCHOR = "invalid-anchor" Error was "undeclared-anchor-range" "uneven-anchors";
     INVALID_LEVEL = "invalid-level" Error was "lowered-error" "unknown-rule";

@@ -52,6 +52,10 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard place mesh snapshot kilo membership",
     ),
     (
+        "convert",
+        "name net place diagnostic document mesh kilo fleet",
+    ),
+    (
         "plan",
         "name net wireguard granularity place mesh kilo membership fleet",
     ),

@@ -16,6 +16,7 @@ use crate::support::{Run, clustermesh_with_input};
 mod argocd;
 mod capacity;
 mod config;
+mod convert;
 mod diff;
 mod help;
 mod init;

@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Snapshot(commands::snapshot::SnapshotArgs),
     Render(commands::render::RenderArgs),
     Template(commands::template::TemplateArgs),
+    Convert(commands::convert::ConvertArgs),
     Init(commands::init::InitArgs),
     Validate(commands::validate::ValidateArgs),
     Verify(commands::verify::VerifyArgs),
@@ -62,7 +63,10 @@ const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
 
 /// The commands by purpose, as the help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Build", &["snapshot", "render", "template", "init"]),
+    (
+        "Build",
+        &["snapshot", "render", "template", "convert", "init"],
+    ),
     (
         "Check",
         &["validate", "verify", "diff", "trace", "capacity"],
@@ -84,6 +88,7 @@ impl Command {
             Self::Snapshot(args) => Some(&args.options.0),
             Self::Render(args) => Some(&args.options),
             Self::Template(args) => Some(&args.options),
+            Self::Convert(args) => Some(&args.options),
             Self::Init(args) => Some(&args.options.0),
             Self::Validate(args) => Some(&args.options),
             Self::Verify(args) => Some(&args.options),
@@ -117,6 +122,7 @@ impl Command {
             Self::Snapshot(args) => args.voice,
             Self::Render(args) => args.voice,
             Self::Template(args) => args.voice,
+            Self::Convert(args) => args.voice,
             Self::Init(args) => args.voice,
             Self::Validate(args) => args.voice,
             Self::Verify(args) => args.voice,

@@ -32,6 +32,7 @@ mod commands {
     pub(crate) mod snapshot;
     #[cfg(feature = "snapshot")]
     pub(crate) mod status;
+    pub(crate) mod convert;
     pub(crate) mod template;
     pub(crate) mod trace;
     pub(crate) mod verify;
@@ -103,6 +104,7 @@ fn run(
     match command {
         Command::Snapshot(args) => commands::snapshot::run(args, printer, result),
         Command::Render(args) => commands::render::run(args, printer, result),
+        Command::Convert(args) => commands::convert::run(args, printer, result),
         Command::Template(args) => commands::template::run(args, printer, result),
         Command::Init(args) => commands::init::run(args, printer, result),
         Command::Validate(args) => commands::validate::run(args, printer, result),

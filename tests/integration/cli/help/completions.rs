@@ -63,7 +63,8 @@ fn candidates_are_those_of_the_repository() {
     let folder = Folder::mesh();
     for shell in ["bash", "fish", "zsh"] {
         let all = |words: &[&str]| candidates(&folder, shell, words);
-        assert_eq!(all(&["man", "c"]), ["capacity", "config", "completions"]);
+        let commands = ["convert", "capacity", "config", "completions"];
+        assert_eq!(all(&["man", "c"]), commands);
         assert_eq!(all(&["render", "--target", ""]), ["east", "north", "west"]);
         assert_eq!(all(&["render", "--target=e"]), ["--target=east"]);
         assert_eq!(all(&["snapshot", "--accept", "n"]), ["north"]);

@@ -1,0 +1,178 @@
+//! `clustermesh convert`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+use clap::{ValueEnum, ValueHint};
+use clustermesh::convert::{NetworkForm, converted};
+use clustermesh::diagnostic::Severity;
+use clustermesh::document::Source;
+use clustermesh::fleet::Fleet;
+use clustermesh::manifest::{self, Tree};
+use clustermesh::mesh::{self, Mesh};
+use clustermesh::plan;
+use clustermesh::rules::Finding;
+use clustermesh::text;
+
+use crate::input_file::{self, InputFile, MESH_LIMIT};
+use crate::inputs::{self, Inputs};
+use crate::output::Printer;
+use crate::settings::{Options, Voice};
+use crate::{Outcome, disk};
+
+/// Convert the entries of a mesh between the typed and the flat form
+///
+/// Prints the file with all entries in one form: typed (`podCIDRs`, `wireguardCIDR`, `serviceCIDR`,
+/// `additionalCIDRs`) or flat (`allowedNetworks`). Everything else in the file, with its comments, stays as
+/// it is. The snapshots show what the ranges of a flat list are for; services and other networks become
+/// `additionalCIDRs`, which has the same effect.
+///
+/// Plans the mesh before and after. If the rendered Peers would differ, lists the files and exits with 1.
+/// Writes nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ConvertArgs {
+    /// File of the meshes to convert; not needed if there is only one
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+
+    /// Form of the entries
+    #[arg(long, value_name = "FORM")]
+    to: WantedForm,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh convert --to typed
+  clustermesh convert --to flat meshes/prod.yaml > prod.yaml";
+
+/// A form of entries.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WantedForm {
+    /// A field for each use of a range
+    Typed,
+    /// One list, `allowedNetworks`
+    Flat,
+}
+
+impl From<WantedForm> for NetworkForm {
+    fn from(form: WantedForm) -> Self {
+        match form {
+            WantedForm::Typed => Self::Typed,
+            WantedForm::Flat => Self::Flat,
+        }
+    }
+}
+
+pub(crate) fn run(
+    args: &ConvertArgs,
+    printer: &mut Printer,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let inputs = match inputs::gather(&args.options) {
+        Ok(inputs) => inputs,
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
+    };
+    let errors = inputs.findings.iter();
+    let errors: Vec<Finding> = errors
+        .filter(|it| it.severity == Severity::Error)
+        .cloned()
+        .collect();
+    if !inputs.is_whole || !errors.is_empty() {
+        printer.findings(&inputs.files, &errors);
+        printer.counts(&errors, None);
+        return Ok(inputs.failure());
+    }
+    let files = inputs.settings.mesh_files()?;
+    let chosen = chosen(args, &files)?;
+    let mut sources = Vec::new();
+    for file in &files {
+        match input_file::source(file, MESH_LIMIT) {
+            Ok(source) => sources.push(source),
+            Err(unreadable) => return Ok(printer.unreadable(unreadable)),
+        }
+    }
+    let source = sources
+        .get(chosen)
+        .ok_or_else(|| anyhow!("no mesh was found"))?;
+    let converted = converted(source, &inputs.meshes, &inputs.snapshots, args.to.into());
+    let text = match converted {
+        Ok(text) => text,
+        Err(findings) => {
+            printer.findings(&inputs.files, &findings);
+            printer.counts(&findings, None);
+            return Ok(Outcome::Findings);
+        }
+    };
+    let edited = Source::parse(source.name.clone(), text.as_str());
+    let edited = edited.map_err(|_| anyhow!("internal error: the result is not YAML"))?;
+    if let Some(source) = sources.get_mut(chosen) {
+        *source = edited;
+    }
+    let meshes = mesh::read(&sources).meshes;
+    crate::print(result, &text)?;
+    Ok(compare(&inputs, &meshes, printer)?)
+}
+
+/// Returns which of the files is meant.
+fn chosen(args: &ConvertArgs, files: &[InputFile]) -> anyhow::Result<usize> {
+    let Some(wanted) = &args.file else {
+        if files.len() == 1 {
+            return Ok(0);
+        }
+        let names = text::quoted(files.iter().map(|it| input_file::name(&it.path)));
+        bail!("there are several files of meshes; name the one to convert: {names}");
+    };
+    let canonical = disk::canonical(wanted);
+    let mut files = files.iter();
+    files
+        .position(|it| disk::canonical(&it.path) == canonical)
+        .ok_or_else(|| {
+            let name = input_file::name(wanted);
+            anyhow!("`{name}` is not one of the mesh files; to convert it, add `--mesh {name}`")
+        })
+}
+
+/// Reports whether other meshes are rendered as the present ones are.
+fn compare(inputs: &Inputs, meshes: &[Mesh], printer: &mut Printer) -> anyhow::Result<Outcome> {
+    let trees = rendered(inputs, &inputs.meshes)?.zip(rendered(inputs, meshes)?);
+    let Some((before, after)) = trees else {
+        printer.note(
+            "the rendered Peers were not compared, because snapshots are missing; run `clustermesh \
+             snapshot`",
+        );
+        return Ok(Outcome::Clean);
+    };
+    let paths = before
+        .keys()
+        .chain(after.keys().filter(|it| !before.contains_key(*it)));
+    let differing: Vec<&String> = paths
+        .filter(|path| before.get(*path) != after.get(*path))
+        .collect();
+    if differing.is_empty() {
+        return Ok(Outcome::Clean);
+    }
+    printer.note(&format!(
+        "the converted mesh renders other Peers: {}. In the flat form, a range belongs to the nodes if \
+         most segments have addresses in it, else to the whole cluster; in the typed form, its field \
+         decides",
+        text::listed(&differing)
+    ));
+    Ok(Outcome::Findings)
+}
+
+/// Returns the tree that meshes are rendered to; nothing if a snapshot is missing.
+fn rendered(inputs: &Inputs, meshes: &[Mesh]) -> anyhow::Result<Option<Tree>> {
+    let Ok(fleet) = Fleet::new(meshes, &inputs.snapshots) else {
+        return Ok(None);
+    };
+    let fleet = fleet.accepting(&inputs.settings.config.content.accepted);
+    Ok(Some(manifest::tree(&plan::plan(&fleet)?)?))
+}
