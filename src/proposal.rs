@@ -144,8 +144,8 @@ impl Proposal {
     /// Returns the ranges that share addresses.
     fn overlaps(&self) -> Vec<Obstacle> {
         let uses = self.uses();
-        let mut used: Vec<Cidr> = uses.iter().map(|it| it.cidr).collect();
-        let pairs = net::overlaps(&used, OVERLAPS);
+        let mut taken: Vec<Cidr> = uses.iter().map(|it| it.cidr).collect();
+        let pairs = net::overlaps(&taken, OVERLAPS);
         let pairs = pairs
             .into_iter()
             .map(|(one, other)| (one.min(other), one.max(other)));
@@ -159,11 +159,11 @@ impl Proposal {
                 (later, earlier)
             };
             let free = if moves.is_wireguard {
-                ranges::free_subnet(&used)
+                ranges::free_subnet(&taken)
             } else {
-                ranges::free_pods(&used)
+                ranges::free_pods(&taken)
             };
-            used.extend(free);
+            taken.extend(free);
             Some(Obstacle::Overlap { moves, stays, free })
         });
         overlaps.collect()

@@ -278,6 +278,8 @@ pub enum Right {
     ListNodes,
     /// To list Kilo's Peers in the cluster.
     ListPeers,
+    /// To list the operator's ClusterMesh objects in its cluster.
+    ListMeshes,
     /// To read one Secret.
     GetSecret {
         /// Its namespace.
@@ -320,8 +322,15 @@ fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {
         // What is wrong with a kubeconfig is wrong for all who use it.
         finding.group.clone_from(origin);
     }
-    finding.help = Some(messages::help(cluster, fault));
+    finding.help = Some(messages::help(Some(cluster), fault));
     finding
+}
+
+/// Returns the finding about the operator's objects that could not be read.
+pub fn unread_meshes(fault: &Fault) -> Finding {
+    let message = format!("the ClusterMesh objects could not be read: {fault}");
+    let finding = Finding::new(rule_of(fault), message);
+    finding.help(messages::help(None, fault))
 }
 
 /// Returns the finding about a cluster that could not be read and has no snapshot to keep.

@@ -17,6 +17,7 @@ use tokio::time;
 
 use self::connection::Connection;
 pub(crate) use self::kubeconfig::{Kubeconfigs, SelectedContext};
+pub(crate) use self::meshes::meshes;
 pub(crate) use self::peers::PeerList;
 pub(crate) use self::redact::Redactions;
 pub(crate) use self::secret::{SecretKey, Store};
@@ -30,6 +31,7 @@ mod failure;
 mod redact;
 mod kubeconfig;
 mod login;
+mod meshes;
 mod nodes;
 mod pages;
 mod peers;

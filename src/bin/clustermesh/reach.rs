@@ -1,6 +1,7 @@
 //! Reach: how clusters are contacted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
+use serde_json::Value;
 
 use crate::cluster::{self, ClusterAnswer, Kubeconfigs, Wanted};
 use crate::settings::Settings;
@@ -73,6 +75,27 @@ impl ReachOptions {
         }
     }
 
+    /// Returns the same with the Secrets of the operator in the cluster of this context.
+    pub(crate) fn with_secrets_from(self, context: &str) -> Self {
+        Self {
+            secrets_from: Some(context.to_owned()),
+            ..self
+        }
+    }
+
+    /// Lists the operator's `ClusterMesh` objects in the cluster that has the Secrets.
+    pub(crate) fn meshes(
+        &self,
+        settings: &Settings,
+        kubeconfigs: &mut Kubeconfigs,
+    ) -> io::Result<Result<Vec<Value>, Fault>> {
+        let context = self.secrets_from.as_deref().unwrap_or_default();
+        match routes::store_context(context, settings, kubeconfigs) {
+            Ok(selected) => cluster::meshes(selected, self.patience()),
+            Err(fault) => Ok(Err(fault)),
+        }
+    }
+
     /// How long an answer, or a login plugin, may take.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.timeout.unwrap_or(60))
@@ -94,12 +117,27 @@ impl ReachOptions {
         settings: &'a Settings,
         meshes: &'a [Mesh],
     ) -> anyhow::Result<Contact<'a>> {
+        let kubeconfigs = Kubeconfigs::new(self.patience());
+        self.contact_with(kubeconfigs, clusters, settings, meshes)
+    }
+
+    /// Returns the same with kubeconfigs that may be read already.
+    ///
+    /// # Errors
+    /// A context is named for no cluster.
+    pub(crate) fn contact_with<'a>(
+        &'a self,
+        kubeconfigs: Kubeconfigs,
+        clusters: Addressed<'_>,
+        settings: &'a Settings,
+        meshes: &'a [Mesh],
+    ) -> anyhow::Result<Contact<'a>> {
         Ok(Contact {
             contexts: contexts::read(&self.contexts, clusters, meshes)?,
             options: self,
             settings,
             meshes,
-            kubeconfigs: Kubeconfigs::new(self.patience()),
+            kubeconfigs,
         })
     }
 

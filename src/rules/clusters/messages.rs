@@ -206,6 +206,7 @@ impl fmt::Display for Right {
         match self {
             Self::ListNodes => formatter.write_str("`list` `nodes`"),
             Self::ListPeers => formatter.write_str("`list` `peers.kilo.squat.ai`"),
+            Self::ListMeshes => formatter.write_str("`list` `clustermeshes.kilo.squat.ai`"),
             Self::GetSecret { namespace, name } => {
                 let secret = escaped(&format!("{namespace}/{name}"), MAX_LENGTH);
                 write!(formatter, "`get` the Secret `{secret}`")
@@ -214,7 +215,7 @@ impl fmt::Display for Right {
     }
 }
 
-pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
+pub(super) fn help(cluster: Option<&ClusterName>, fault: &Fault) -> String {
     match fault {
         Fault::Kubeconfig { .. } => {
             "check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, \
@@ -297,7 +298,7 @@ pub(super) fn help(cluster: &ClusterName, fault: &Fault) -> String {
 
 fn unauthorized(server: &str, right: &Right, user: &User, says: &str) -> String {
     let server = match right {
-        Right::GetSecret { .. } => format!("the operator's cluster {server}"),
+        Right::GetSecret { .. } | Right::ListMeshes => format!("the operator's cluster {server}"),
         Right::ListNodes | Right::ListPeers => server.to_owned(),
     };
     let (origin, says) = (shown(&user.origin), says_so(says));
@@ -338,6 +339,11 @@ fn granting(right: &Right) -> String {
         Right::ListPeers => {
             "`clustermesh rbac --peers` prints the manifests that grant this right".to_owned()
         }
+        Right::ListMeshes => {
+            "grant this right in the operator's cluster, or copy the objects into \
+                              mesh.yaml: `kubectl get clustermeshes -A -o yaml`"
+                .to_owned()
+        }
         Right::GetSecret { namespace, name } => {
             let secret = escaped(&format!("{namespace}/{name}"), MAX_LENGTH);
             format!(
@@ -366,7 +372,10 @@ fn contexts(nearest: Option<&str>, known: &[String]) -> String {
     }
 }
 
-fn name_the_context(cluster: &ClusterName, context: &str) -> String {
+fn name_the_context(cluster: Option<&ClusterName>, context: &str) -> String {
+    let Some(cluster) = cluster else {
+        return "choose another context with `--secrets-from`".to_owned();
+    };
     format!(
         "set `clusters: {{ {cluster}: {{ context: {context} }} }}` in the config, or run \
          `clustermesh snapshot {cluster} --context {context}`"

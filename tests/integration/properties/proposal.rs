@@ -105,11 +105,12 @@ fn nodes(world: &World) -> Vec<Node> {
         match endpoint {
             Endpoint::External | Endpoint::Found => {}
             Endpoint::Forced => {
-                drop(annotations.insert("force-endpoint", format!("{address}:{port}")))
+                annotations.insert("force-endpoint", format!("{address}:{port}"));
             }
-            Endpoint::Name => drop(
-                annotations.insert("force-endpoint", format!("n{number}.wg.example.org:{port}")),
-            ),
+            Endpoint::Name => {
+                let name = format!("n{number}.wg.example.org:{port}");
+                annotations.insert("force-endpoint", name);
+            }
             Endpoint::Nat => drop(annotations.insert("endpoint", format!("{private}:{port}"))),
         }
         let mut addresses = vec![Address {

@@ -56,6 +56,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh init --context east --context west=admin@west.example.com
   clustermesh init --from east=east.json --from west=west.json
+  clustermesh init --secrets-from hub         take over the meshes of the ClusterMesh operator
   clustermesh init --gitops flux --ci github --pre-commit
   clustermesh -C mesh init --gitops argocd";
 
@@ -218,10 +219,8 @@ fn files(args: &InitArgs, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
     let mut config = text!("templates/init/clustermesh.yaml").to_owned();
     config.push_str(&proposed.map(contexts).unwrap_or_default());
     config.push_str(&outputs(args.gitops));
-    let proposal = proposed.map(|it| it.proposal.to_yaml());
-    let mesh = proposal
-        .as_deref()
-        .unwrap_or(text!("templates/init/mesh.yaml"));
+    let mesh = proposed.map(|it| it.yaml.as_str());
+    let mesh = mesh.unwrap_or(text!("templates/init/mesh.yaml"));
     let mut files = vec![
         file(CONFIG, &config),
         file(MESH, mesh),
@@ -319,7 +318,13 @@ fn next(args: &InitArgs, kept: &[&str], proposed: Option<&ProposedMesh>) -> Stri
             lines.join("\n   ")
         ));
     }
-    if proposed.is_some() {
+    if proposed.is_some_and(|it| it.is_operators) {
+        steps.push(
+            "Before you apply anything, scale the operator down, but keep its objects: while it runs, it\n   \
+             restores its Peers, and it deletes all of them if a ClusterMesh is deleted."
+                .to_owned(),
+        );
+    } else if proposed.is_some() {
         steps.push(
             "Check every line of mesh.yaml, and add `serviceCIDR` to the clusters whose Services others\n   \
              should reach."

@@ -10,7 +10,7 @@ use clustermesh::text;
 
 use super::ReachOptions;
 use super::contexts::Contexts;
-use crate::cluster::{ClusterRoute, Kubeconfigs, SecretKey, Store};
+use crate::cluster::{ClusterRoute, Kubeconfigs, SecretKey, SelectedContext, Store};
 use crate::input_file;
 use crate::settings::{ClusterAccess, SettingOrigin, Settings};
 
@@ -32,8 +32,7 @@ pub(super) fn routes(
     kubeconfigs: &mut Kubeconfigs,
 ) -> Routes {
     let store = reach.secrets_from.as_deref().map(|context| {
-        let files = &settings.kubeconfig.value;
-        let selected = kubeconfigs.context(files, context).map_err(of_the_flag);
+        let selected = store_context(context, settings, kubeconfigs);
         Arc::new(Store::new(selected))
     });
     let mut route = |cluster: &ClusterName| {
@@ -70,6 +69,16 @@ pub(super) fn routes(
         }
     }
     (routes, lost)
+}
+
+/// Returns the context of the cluster that has the operator's Secrets.
+pub(super) fn store_context(
+    context: &str,
+    settings: &Settings,
+    kubeconfigs: &mut Kubeconfigs,
+) -> Result<SelectedContext, Fault> {
+    let files = &settings.kubeconfig.value;
+    kubeconfigs.context(files, context).map_err(of_the_flag)
 }
 
 /// Reports that the flag names a context that does not exist.

@@ -228,7 +228,7 @@ fn nodes_outside_are_findings() {
 #[cfg(feature = "snapshot")]
 mod live {
     use super::*;
-    use crate::api_server::{ApiServer, Context, Login, Setup, kubeconfig};
+    use crate::api_server::{Answer, ApiServer, Context, Login, Setup, kubeconfig};
 
     fn reach(folder: &Folder, servers: [&ApiServer; 2]) {
         let contexts = ["east", "admin@west"].into_iter().zip(servers);
@@ -288,5 +288,111 @@ mod live {
             run.stderr
         );
         assert_eq!(paths(&folder), ["kubeconfig"]);
+    }
+
+    /// The operator's cluster, with its meshes.
+    fn hub(meshes: Value, west: &ApiServer) -> Setup {
+        let nodes = dump(1)["items"].as_array().unwrap().clone();
+        let list = json!({ "kind": "ClusterMeshList", "metadata": {}, "items": meshes });
+        let setup = Setup::nodes(&nodes).secret(
+            ["operator", "west", "kubeconfig"],
+            &kubeconfig(&[Context::new("any", &west.url())]),
+        );
+        setup.fault(move |request, _| {
+            let is_list = request.path == "/apis/kilo.squat.ai/v1alpha1/clustermeshes";
+            is_list.then(|| Answer::json(&list).into())
+        })
+    }
+
+    fn mesh() -> Value {
+        json!({
+            "apiVersion": "kilo.squat.ai/v1alpha1",
+            "kind": "ClusterMesh",
+            "metadata": {
+                "name": "prod",
+                "namespace": "operator",
+                "finalizers": ["kilo-clustermesh.io/peers"],
+                "managedFields": [],
+            },
+            "spec": { "clusters": [
+                { "name": "east", "local": true, "allowedNetworks": ["10.1.0.0/16", "10.101.0.0/24"] },
+                {
+                    "name": "west",
+                    "kubeconfigSecretRef": { "name": "west", "key": "kubeconfig" },
+                    "allowedNetworks": ["10.2.0.0/16", "10.102.0.0/24"],
+                },
+            ] },
+            "status": {},
+        })
+    }
+
+    const OPERATOR: [&str; 2] = ["init", "--secrets-from=hub"];
+
+    fn taken_over(meshes: Value) -> (Folder, Run) {
+        let nodes = dump(2)["items"].as_array().unwrap().clone();
+        let west = Setup::nodes(&nodes).start();
+        let hub = hub(meshes, &west).start();
+        let folder = Folder::empty();
+        folder.write("kubeconfig", kubeconfig(&[Context::new("hub", &hub.url())]));
+        let run = run(&folder, &OPERATOR);
+        (folder, run)
+    }
+
+    #[test]
+    fn meshes_of_the_operator_are_taken_over() {
+        let (folder, written) = taken_over(json!([mesh()]));
+        assert_eq!(written.code, 0, "{}", written.stderr);
+        let text = folder.read("mesh.yaml");
+        assert!(
+            text.starts_with("# The ClusterMesh objects of the operator"),
+            "{text}"
+        );
+        let mut expected = mesh();
+        expected.as_object_mut().unwrap().remove("status");
+        expected["metadata"] = json!({ "name": "prod", "namespace": "operator" });
+        assert_eq!(serde_yaml::from_str::<Value>(&text).unwrap(), expected);
+        assert!(
+            written
+                .stdout
+                .contains("1. Before you apply anything, scale the operator down")
+        );
+        for command in ["render", "verify"] {
+            let run = folder.run(&[command]);
+            assert_eq!(run.code, 0, "{command}: {}{}", run.stdout, run.stderr);
+        }
+    }
+
+    #[test]
+    fn what_is_no_mesh_is_not_taken_over() {
+        let mut hostile = mesh();
+        hostile["spec"]["clusters"][0]["name"] = "east\nkind: x".into();
+        let mut foreign = mesh();
+        foreign["spec"]["more"] = json!({ "\n- x": ["\u{1b}[2J"] });
+        for meshes in [json!([]), json!([hostile]), json!([foreign])] {
+            let (folder, run) = taken_over(meshes);
+            assert!(run.code == 1 || run.code == 2, "{}", run.stderr);
+            assert_eq!(run.stdout, "");
+            assert!(!run.stderr.contains('\u{1b}'), "{}", run.stderr);
+            assert_eq!(paths(&folder), ["kubeconfig"]);
+        }
+        // The list is refused.
+        let nodes = dump(2)["items"].as_array().unwrap().clone();
+        let hub = Setup::nodes(&nodes);
+        let hub = hub
+            .fault(|_, _| Some(Answer::failure(403, "Forbidden", "no").into()))
+            .start();
+        let folder = Folder::empty();
+        folder.write("kubeconfig", kubeconfig(&[Context::new("hub", &hub.url())]));
+        let run = run(&folder, &OPERATOR);
+        for part in [
+            "the right to `list` `clustermeshes.kilo.squat.ai` is missing",
+            "help: grant this right",
+        ] {
+            assert!(run.stderr.contains(part), "{}", run.stderr);
+        }
+        assert_eq!(
+            (run.code, paths(&folder)),
+            (2, vec!["kubeconfig".to_owned()])
+        );
     }
 }

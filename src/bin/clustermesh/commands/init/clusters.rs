@@ -7,22 +7,17 @@ use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::name::{ClusterName, MeshName};
 use clustermesh::proposal::Proposal;
-#[cfg(feature = "snapshot")]
-use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
 
 use crate::Outcome;
-#[cfg(feature = "snapshot")]
-use crate::clock;
-#[cfg(feature = "snapshot")]
-use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
 use crate::files::ShownFiles;
 use crate::input_file::{Mistakes, Unreadable};
-#[cfg(feature = "snapshot")]
-use crate::reach::{Addressed, ReachOptions};
 use crate::settings::Settings;
+
+#[cfg(feature = "snapshot")]
+mod live;
 
 /// The clusters to join.
 #[derive(clap::Args)]
@@ -41,6 +36,14 @@ pub(super) struct ClusterOptions {
     /// The file is the output of `kubectl get nodes -o json`; `-` is standard input.
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
     from: Vec<ClusterDump>,
+
+    /// Take over the meshes of the ClusterMesh operator in this context's cluster
+    ///
+    /// Reads the ClusterMesh objects, and the nodes of their clusters with the kubeconfigs in the Secrets that
+    /// they name. Needs the rights to list `clustermeshes.kilo.squat.ai` and to get these Secrets.
+    #[cfg(feature = "snapshot")]
+    #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["contexts", "from", "name"])]
+    secrets_from: Option<String>,
 
     /// Name of the proposed mesh [default: mesh]
     #[arg(long, value_name = "MESH")]
@@ -78,7 +81,9 @@ struct ClusterDump {
 /// What is proposed.
 pub(super) struct ProposedMesh {
     /// The mesh.
-    pub(super) proposal: Proposal,
+    pub(super) yaml: String,
+    /// Whether it is the operator's.
+    pub(super) is_operators: bool,
     /// The nodes of its clusters.
     pub(super) nodes: Vec<ListedNodes>,
     /// Contexts that have other names than their clusters.
@@ -129,6 +134,10 @@ fn dump(text: &str) -> Result<ClusterDump, String> {
 impl ClusterOptions {
     /// Returns whether a mesh is to be proposed.
     pub(super) fn are_given(&self) -> bool {
+        #[cfg(feature = "snapshot")]
+        if self.secrets_from.is_some() {
+            return true;
+        }
         0 < self.names().count()
     }
 
@@ -137,6 +146,10 @@ impl ClusterOptions {
     /// # Errors
     /// A cluster that cannot be read, or clusters that cannot be joined.
     pub(super) fn propose(&self, settings: &mut Settings) -> Result<ProposedMesh, Unreadable> {
+        #[cfg(feature = "snapshot")]
+        if let Some(context) = &self.secrets_from {
+            return self.take_over(context, settings);
+        }
         let all: BTreeSet<&ClusterName> = self.names().collect();
         if all.len() < self.names().count() {
             return Err(anyhow!("every cluster needs a name of its own").into());
@@ -156,15 +169,9 @@ impl ClusterOptions {
             let findings = obstacles.iter().map(proposal::obstacle).collect();
             failed(findings, Outcome::Findings)
         })?;
-        let findings = read
-            .iter_mut()
-            .flat_map(|it| std::mem::take(&mut it.findings));
-        Ok(ProposedMesh {
-            proposal,
-            findings: findings.collect(),
-            nodes: read.into_iter().map(|it| it.nodes).collect(),
-            contexts: self.other_contexts(),
-        })
+        let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
+        mesh.contexts = self.other_contexts();
+        Ok(mesh)
     }
 
     /// Checks that nothing is given that has no effect.
@@ -174,15 +181,11 @@ impl ClusterOptions {
             "--name works only with --context and --from",
         )];
         #[cfg(feature = "snapshot")]
-        if self.contexts.is_empty() {
-            idle.push((
-                self.kubeconfig.is_some(),
-                "--kubeconfig works only with --context",
-            ));
-            idle.push((
-                self.timeout.is_some(),
-                "--timeout works only with --context",
-            ));
+        if self.contexts.is_empty() && self.secrets_from.is_none() {
+            let problem = "--kubeconfig works only with --context and --secrets-from";
+            idle.push((self.kubeconfig.is_some(), problem));
+            let problem = "--timeout works only with --context and --secrets-from";
+            idle.push((self.timeout.is_some(), problem));
         }
         if self.are_given() {
             idle.remove(0);
@@ -212,37 +215,6 @@ impl ClusterOptions {
         Vec::new()
     }
 
-    /// Lists the nodes of live clusters, in the given order.
-    #[cfg(feature = "snapshot")]
-    fn read_live(&self, settings: &mut Settings) -> Result<Vec<ReadCluster>, Unreadable> {
-        let clusters: BTreeSet<&ClusterName> = self.contexts.iter().map(|it| &it.cluster).collect();
-        let addressed = Addressed {
-            read: &clusters,
-            nameable: &clusters,
-        };
-        let contexts = self.contexts.iter();
-        let contexts = contexts.map(|it| (&it.cluster, it.context.as_str()));
-        let reach = ReachOptions::new(contexts, self.kubeconfig.as_ref(), self.timeout);
-        reach.settle(settings);
-        let settings: &Settings = settings;
-        let mut contact = reach.contact(addressed, settings, &[])?;
-        let mut answers = contact.ask(&clusters, (Wanted::Nodes, None), |cluster, answer| {
-            read_answer(cluster, answer?, settings)
-        })?;
-        let (mut read, mut faults) = (Vec::new(), Vec::new());
-        for ClusterContext { cluster, .. } in &self.contexts {
-            match answers.remove(cluster) {
-                Some(Ok(cluster)) => read.push(cluster),
-                Some(Err(fault)) => faults.push(clusters::unread(cluster, &fault)),
-                None => {}
-            }
-        }
-        if faults.is_empty() {
-            return Ok(read);
-        }
-        Err(failed(faults, Outcome::Unreadable))
-    }
-
     #[cfg(not(feature = "snapshot"))]
     #[expect(
         clippy::unused_self,
@@ -254,35 +226,26 @@ impl ClusterOptions {
     }
 }
 
+impl ProposedMesh {
+    fn new(yaml: String, mut read: Vec<ReadCluster>) -> Self {
+        let findings = read
+            .iter_mut()
+            .flat_map(|it| std::mem::take(&mut it.findings));
+        Self {
+            yaml,
+            is_operators: false,
+            findings: findings.collect(),
+            nodes: read.into_iter().map(|it| it.nodes).collect(),
+            contexts: Vec::new(),
+        }
+    }
+}
+
 fn failed(findings: Vec<Finding>, outcome: Outcome) -> Unreadable {
     Unreadable::Nothing(Mistakes {
         files: ShownFiles::new(Vec::new()),
         findings,
         outcome,
-    })
-}
-
-#[cfg(feature = "snapshot")]
-fn read_answer(
-    cluster: &ClusterName,
-    answer: ClusterAnswer,
-    settings: &Settings,
-) -> Result<ReadCluster, Fault> {
-    let weaknesses = answer.weaknesses.into_iter();
-    let findings = weaknesses.map(|it| clusters::weakness(cluster, it, Wanted::Nodes.answers()));
-    let nodes = ListedNodes {
-        cluster: cluster.clone(),
-        listing: answer.listing,
-        now: Some(clock::now()),
-    };
-    let snapshot = nodes.snapshot(settings).map_err(|error| {
-        let problem = answer.hidden.hide(&error.to_string());
-        Fault::Unreadable { problem }
-    })?;
-    Ok(ReadCluster {
-        nodes,
-        snapshot,
-        findings: findings.collect(),
     })
 }
 

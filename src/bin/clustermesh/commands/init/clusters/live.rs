@@ -1,0 +1,140 @@
+//! Live clusters: `init` lists their nodes, and the meshes of the operator.
+
+use std::collections::BTreeSet;
+use std::slice;
+
+use anyhow::anyhow;
+use clustermesh::diagnostic::Quoted;
+use clustermesh::document::Source;
+use clustermesh::name::ClusterName;
+use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::{mesh, yaml};
+
+use super::{ClusterContext, ClusterOptions, ProposedMesh, ReadCluster, failed};
+use crate::cluster::{ClusterAnswer, Kubeconfigs, Wanted};
+use crate::commands::snapshot::ListedNodes;
+use crate::input_file::Unreadable;
+use crate::reach::{Addressed, Contact, ReachOptions};
+use crate::settings::Settings;
+use crate::{Outcome, clock};
+
+/// What a file with the operator's meshes begins with.
+const TAKEN_OVER: &str = "\
+# The ClusterMesh objects of the operator, taken over by `clustermesh init`. Only
+# `clustermesh snapshot --secrets-from` needs the fields `local` and `kubeconfigSecretRef`.
+";
+
+impl ClusterOptions {
+    /// Lists the nodes of the contexts' clusters, in the given order.
+    pub(super) fn read_live(
+        &self,
+        settings: &mut Settings,
+    ) -> Result<Vec<ReadCluster>, Unreadable> {
+        let clusters: BTreeSet<&ClusterName> = self.contexts.iter().map(|it| &it.cluster).collect();
+        let addressed = Addressed {
+            read: &clusters,
+            nameable: &clusters,
+        };
+        let reach = self.reach(&self.contexts);
+        reach.settle(settings);
+        let mut contact = reach.contact(addressed, settings, &[])?;
+        let mut read = read(&mut contact, &clusters, settings)?;
+        let given = |it: &ReadCluster| {
+            let mut contexts = self.contexts.iter();
+            contexts.position(|context| context.cluster == it.nodes.cluster)
+        };
+        read.sort_by_key(given);
+        Ok(read)
+    }
+
+    /// Reads the meshes of the operator, and the nodes of their clusters.
+    pub(super) fn take_over(
+        &self,
+        context: &str,
+        settings: &mut Settings,
+    ) -> Result<ProposedMesh, Unreadable> {
+        let reach = self.reach(&[]).with_secrets_from(context);
+        reach.settle(settings);
+        let mut kubeconfigs = Kubeconfigs::new(reach.patience());
+        let objects = reach.meshes(settings, &mut kubeconfigs);
+        let objects = objects
+            .map_err(anyhow::Error::from)?
+            .map_err(|fault| failed(vec![clusters::unread_meshes(&fault)], Outcome::Unreadable))?;
+        if objects.is_empty() {
+            let context = Quoted(context);
+            let problem = anyhow!("the cluster of context {context} has no ClusterMesh objects");
+            return Err(problem.into());
+        }
+        let documents: Vec<String> = objects.iter().map(yaml::document).collect();
+        let yaml = format!("{TAKEN_OVER}{}", documents.join("---\n"));
+        let source = Source::parse("mesh.yaml", yaml.as_str()).map_err(Unreadable::Syntax)?;
+        let reading = mesh::read(slice::from_ref(&source));
+        if !reading.is_usable() {
+            return Err(Unreadable::Wrong {
+                sources: vec![source],
+                problems: reading.diagnostics,
+            });
+        }
+        let entries = reading.meshes.iter().flat_map(|it| &it.entries);
+        let all: BTreeSet<&ClusterName> = entries.map(|it| &it.name).collect();
+        let addressed = Addressed {
+            read: &all,
+            nameable: &all,
+        };
+        let mut contact = reach.contact_with(kubeconfigs, addressed, settings, &reading.meshes)?;
+        let mut mesh = ProposedMesh::new(yaml, read(&mut contact, &all, settings)?);
+        mesh.is_operators = true;
+        Ok(mesh)
+    }
+
+    fn reach(&self, contexts: &[ClusterContext]) -> ReachOptions {
+        let contexts = contexts.iter();
+        let contexts = contexts.map(|it| (&it.cluster, it.context.as_str()));
+        ReachOptions::new(contexts, self.kubeconfig.as_ref(), self.timeout)
+    }
+}
+
+/// Lists the nodes of all clusters, or of none.
+fn read(
+    contact: &mut Contact,
+    clusters: &BTreeSet<&ClusterName>,
+    settings: &Settings,
+) -> Result<Vec<ReadCluster>, Unreadable> {
+    let answers = contact.ask(clusters, (Wanted::Nodes, None), |cluster, answer| {
+        read_answer(cluster, answer?, settings)
+    })?;
+    let (mut read, mut faults) = (Vec::new(), Vec::new());
+    for (cluster, answer) in answers {
+        match answer {
+            Ok(answer) => read.push(answer),
+            Err(fault) => faults.push(clusters::unread(&cluster, &fault)),
+        }
+    }
+    if faults.is_empty() {
+        return Ok(read);
+    }
+    Err(failed(faults, Outcome::Unreadable))
+}
+
+fn read_answer(
+    cluster: &ClusterName,
+    answer: ClusterAnswer,
+    settings: &Settings,
+) -> Result<ReadCluster, Fault> {
+    let weaknesses = answer.weaknesses.into_iter();
+    let findings = weaknesses.map(|it| clusters::weakness(cluster, it, Wanted::Nodes.answers()));
+    let nodes = ListedNodes {
+        cluster: cluster.clone(),
+        listing: answer.listing,
+        now: Some(clock::now()),
+    };
+    let snapshot = nodes.snapshot(settings).map_err(|error| {
+        let problem = answer.hidden.hide(&error.to_string());
+        Fault::Unreadable { problem }
+    })?;
+    Ok(ReadCluster {
+        nodes,
+        snapshot,
+        findings: findings.collect(),
+    })
+}
