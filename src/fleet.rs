@@ -307,6 +307,12 @@ impl<'a> UnreadMember<'a> {
 }
 
 impl<'a> Member<'a> {
+    /// Returns the declared range in which another lies.
+    pub fn declaration(&self, cidr: Cidr) -> Option<&'a Range> {
+        let mut declared = self.entry.networks.all().into_iter();
+        declared.find(|range| range.cidr.contains(cidr))
+    }
+
     /// Returns the clusters that see it in this mesh, in the order in which they were written.
     pub fn targets(&self) -> impl Iterator<Item = &'a ClusterName> {
         let (mesh, entry) = (self.mesh, self.entry);

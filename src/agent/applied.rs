@@ -167,8 +167,11 @@ fn objects(source: &Arc<str>, text: &Arc<str>) -> Result<Vec<(Spot, Value)>, Box
         return Ok(vec![(Spot::default(), value)]);
     }
     let source = Source::parse(Arc::clone(source), Arc::clone(text))?;
-    let documents = source.documents.iter().enumerate();
-    let documents = documents.filter(|(_, node)| !node.is_null());
+    let documents = source
+        .documents
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| !node.is_null());
     let objects = documents.map(|(document, node)| {
         let pointer = Pointer::default();
         (Spot { document, pointer }, node.to_json())

@@ -169,15 +169,18 @@ impl<'a> Fabric<'a> {
     /// Returns every different text of manifests.
     pub fn contents(&self) -> impl Iterator<Item = &'a Arc<Content>> {
         let files = self.sites.iter().flat_map(|site| site.files);
-        let contents = files.map(|it| (Arc::as_ptr(&it.content), &it.content));
-        let contents: BTreeMap<_, _> = contents.collect();
+        let contents: BTreeMap<_, _> = files
+            .map(|it| (Arc::as_ptr(&it.content), &it.content))
+            .collect();
         contents.into_values()
     }
 
     /// Returns the addresses that are dialled, each with the number of the cluster.
     fn endpoints(&self) -> impl Iterator<Item = (IpAddr, Option<SiteId>)> {
-        let specs = self.contents().flat_map(|it| &it.peers);
-        let specs = specs.filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
+        let specs = self
+            .contents()
+            .flat_map(|it| &it.peers)
+            .filter_map(|it| it.spec.as_ref().ok().filter(|it| it.is_ready()));
         let of_peers = specs.filter_map(|it| {
             let site = self.holders(&it.key).first().map(|it| it.site);
             Some((it.dialled()?, site))

@@ -214,7 +214,7 @@ fn collision(local: &Prefixes<Local>, range: Cidr) -> Option<FlawKind> {
     if range.prefix_length() == 0 {
         return Some(FlawKind::Replaces(Local::Default));
     }
-    let around = local.around(Span::of(range)).next();
+    let around = local.around(Span::new(range)).next();
     let (found, claims) = local.at(around?);
     let first = *claims.first()?;
     Some(if found == range {

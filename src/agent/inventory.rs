@@ -105,8 +105,11 @@ impl Inventory {
         inventory.same_key = contests.map(|it| names(&it.peers)).collect();
         inventory.same_key.sort();
         if let Some(site) = site.map(|it| fabric.site(it)) {
-            let own = site.model.peers.numbered();
-            let own = own.filter(|(id, _)| site.has_own_key(*id));
+            let own = site
+                .model
+                .peers
+                .numbered()
+                .filter(|(id, _)| site.has_own_key(*id));
             inventory.own_key = own.map(|(_, peer)| name(peer)).collect();
         }
         inventory
@@ -163,10 +166,9 @@ fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
     let ranges = widest(ranges.iter().copied());
     let of_site = |site: &Site| {
         let common = ranges.iter().flat_map(|range| {
-            let span = Span::of(*range);
+            let span = Span::new(*range);
             let around = site.owned.around(span).next().map(|_| *range);
-            let within = site.owned.within(span);
-            let within = within.map(|slot| site.owned.at(slot).0);
+            let within = site.owned.within(span).map(|slot| site.owned.at(slot).0);
             around.into_iter().chain(within)
         });
         let taken = widest(common).into_iter().map(|range| Taken {

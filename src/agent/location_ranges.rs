@@ -60,7 +60,7 @@ impl KiloTopology {
         let allowed = Prefixes::new(&allowed);
         for (id, segment) in self.segments.numbered_mut() {
             segment.location_ranges.retain(|range| {
-                let span = Span::of(range.interface.network);
+                let span = Span::new(range.interface.network);
                 // Only where it begins is looked at, and later segments have no address yet.
                 let mut holding = allowed.holding(range.interface.address);
                 let is_allowed = holding.any(|slot| {

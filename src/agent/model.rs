@@ -390,8 +390,11 @@ fn claims_of_segment(
         } => [Some((computed, false)), Some((announced, false))],
         WireguardIp::None => [None; 2],
     };
-    let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
-    let ranges = ranges.map(move |it| (it.interface.network, claim(!it.is_mapped)));
+    let ranges = segment
+        .allowed_ips
+        .iter()
+        .chain(&segment.location_ranges)
+        .map(move |it| (it.interface.network, claim(!it.is_mapped)));
     let addresses = addresses.into_iter().flatten();
     ranges
         .chain(addresses.map(move |(address, is_certain)| (Cidr::host(address), claim(is_certain))))

@@ -199,8 +199,9 @@ fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
 
 /// Sorts the Peers that have a key by that. Most keys differ in how they begin.
 fn by_key(peers: &Peers<ClusterPeer>) -> Vec<PeerId> {
-    let keys = peers.numbered();
-    let keys = keys.filter_map(|(id, peer)| Some((peer.key()?, id)));
+    let keys = peers
+        .numbered()
+        .filter_map(|(id, peer)| Some((peer.key()?, id)));
     let begin = |key: &[u8; 32]| key.first_chunk().map(|it| u64::from_be_bytes(*it));
     let mut order: Vec<(Option<u64>, PeerId)> = keys.map(|(key, id)| (begin(key), id)).collect();
     order.sort_unstable();
@@ -227,7 +228,7 @@ fn deduplicate(peers: &mut Peers<ClusterPeer>) {
             ranges.push((address, network.prefix_length()));
         }
     }
-    for run in Order::of(ranges.into_iter()).repeated() {
+    for run in Order::sort(ranges.into_iter()).repeated() {
         let mut owner: Option<(PeerId, bool)> = None;
         for &(id, index) in run.iter().filter_map(|it| wanted.get(*it)) {
             let Some(share) = peers[id].share_mut() else {

@@ -118,9 +118,11 @@ impl Model<'_> {
             let endpoint = self.leader(id).endpoint();
             let is_endpoint = |address| endpoint.is_some_and(|it| it.host.is(address));
             for member in self.members(segment) {
-                let pods = member.kilo.pod_cidr.map(AllowedIp::of);
-                let internal = member.kilo.internal_address();
-                let internal = internal.filter(|it| !is_endpoint(*it));
+                let pods = member.kilo.pod_cidr.map(AllowedIp::new);
+                let internal = member
+                    .kilo
+                    .internal_address()
+                    .filter(|it| !is_endpoint(*it));
                 let both = pods.into_iter().chain(internal.map(AllowedIp::host));
                 routes.extend(both.map(|it| kilo(it, gateway)));
             }
@@ -150,7 +152,7 @@ impl Model<'_> {
                 continue;
             }
             let members = || self.members(segment).map(|it| &it.kilo);
-            let pods = members().filter_map(|it| it.pod_cidr).map(AllowedIp::of);
+            let pods = members().filter_map(|it| it.pod_cidr).map(AllowedIp::new);
             routes.extend(pods.map(by_leader));
             let internal = members().filter_map(|it| it.internal_address());
             routes.extend(internal.map(AllowedIp::host).map(by_leader));
@@ -180,7 +182,7 @@ impl Model<'_> {
                 source,
                 table,
             };
-            let pods = member.kilo.pod_cidr.map(AllowedIp::of);
+            let pods = member.kilo.pod_cidr.map(AllowedIp::new);
             routes.extend(pods.map(|pods| route(pods, RouteTable::Main)));
             routes.push(route(AllowedIp::host(address), RouteTable::Kilo));
         }

@@ -221,7 +221,7 @@ fn meetings(
     let claims = Prefixes::new(&claims);
     let mut meetings = BTreeSet::new();
     for (range, _) in claims.iter() {
-        let around = claims.around(Span::of(range));
+        let around = claims.around(Span::new(range));
         let meeting: BTreeSet<usize> = around.flat_map(|it| claims.at(it).1).copied().collect();
         let is_dialled = || fabric.dialled(range).next().is_some();
         if 1 < meeting.len() && (grounds.meet(range) || is_dialled()) {

@@ -36,7 +36,7 @@ impl CarrierMove {
         let (old, new) = (&*passage.now, &*passage.after);
         let mut moves = BTreeSet::new();
         for range in passage.ranges() {
-            let span = Span::of(range);
+            let span = Span::new(range);
             let borders = old.model.tunnels.across(span);
             let borders = borders.chain(new.model.tunnels.across(span));
             for piece in span.cut(borders) {

@@ -27,12 +27,12 @@ impl Grounds {
 
     /// Returns whether a range shares addresses with any of them.
     pub(super) fn meet(&self, range: Cidr) -> bool {
-        self.0.meets(Span::of(range))
+        self.0.meets(Span::new(range))
     }
 
     /// Returns the clusters that have addresses in a range.
     pub(super) fn owners(&self, range: Cidr) -> BTreeSet<SiteId> {
-        let span = Span::of(range);
+        let span = Span::new(range);
         let slots = self.0.within(span).chain(self.0.around(span));
         slots.flat_map(|slot| self.0.at(slot).1).copied().collect()
     }

@@ -30,7 +30,7 @@ const FIELDS: [&str; 2] = [
 ];
 
 fn lab(east: &str, west: &str) -> Lab {
-    Lab::of(&[("east", FIELDS[0], east), ("west", FIELDS[1], west)])
+    Lab::new(&[("east", FIELDS[0], east), ("west", FIELDS[1], west)])
 }
 
 /// Compares two versions.
@@ -193,7 +193,7 @@ fn a_cluster_that_leaves_is_destructive() {
     );
     let of = |more: &[(&str, &str, &str)]| {
         let two = [("east", FIELDS[0], EAST), ("west", FIELDS[1], WEST)];
-        Lab::of(&[&two[..], more].concat())
+        Lab::new(&[&two[..], more].concat())
     };
     let (two, three) = (of(&[]), of(&[south]));
     insta::assert_snapshot!(report(&three, &two, None), @"
@@ -250,7 +250,7 @@ fn a_setting_of_the_mesh_changes() {
     let before = lab(EAST, WEST);
     let report = |fields: &str, east: &str| {
         let fields = format!("{}, {fields}", FIELDS[0]);
-        let after = Lab::of(&[("east", &fields, east), ("west", FIELDS[1], WEST)]);
+        let after = Lab::new(&[("east", &fields, east), ("west", FIELDS[1], WEST)]);
         report(&before, &after, None)
     };
     insta::assert_snapshot!(report("persistentKeepalive: 25", EAST), @r#"

@@ -139,7 +139,7 @@ fn tokens(line: &str, number: usize) -> Vec<Token<'_>> {
 mod tests {
     use super::*;
 
-    fn told(text: &str, line: usize) -> Option<String> {
+    fn report(text: &str, line: usize) -> Option<String> {
         let before = text.split_inclusive('\n').take(line - 1);
         let start: usize = before.map(str::len).sum();
         let rest = &text[start..];
@@ -151,19 +151,19 @@ mod tests {
     #[test]
     fn a_key_is_compared_with_the_open_keys_above_it() {
         let text = "spec:\n  clusters:\n    - name: west\n     podCIDRs: [10.0.0.0/16]\n";
-        insta::assert_snapshot!(told(text, 4).unwrap(), @"the indentation of `podCIDRs` (5 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2");
+        insta::assert_snapshot!(report(text, 4).unwrap(), @"the indentation of `podCIDRs` (5 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2");
         let text = "spec:\n  clusters:\n    - name: west\n    podCIDRs: [10.0.0.0/16]\n";
-        insta::assert_snapshot!(told(text, 4).unwrap(), @"the indentation of `podCIDRs` (4 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2");
+        insta::assert_snapshot!(report(text, 4).unwrap(), @"the indentation of `podCIDRs` (4 spaces) matches no key above it; indent it by 6 spaces, like `name` in line 3, or by 2 spaces, like `clusters` in line 2");
         let text = "metadata:\n  name: x\n spec:\n";
-        insta::assert_snapshot!(told(text, 3).unwrap(), @"the indentation of `spec` (1 space) matches no key above it; indent it by 2 spaces, like `name` in line 2, or by 0 spaces, like `metadata` in line 1");
+        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of `spec` (1 space) matches no key above it; indent it by 2 spaces, like `name` in line 2, or by 0 spaces, like `metadata` in line 1");
         let text = "a:\n  b: 1\n    c: 2\n";
-        insta::assert_snapshot!(told(text, 3).unwrap(), @"the indentation of `c` (4 spaces) matches no key above it; indent it by 2 spaces, like `b` in line 2");
+        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of `c` (4 spaces) matches no key above it; indent it by 2 spaces, like `b` in line 2");
     }
 
     #[test]
     fn an_item_is_compared_with_the_open_lists_above_it() {
         let text = "a:\n  - b: 1\n - b: 2\n";
-        insta::assert_snapshot!(told(text, 3).unwrap(), @"the indentation of this list item (1 space) matches no list above it; indent it by 2 spaces, like the list item in line 2");
+        insta::assert_snapshot!(report(text, 3).unwrap(), @"the indentation of this list item (1 space) matches no list above it; indent it by 2 spaces, like the list item in line 2");
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
             ("a:\n  text\n", 2),
             ("a:\n  b: 1\n---\n c: 1\n", 4),
         ] {
-            assert_eq!(told(text, line), None, "{text}");
+            assert_eq!(report(text, line), None, "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::granularity::Granularity;
-use crate::kilo::peer::translation::AllowedIp;
+use crate::kilo::peer::translation::{AllowedIp, NANOSECONDS};
 use crate::net::{Cidr, CidrError, Interface};
 use crate::snapshot::Node;
 use crate::wireguard::{Endpoint, EndpointError, Host, PublicKey};
@@ -278,9 +278,6 @@ pub fn keepalive(text: &str) -> Option<u16> {
     let [low, high, ..] = (nanoseconds / NANOSECONDS).to_le_bytes();
     Some(u16::from_le_bytes([low, high]))
 }
-
-/// The number of nanoseconds in a second.
-pub const NANOSECONDS: i64 = 1_000_000_000;
 
 /// Returns what Kilo takes for the node's internal address, and the network of that.
 fn internal(forced: Option<&str>, found: Option<&str>) -> (InternalIp, Option<Cidr>) {

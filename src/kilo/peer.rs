@@ -241,7 +241,7 @@ mod tests {
     const KEY: &str = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
 
     fn admit(spec: &Value) -> Result<(), Refusal> {
-        Translation::of(&decode(spec)?).map(drop)
+        Translation::from_spec(&decode(spec)?).map(drop)
     }
 
     fn refusal(spec: &Value) -> String {

@@ -45,7 +45,7 @@ const ADDRESSES: usize = 8;
 
 impl Stand {
     /// Finds the networks of a node.
-    pub fn of(ClusterNode { node, kilo, .. }: &ClusterNode) -> Self {
+    pub fn from_node(ClusterNode { node, kilo, .. }: &ClusterNode) -> Self {
         let is_known = matches!(kilo.internal_ip, InternalIp::Known(_));
         let lan = kilo.lan.filter(|lan| is_known && is_believable(lan));
         let found = node

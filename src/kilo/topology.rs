@@ -188,7 +188,7 @@ fn leader(segment: &Segment, members: &[&KiloNode]) -> Leader {
 fn allowed_ips(members: &[&KiloNode]) -> Vec<AllowedIp> {
     let mut allowed = Vec::with_capacity(2 * members.len());
     for member in members {
-        let pods = member.pod_cidr.map(AllowedIp::of);
+        let pods = member.pod_cidr.map(AllowedIp::new);
         let internal = member.internal_address().map(AllowedIp::host);
         allowed.extend(pods.into_iter().chain(internal));
     }

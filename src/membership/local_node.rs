@@ -59,7 +59,7 @@ fn home(node: NodeId, candidate: &ClusterNode) -> LocalNode {
         node,
         endpoints,
         addresses: check::internal_addresses(read, kilo),
-        stand: Stand::of(candidate),
+        stand: Stand::from_node(candidate),
         location: kilo.location.clone(),
     }
 }

@@ -7,10 +7,8 @@ use crate::net::Cidr;
 use crate::place::Place;
 
 use super::networks::{DeclaredNetworks, any_range, list};
-use super::{Networks, Range, raw};
-
-/// Over how many nodes a range can be spread.
-pub(super) const COUNTS: [u16; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+use super::raw::{self, COUNTS};
+use super::{Networks, Range};
 
 /// The nodes that carry some ranges.
 #[derive(Clone, Debug)]

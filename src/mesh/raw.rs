@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use crate::granularity::Granularity;
 use crate::schema::pattern;
 
-use super::anchor::COUNTS;
 use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, State};
+
+/// Over how many nodes a range can be spread.
+pub(super) const COUNTS: [u16; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /// Clusters to join with Kilo. Each cluster gets a Peer for every segment of every cluster it is
 /// linked to.

@@ -61,7 +61,7 @@ pub struct PrefixLook {
 
 impl Slot {
     fn span(&self) -> Span {
-        Span::of(self.cidr)
+        Span::new(self.cidr)
     }
 
     /// Returns whether it begins before `span`, or holds it from its beginning.
@@ -86,11 +86,11 @@ impl<T: Clone> Prefixes<T> {
             claims: Vec::with_capacity(claims.len()),
         };
         let mut open: Vec<SlotId> = Vec::new();
-        for number in Order::of(ranges).numbers() {
+        for number in Order::sort(ranges).numbers() {
             let Some((cidr, claim)) = claims.get(number) else {
                 continue;
             };
-            let (cidr, span) = (*cidr, Span::of(*cidr));
+            let (cidr, span) = (*cidr, Span::new(*cidr));
             prefixes.claims.push(claim.clone());
             let end = prefixes.claims.len();
             if let Some(last) = prefixes.slots.last_mut()
@@ -207,7 +207,7 @@ impl<T> Prefixes<T> {
 
     /// Returns the range itself, if it is there.
     pub fn exactly(&self, cidr: Cidr) -> Option<SlotId> {
-        let first = self.within(Span::of(cidr)).next()?;
+        let first = self.within(Span::new(cidr)).next()?;
         (self.slots[first].cidr == cidr).then_some(first)
     }
 

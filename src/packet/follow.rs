@@ -15,8 +15,10 @@ impl Fabric<'_> {
     /// Follows a packet to its end.
     pub fn way(&self, packet: &Packet) -> Way {
         let mut steps = Vec::new();
-        let ending = self.follow(packet, &mut steps).err();
-        let ending = ending.unwrap_or(Ending::Delivered);
+        let ending = self
+            .follow(packet, &mut steps)
+            .err()
+            .unwrap_or(Ending::Delivered);
         Way { steps, ending }
     }
 
@@ -240,8 +242,11 @@ pub(crate) fn keeps(
     destination: IpAddr,
 ) -> Result<(), Ending> {
     let is_own = |claim: &TunnelClaim| claim.tunnel == Tunnel::Segment(segment);
-    let around = site.model.tunnels.holding(destination);
-    let mut around = around.map(|slot| site.model.tunnels.at(slot));
+    let mut around = site
+        .model
+        .tunnels
+        .holding(destination)
+        .map(|slot| site.model.tunnels.at(slot));
     // Wider ranges than that of a Peer have no effect.
     let longest = around.find(|(_, claims)| {
         let is_peer = |claim: &TunnelClaim| matches!(claim.tunnel, Tunnel::Peer(_));

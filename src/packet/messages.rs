@@ -119,8 +119,8 @@ fn upset(fabric: &Fabric, at: At) -> Option<Finding> {
     };
     let here = called(fabric, at);
     let message = format!("the state of {here} is uncertain: {what}");
-    let told = Finding::new(&rule::AMBIGUOUS, message);
-    Some(told.at(place, "the cause").help(help))
+    let finding = Finding::new(&rule::AMBIGUOUS, message);
+    Some(finding.at(place, "the cause").help(help))
 }
 
 /// Returns the node that has the tunnels of another's segment.

@@ -232,15 +232,20 @@ impl Fabric<'_> {
     fn of_cluster(&self, number: SiteId, class: AddressClass) -> Result<End, NoEnd> {
         let site = self.site(number);
         let name = site.cluster.to_string();
-        let ranges = site.owned.iter();
-        let ranges = ranges.filter_map(|(range, owners)| Some((range, *owners.first()?)));
+        let ranges = site
+            .owned
+            .iter()
+            .filter_map(|(range, owners)| Some((range, *owners.first()?)));
         let is_whole = |owner: Owner| matches!(owner, Owner::Services | Owner::Network);
         let mut of_class =
             ranges.filter(|(_, owner)| is_whole(*owner) && owner.class() == Some(class));
         // Within the range, nodes may have some of their own.
         let found = of_class.find_map(|(range, owner)| {
-            let pieces = site.owned.pieces(Span::of(range));
-            let mut pieces = pieces.into_iter().map(|piece| second(piece.span));
+            let mut pieces = site
+                .owned
+                .pieces(Span::new(range))
+                .into_iter()
+                .map(|piece| second(piece.span));
             let address = pieces.find(|it| site.owner(*it) == Some(owner))?;
             Some((owner, address))
         });
@@ -328,7 +333,7 @@ fn end_at(number: SiteId, site: &Site, address: IpAddr) -> Option<End> {
 
 /// Returns an address that a pod could have: the first one behind that of the bridge.
 fn a_pod(range: Cidr) -> IpAddr {
-    nth(Span::of(range), 2)
+    nth(Span::new(range), 2)
 }
 
 /// Returns the address behind the first.

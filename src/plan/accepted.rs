@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::conflicts::declaration;
 use super::target_view::{Decisions, TargetSource, TargetView};
 use super::withheld::{TargetReason, WithheldRanges};
 use crate::mesh::Range;
@@ -69,7 +68,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
     let mut refused: BTreeMap<Option<Cidr>, BTreeSet<Cidr>> = BTreeMap::new();
     for range in source.member.given() {
         if view.can_route(range) && !accepted.takes(range) {
-            let declared = declaration(source.member, range).map(|it| it.cidr);
+            let declared = source.member.declaration(range).map(|it| it.cidr);
             refused.entry(declared).or_default().insert(range);
         }
     }
@@ -83,7 +82,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
         decision.reasons.extend(place.map(|accepted| {
             Arc::new(TargetReason::Unaccepted {
                 ranges: WithheldRanges {
-                    declared: declaration(source.member, first).map(|it| it.place.clone()),
+                    declared: source.member.declaration(first).map(|it| it.place.clone()),
                     cidrs: ranges.into_iter().collect(),
                 },
                 accepted,

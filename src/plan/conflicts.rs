@@ -259,9 +259,3 @@ impl Conflicting {
 pub(super) fn is_typed(member: &Member) -> bool {
     matches!(member.entry.networks, Networks::Typed { .. })
 }
-
-/// Returns the declared range in which another lies.
-pub(super) fn declaration<'f>(member: &Member<'f>, cidr: Cidr) -> Option<&'f Range> {
-    let mut declared = member.entry.networks.all().into_iter();
-    declared.find(|range| range.cidr.contains(cidr))
-}

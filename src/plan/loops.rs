@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::conflicts::{Conflicting, declaration};
+use super::conflicts::Conflicting;
 use super::own_loops::Inside;
 use super::target_view::{Decisions, TargetSource, TargetView};
 use super::withheld::{LoopingPeer, TargetReason, WithheldEndpoint};
@@ -53,7 +53,7 @@ fn exclude_candidate(
                 },
                 range,
                 owner: owner.member.entry.name.clone(),
-                range_place: declaration(owner.member, range).map(|it| it.place.clone()),
+                range_place: owner.member.declaration(range).map(|it| it.place.clone()),
             })));
     }
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::conflicts::declaration;
 use super::withheld::{LoopingPeer, LoopingRanges, TargetReason, WithheldEndpoint, WithheldRanges};
 use crate::fleet::Member;
 use crate::membership::PeerCandidate;
@@ -56,7 +55,7 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
         if dialled < 2 * lying.len() {
             own_loops.withhold(member, vec![range], &lying);
         } else if !lying.is_empty() {
-            let place = declaration(member, range).map(|it| it.place.clone());
+            let place = member.declaration(range).map(|it| it.place.clone());
             for &it in &lying {
                 own_loops.exclude_candidate(member, it, range, place.clone());
             }
@@ -69,7 +68,7 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
     let routes = claims.filter(|it| it.is_host() && addresses.contains_key(&it.first()));
     let mut by_range: BTreeMap<Option<Cidr>, Vec<Cidr>> = BTreeMap::new();
     for &route in routes {
-        let range = declaration(member, route).map(|it| it.cidr);
+        let range = member.declaration(route).map(|it| it.cidr);
         by_range.entry(range).or_default().push(route);
     }
     for routes in by_range.into_values() {
@@ -151,7 +150,7 @@ impl OwnLoops {
         self.reasons
             .push(Arc::new(TargetReason::LoopingRanges(LoopingRanges {
                 ranges: WithheldRanges {
-                    declared: declaration(member, *cidr).map(|it| it.place.clone()),
+                    declared: member.declaration(*cidr).map(|it| it.place.clone()),
                     cidrs,
                 },
                 cluster: member.entry.name.clone(),

@@ -68,7 +68,7 @@ impl Check<'_> {
 
 impl ExpectationSide {
     /// Returns whether an expectation matches it.
-    pub fn of(self, expectation: &Expectation) -> &Selection {
+    pub fn selection(self, expectation: &Expectation) -> &Selection {
         match self {
             Self::From => &expectation.from,
             Self::To => &expectation.to,
@@ -97,7 +97,7 @@ impl Check<'_> {
             (ExpectationSide::From, senders),
             (ExpectationSide::To, receivers),
         ] {
-            let selection = side.of(self.expectation);
+            let selection = side.selection(self.expectation);
             let cluster = selection.cluster.as_ref();
             if cluster.is_some_and(|it| fabric.site_named(it.as_str()).is_none()) {
                 self.voids.push(Void::Cluster(side));
@@ -105,8 +105,8 @@ impl Check<'_> {
             }
             let ranges = selection.addresses.iter().enumerate();
             let taken = TakenAddresses::new(selection, chosen);
-            let missing = ranges.filter(|(_, range)| !taken.meets(Span::of(**range)));
-            let missing: Vec<Void> = missing
+            let missing: Vec<Void> = ranges
+                .filter(|(_, range)| !taken.meets(Span::new(**range)))
                 .map(|(index, _)| Void::Addresses { side, index })
                 .collect();
             if missing.is_empty() && chosen.iter().all(Chosen::is_empty) {

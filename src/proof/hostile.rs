@@ -152,8 +152,10 @@ impl Hostile {
             breaches.extend(believed.map(|hold| Breach::Impersonation(exposure, hold)));
             let attracted = exposure.attracted.iter().filter(undeclared);
             breaches.extend(attracted.map(|hold| Breach::Capture(exposure, hold)));
-            let through = exposure.onward.iter();
-            let through = through.filter(|it| !it.is_linked && !it.passages.is_empty());
+            let through = exposure
+                .onward
+                .iter()
+                .filter(|it| !it.is_linked && !it.passages.is_empty());
             breaches.extend(through.map(|it| Breach::Passage(exposure, it)));
         }
         breaches
@@ -176,10 +178,10 @@ pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], sites: &[SiteId]) -> Vec
     if sites.is_empty() {
         return Vec::new();
     }
-    let attackers = sites
+    let attackers: Vec<Attacker> = sites
         .iter()
-        .map(|site| Attacker::new(fabric, meshes, *site));
-    let attackers: Vec<Attacker> = attackers.collect();
+        .map(|site| Attacker::new(fabric, meshes, *site))
+        .collect();
     let ends = fabric.sites.map_ids(|site| FarEnds::by_site(fabric, site));
     let targets: Vec<SiteId> = fabric.sites.ids().collect();
     let exposures: Vec<Vec<Option<Exposure>>> = targets

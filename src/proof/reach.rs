@@ -215,8 +215,10 @@ impl<'f, 'a> Reach<'f, 'a> {
         receivers: &[AddressBlock],
     ) -> BTreeMap<Vec<NodeEndings>, Vec<AddressBlock>> {
         let (home, away) = (self.fabric.site(from), self.fabric.site(to));
-        let uncovered = self.views[from].uncovered.lock();
-        let mut uncovered = uncovered.unwrap_or_else(PoisonError::into_inner);
+        let mut uncovered = self.views[from]
+            .uncovered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut alike: BTreeMap<Vec<NodeEndings>, Vec<AddressBlock>> = BTreeMap::new();
         for receiver in receivers {
             let pieces = pieces(home, away, receiver.span).into_iter();

@@ -228,10 +228,10 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         Self {
             reach,
             asked,
-            links: MeshLinks::of(fabric, asked),
+            links: MeshLinks::new(fabric, asked),
             promises: fabric
                 .sites
-                .map_ids(|site| Promises::of(fabric, site, excused)),
+                .map_ids(|site| Promises::collect(fabric, site, excused)),
             excused,
         }
     }
@@ -355,8 +355,9 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                     .insert(site, promises.uncarried.clone());
             }
             let nodes = promises.peered.numbered();
-            let apart = nodes.filter(|(_, is_peered)| !**is_peered);
-            let apart = apart.map(|(node, _)| At { site, node });
+            let apart = nodes
+                .filter(|(_, is_peered)| !**is_peered)
+                .map(|(node, _)| At { site, node });
             verification.apart.extend(apart);
         }
         verification

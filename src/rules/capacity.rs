@@ -64,7 +64,7 @@ fn bundle(peer_set: &PeerSet) -> Bundle {
         ..Bundle::default()
     };
     for peer in &peer_set.peers {
-        let ranges = peer.allowed_ips.iter().copied().map(AllowedIp::of);
+        let ranges = peer.allowed_ips.iter().copied().map(AllowedIp::new);
         bundle.add(ranges, peer.endpoint.as_ref());
     }
     bundle

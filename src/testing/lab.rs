@@ -26,7 +26,7 @@ pub(crate) struct Lab {
 
 impl Lab {
     /// Renders clusters, each given with the fields of its entry and its nodes a line each.
-    pub(crate) fn of(clusters: &[(&str, &str, &str)]) -> Self {
+    pub(crate) fn new(clusters: &[(&str, &str, &str)]) -> Self {
         Self::linked("{ mode: FullMesh }", clusters)
     }
 
@@ -174,7 +174,7 @@ m2 pod=10.2.2.0/24 internal-ip=192.168.2.2/24 endpoint=192.168.2.2:51820 key=JCQ
 
 /// `east`, in which every node has its own tunnels, and `west`, whose `m1` has those of `m2`.
 pub(crate) fn lab() -> Lab {
-    Lab::of(&[("east", EAST, EAST_NODES), ("west", WEST, WEST_NODES)])
+    Lab::new(&[("east", EAST, EAST_NODES), ("west", WEST, WEST_NODES)])
 }
 
 pub(crate) const WEST_OF_EAST: &str = "west/m--east.yaml";

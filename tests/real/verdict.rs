@@ -179,7 +179,7 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let (from, to) = (end(&pair.from), end(&pair.to));
     let trace = fabric.trace(from, to).unwrap();
     let holds =
-        |block: &AddressBlock, end: &End| block.span.holds(Span::of(Cidr::host(end.address)));
+        |block: &AddressBlock, end: &End| block.span.holds(Span::new(Cidr::host(end.address)));
     let ends = (from.site, to.site);
     let mut classes: Vec<_> = reach
         .between(from.site, to.site, &mut Proven::default())

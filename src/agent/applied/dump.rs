@@ -104,8 +104,12 @@ fn object((_, value): &(Spot, Value)) -> Result<(), PeerDumpError> {
         return Err(PeerDumpError::Incomplete("remainingItemCount"));
     }
     let is_typed = text(value, "kind") == "PeerList";
-    let items = value.get("items").ok_or(PeerDumpError::Itemless)?;
-    let mut items = items.as_array().into_iter().flatten();
+    let mut items = value
+        .get("items")
+        .ok_or(PeerDumpError::Itemless)?
+        .as_array()
+        .into_iter()
+        .flatten();
     items.try_for_each(|item| peer(item, is_typed))
 }
 
@@ -144,8 +148,11 @@ fn at(position: Option<&Position>) -> String {
 }
 
 fn status(reason: &str, message: &str) -> String {
-    let said = [reason, message].map(|it| escaped(it, SHOWN));
-    let said: Vec<String> = said.into_iter().filter(|it| !it.is_empty()).collect();
+    let said: Vec<String> = [reason, message]
+        .map(|it| escaped(it, SHOWN))
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .collect();
     match said.as_slice() {
         [] => "it gives no reason".to_owned(),
         said => said.join(": "),

@@ -322,10 +322,9 @@ mod tests {
             json!([{"allowedIPs": []}]),
             Value::Null,
         ];
-        let items = specs.iter().enumerate().map(|(number, spec)| {
+        let mut items: Vec<Value> = specs.iter().enumerate().map(|(number, spec)| {
             json!({"metadata": {"name": format!("p{number}"), "deletionTimestamp": if number == 1 { json!("now") } else { Value::Null }}, "spec": spec})
-        });
-        let mut items: Vec<Value> = items.collect();
+        }).collect();
         items.push(json!({"metadata": {"name": "No_Name"}}));
         let mut listing = PeerListing::default();
         let pages = items.chunks(4).map(|it| page(&json!(it)));

@@ -42,7 +42,7 @@ fn peer(text: &str, document: usize) -> Option<(Applied, &str)> {
         spot: Spot { document, pointer },
         name: name.to_owned(),
         is_ending: false,
-        spec: Translation::of(&spec).map_err(TranslationFault::Ignored),
+        spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
     };
     Some((applied, rest))
 }

@@ -13,9 +13,9 @@ fn read(text: &str) -> Content {
     file.content.as_ref().clone()
 }
 
-fn told(text: &str) -> String {
+fn report(text: &str) -> String {
     let content = read(text);
-    let mut told = String::new();
+    let mut report = String::new();
     for peer in &content.peers {
         let Spot { document, pointer } = &peer.spot;
         let spec = match &peer.spec {
@@ -25,13 +25,13 @@ fn told(text: &str) -> String {
             }
             Err(fault) => format!("{fault:?}"),
         };
-        writeln!(told, "{document}#{pointer} {}: {spec}", peer.name).unwrap();
+        writeln!(report, "{document}#{pointer} {}: {spec}", peer.name).unwrap();
     }
     for other in &content.others {
         let Spot { document, pointer } = &other.spot;
-        writeln!(told, "{document}#{pointer} other: {:?}", other.what).unwrap();
+        writeln!(report, "{document}#{pointer} other: {:?}", other.what).unwrap();
     }
-    told
+    report
 }
 
 #[test]
@@ -49,7 +49,7 @@ kind: List
 metadata: {{resourceVersion: ''}}
 "
     );
-    insta::assert_snapshot!(told(&yaml), @r#"
+    insta::assert_snapshot!(report(&yaml), @r#"
     0#/items/0 a: 10.0.0.0/24 10.9.0.1/32
     0#/items/1 other: Kind { api_version: "v1", kind: "Node" }
     "#);
@@ -57,7 +57,7 @@ metadata: {{resourceVersion: ''}}
         r#"{{"kind": "PeerList", "items": [{{"apiVersion": "{API_VERSION}", "kind": "Peer",
         "metadata": {{"name": "a"}}, "spec": {{"allowedIPs": ["10.0.0.1/8"], "publicKey": "{KEY}"}}}}]}}"#
     );
-    insta::assert_snapshot!(told(&json), @"0#/items/0 a: 10.0.0.1/8");
+    insta::assert_snapshot!(report(&json), @"0#/items/0 a: 10.0.0.1/8");
 }
 
 #[test]
@@ -87,16 +87,16 @@ spec: {{allowedIPs: [10.0.0.0/8], publicKey: {KEY}, endpoint: {{dnsOrIP: {{ip: 1
 - a list
 "
     );
-    insta::assert_snapshot!(told(&yaml), @r#"
+    insta::assert_snapshot!(report(&yaml), @r#"
     3# c: NotStored(Mismatch { field: "spec.allowedIPs", problem: Type("a list") })
     4# d: NotStored(Mismatch { field: "spec.endpoint.port", problem: Type("a 32-bit integer") })
     0# other: Name(Some("A_b"))
     2# other: Name(None)
     5# other: Kind { api_version: "", kind: "" }
     "#);
-    assert!(told("a: [").contains("not valid YAML"));
-    assert!(told("{\"a\": ").contains("not valid YAML"));
-    assert_eq!(told(""), "");
+    assert!(report("a: [").contains("not valid YAML"));
+    assert!(report("{\"a\": ").contains("not valid YAML"));
+    assert_eq!(report(""), "");
 }
 
 #[test]

@@ -100,8 +100,11 @@ impl<'a> Site<'a> {
         let (entry, snapshot) = (reading.entry, reading.snapshot);
         let shown = reading.nodes.map(ClusterNode::families);
         let model = Model::decided(&reading.topology, files, &won);
-        let own_keys = model.peers_with_own_keys().into_iter();
-        let own_keys = own_keys.map(|it| it.0).collect();
+        let own_keys = model
+            .peers_with_own_keys()
+            .into_iter()
+            .map(|it| it.0)
+            .collect();
         let owned = owned(&reading, &model);
         let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
         let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
@@ -344,12 +347,15 @@ fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
         Networks::Typed { services, .. } => services.as_ref().map(|it| it.cidr),
         Networks::Flat { .. } => None,
     };
-    let ranges = cluster.shared.iter().filter(|it| Some(**it) != services);
-    let mut ranges = ranges.peekable();
+    let mut ranges = cluster
+        .shared
+        .iter()
+        .filter(|it| Some(**it) != services)
+        .peekable();
     if ranges.peek().is_none() {
         return Prefixes::new(&[]);
     }
-    let stands: Vec<(NodeId, Stand)> = usable.map(|(id, it)| (id, Stand::of(it))).collect();
+    let stands: Vec<(NodeId, Stand)> = usable.map(|(id, it)| (id, Stand::from_node(it))).collect();
     let stands: Stands = stands.iter().map(|(id, it)| (*id, it)).collect();
     let distant = ranges.filter_map(|range| match stands.standing(*range) {
         RangeStanding::One(node) => Some((*range, node)),
@@ -361,11 +367,12 @@ fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
 /// Returns where nodes can be dialled.
 fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
     let nodes = cluster.nodes.numbered();
-    let doors = nodes.flat_map(|(number, node)| {
-        let doors = node.doors();
-        doors.map(move |(address, port)| (address, number, port))
-    });
-    let mut doors: Vec<_> = doors.collect();
+    let mut doors: Vec<_> = nodes
+        .flat_map(|(number, node)| {
+            let doors = node.doors();
+            doors.map(move |(address, port)| (address, number, port))
+        })
+        .collect();
     doors.sort_unstable();
     doors.dedup();
     doors
@@ -374,8 +381,10 @@ fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
 /// Returns whether a node that dials Peers does not show an address of every kind at which they are
 /// dialled.
 fn has_unseen(model: &Model, shown: &Nodes<Families>) -> bool {
-    let peers = model.peers.ids();
-    let peers = peers.filter_map(|it| model.endpoint(Tunnel::Peer(it)));
+    let peers = model
+        .peers
+        .ids()
+        .filter_map(|it| model.endpoint(Tunnel::Peer(it)));
     let dialled: Families = peers.filter_map(Endpoint::address).collect();
     let mut segments = model.topology.segments.iter();
     segments.any(|it| !shown[it.leader.node()].contain(dialled))

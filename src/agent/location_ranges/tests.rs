@@ -18,11 +18,11 @@ fn filtered(topology: &KiloTopology, peers: &[Cidr]) -> Vec<Vec<AllowedIp>> {
     for here in 0..ranges.len() {
         let kept = ranges[here].iter().filter(|range| {
             let network = range.interface.network;
-            let elsewhere = ranges
+            let mut elsewhere = ranges
                 .iter()
                 .enumerate()
-                .filter(|(other, _)| *other != here);
-            let mut elsewhere = elsewhere.flat_map(|it| it.1);
+                .filter(|(other, _)| *other != here)
+                .flat_map(|it| it.1);
             let mut allowed = topology
                 .segments
                 .iter()
@@ -72,8 +72,7 @@ proptest! {
         }
         for (id, segment) in topology.segments.numbered() {
             for range in segment.location_ranges.iter().map(|it| it.interface.network) {
-                let later = topology.segments.iter().skip(id.index() + 1);
-                let mut later = later.flat_map(|it| &it.location_ranges);
+                let mut later = topology.segments.iter().skip(id.index() + 1).flat_map(|it| &it.location_ranges);
                 let is_met = later.any(|it| it.interface.network.overlaps(range));
                 let found = outranked.iter().any(|it| it.segment == id && it.range == range);
                 prop_assert_eq!(found, is_met);

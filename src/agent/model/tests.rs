@@ -41,8 +41,12 @@ fn peers(lines: &str) -> AppliedFile {
 fn peer(line: &str) -> Value {
     let mut words = line.split_whitespace();
     let (name, letter) = (words.next().unwrap(), words.next().unwrap());
-    let ranges = words.next().unwrap().split(',');
-    let ranges: Vec<&str> = ranges.filter(|it| *it != "-").collect();
+    let ranges: Vec<&str> = words
+        .next()
+        .unwrap()
+        .split(',')
+        .filter(|it| *it != "-")
+        .collect();
     let number = letter.parse().unwrap_or(letter.as_bytes()[0]);
     let mut spec = json!({"publicKey": key(number), "allowedIPs": ranges});
     if let Some((host, port)) = words.next().and_then(|it| it.rsplit_once(':')) {
@@ -325,12 +329,12 @@ fn flaws_are_told_by_range() {
         b B 192.168.0.0/24,192.168.0.9/32,10.42.1.0/24
     ";
     with(TWO, lines, |model| {
-        let mut told = String::new();
+        let mut finding = String::new();
         for flaw in model.flaws() {
             let name = called(model, flaw.claim);
-            writeln!(told, "{name} {} {:?}", flaw.claim.index, flaw.kind).unwrap();
+            writeln!(finding, "{name} {} {:?}", flaw.claim.index, flaw.kind).unwrap();
         }
-        insta::assert_snapshot!(told, @r"
+        insta::assert_snapshot!(finding, @r"
         a 0 HostBits
         a 1 Family(0)
         a 2 Replaces(Default)
@@ -476,24 +480,28 @@ fn unapplied(nodes: &str, lines: &str) -> Option<String> {
 #[test]
 fn a_peer_without_endpoint_hides_what_comes_after_it_by_the_text_of_keys() {
     // As bytes 2 < 80 < 200 < 250, as texts `+vr6…` < `AgIC…` < `UFBQ…` < `yMjI…`.
-    let nodes = TWO.replace("b pod", &format!("b key={} pod", key(2)));
-    let nodes = nodes.replace("a pod", &format!("a key={} pod", key(251)));
+    let nodes = TWO
+        .replace("b pod", &format!("b key={} pod", key(2)))
+        .replace("a pod", &format!("a key={} pod", key(251)));
     let with_mute = |mute: &str| {
         format!("high 200 10.1.0.0/24 1.1.1.1:1\nlow 250 10.2.0.0/24 2.2.2.2:1\n{mute}")
     };
-    let told = |mute: &str| unapplied(&nodes, &with_mute(mute));
-    assert_eq!(told("mute 80 10.3.0.0/24").as_deref(), Some("mute: high; "));
+    let finding = |mute: &str| unapplied(&nodes, &with_mute(mute));
     assert_eq!(
-        told("mute 1 10.3.0.0/24").as_deref(),
+        finding("mute 80 10.3.0.0/24").as_deref(),
+        Some("mute: high; ")
+    );
+    assert_eq!(
+        finding("mute 1 10.3.0.0/24").as_deref(),
         Some("mute: high; node:b")
     );
     assert_eq!(
-        told("mute 80 10.3.0.0/24\nmuter 1 10.4.0.0/24").as_deref(),
+        finding("mute 80 10.3.0.0/24\nmuter 1 10.4.0.0/24").as_deref(),
         Some("muter mute: high; node:b")
     );
-    assert_eq!(told("none 1 10.3.0.0/24 192.0.2.1:9"), None);
+    assert_eq!(finding("none 1 10.3.0.0/24 192.0.2.1:9"), None);
     // Kilo writes objects that it does not accept as Peers into no configuration.
-    assert_eq!(told("bare 1 -"), None);
+    assert_eq!(finding("bare 1 -"), None);
     // A node has no tunnel to itself.
     assert_eq!(
         unapplied(ONE, &with_mute("mute 1 10.3.0.0/24")).as_deref(),

@@ -26,12 +26,12 @@ use crate::allowance::unknown_cluster;
 #[cfg(feature = "snapshot")]
 use crate::cluster::Wanted;
 use crate::disk::Roots;
+use crate::files::MANIFEST_LIMIT;
 use crate::files::{LaterFile, ShownFiles, manifests};
 use crate::input_file::{Mistakes, Unreadable};
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
 use crate::reach::{Addressed, ReachOptions};
-use crate::rendered::MANIFEST_LIMIT;
 use crate::settings::{Options, Settings};
 use crate::{Outcome, disk, input_file, inputs};
 

@@ -15,8 +15,10 @@ use clustermesh::snapshot::SIZE_LIMIT;
 
 use crate::content;
 use crate::disk::{self, Roots};
-use crate::rendered::MANIFEST_LIMIT;
 use crate::secrets::{self, Secrets};
+
+/// The largest rendered file that is read back, in bytes: what GitHub would take.
+pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
 /// Texts by what their files are called.
 pub(crate) struct ShownFiles {

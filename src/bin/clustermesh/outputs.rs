@@ -10,12 +10,10 @@ use clustermesh::plan::Plan;
 use clustermesh::rules::{Finding, capacity};
 
 use crate::disk::beside::Beside;
+use crate::disk::tree::RECORD;
 use crate::disk::{self, Roots};
 use crate::input_file;
 use crate::settings::{ConfigFile, Settings};
-
-/// The file of the rendered tree that lists what was written.
-pub(crate) const RECORD: &str = ".clustermesh-outputs";
 
 /// The largest template that is read, in bytes.
 pub(crate) const TEMPLATE_LIMIT: u64 = 1 << 20;

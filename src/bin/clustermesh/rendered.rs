@@ -20,14 +20,11 @@ use rayon::prelude::*;
 
 use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey};
 use crate::disk::{self, Roots};
-use crate::files::{LaterFile, ShownFiles};
+use crate::files::{LaterFile, MANIFEST_LIMIT, ShownFiles};
 use crate::input_file;
 use crate::output::CountsByTarget;
 use crate::outputs::Outputs;
 use crate::settings::Settings;
-
-/// The largest rendered file that is read back, in bytes: what GitHub would take.
-pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
 /// How much of a problem is shown, in characters.
 const MAX_LENGTH: usize = 400;

@@ -87,7 +87,7 @@ fn a_chain_of_keys_loses_nothing_in_one_order() {
 #[test]
 fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
     let before = lab(EAST, WEST);
-    let after = Lab::of(&[("orient", FIELDS[0], EAST), ("west", FIELDS[1], WEST)]);
+    let after = Lab::new(&[("orient", FIELDS[0], EAST), ("west", FIELDS[1], WEST)]);
     insta::assert_snapshot!(report(&before, &after, Some(Engine::Flux)), @r#"
     disruptive
       ClusterRenamed { from: east, to: orient }: west +2 ~0 -2

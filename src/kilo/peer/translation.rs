@@ -8,10 +8,12 @@ use serde_json::Value;
 
 use super::crd::{self, Mismatch};
 use super::{Decoded, RawEndpoint, Refusal, decode};
-use crate::kilo::node::NANOSECONDS;
 use crate::name;
 use crate::net::{Cidr, Interface};
 use crate::wireguard::{Endpoint, Host, PublicKey, decoded_as_go_reads};
+
+/// The number of nanoseconds in a second.
+pub(in crate::kilo) const NANOSECONDS: i64 = 1_000_000_000;
 
 /// A Peer as Kilo's agent works with it (`translatePeer` in `pkg/k8s/backend.go`).
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -71,7 +73,7 @@ impl Translation {
     ///
     /// # Errors
     /// The first rule that fails.
-    pub fn of(spec: &Decoded) -> Result<Self, Refusal> {
+    pub fn from_spec(spec: &Decoded) -> Result<Self, Refusal> {
         let mut allowed_ips = Vec::with_capacity(spec.allowed_ips.len());
         for (index, text) in spec.allowed_ips.iter().enumerate() {
             let allowed = AllowedIp::read(text).ok_or_else(|| Refusal::AllowedIp {
@@ -103,7 +105,7 @@ impl Translation {
     pub fn of_manifest(spec: &Value) -> Result<Self, TranslationFault> {
         let stored = crd::stored(spec).map_err(TranslationFault::NotStored)?;
         let spec = decode(&stored).map_err(TranslationFault::Undecodable)?;
-        Self::of(&spec).map_err(TranslationFault::Ignored)
+        Self::from_spec(&spec).map_err(TranslationFault::Ignored)
     }
 
     /// Returns where it is dialled; `None` without an endpoint, or with the placeholder for one.
@@ -148,7 +150,7 @@ impl AllowedIp {
     }
 
     /// Returns a range without host bits.
-    pub fn of(range: Cidr) -> Self {
+    pub fn new(range: Cidr) -> Self {
         Self {
             interface: Interface {
                 address: range.first(),
@@ -160,7 +162,7 @@ impl AllowedIp {
 
     /// Returns an address by itself, as `oneAddressCIDR` does.
     pub fn host(address: IpAddr) -> Self {
-        Self::of(Cidr::host(address))
+        Self::new(Cidr::host(address))
     }
 }
 

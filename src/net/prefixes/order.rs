@@ -12,7 +12,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// Sorts ranges, each an address, masked or not, and a length.
-    pub(crate) fn of(ranges: impl Iterator<Item = (IpAddr, u8)>) -> Self {
+    pub(crate) fn sort(ranges: impl Iterator<Item = (IpAddr, u8)>) -> Self {
         let mut order = Self {
             v4: Vec::with_capacity(ranges.size_hint().0),
             v6: Vec::new(),

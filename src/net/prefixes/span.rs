@@ -19,7 +19,7 @@ pub struct Span {
 
 impl Span {
     /// Returns the addresses of a range.
-    pub fn of(cidr: Cidr) -> Self {
+    pub fn new(cidr: Cidr) -> Self {
         Self {
             family: cidr.family(),
             first: number(cidr.first()),

@@ -27,7 +27,7 @@ fn the_ends_of_all_addresses_are_addresses() {
         cidr("0.0.0.0/0"),
         cidr("::/128"),
     ]);
-    let pieces = |text| all.pieces(Span::of(cidr(text)));
+    let pieces = |text| all.pieces(Span::new(cidr(text)));
     assert_eq!(pieces("::/0").len(), 3);
     assert_eq!(pieces("::/0").last().unwrap().span.last, u128::MAX);
     assert_eq!(pieces("255.0.0.0/8").len(), 1);
@@ -51,7 +51,7 @@ fn a_span_is_shown_as_short_as_it_can_be() {
     assert_eq!(span(Family::V4, 257, 511), "0.0.1.1-0.0.1.255");
     assert_eq!(span(Family::V4, 9, 9), "0.0.0.9");
     assert_eq!(span(Family::V6, 0, u128::MAX), "::/0");
-    assert_eq!(Span::of(cidr("0.0.0.0/0")).to_string(), "0.0.0.0/0");
+    assert_eq!(Span::new(cidr("0.0.0.0/0")).to_string(), "0.0.0.0/0");
 }
 
 fn ranges() -> impl Strategy<Value = Vec<Cidr>> {
@@ -67,7 +67,7 @@ proptest! {
             prop_assert_eq!(found.map(|it| it.0), longest(&ranges, address));
         }
         for asked in asked {
-            let span = Span::of(asked);
+            let span = Span::new(asked);
             prop_assert_eq!(prefixes.meets(span), ranges.iter().any(|it| it.overlaps(asked)));
             prop_assert_eq!(prefixes.look(span).longest, prefixes.around(span).next());
             prop_assert_eq!(prefixes.exactly(asked).is_some(), ranges.contains(&asked));

@@ -100,7 +100,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
         let peer = site.model.peers_with(&key).first()?;
         Some((&site.model.peers[*peer], goal))
     });
-    let told = match known {
+    let finding = match known {
         Some((peer, goal)) => Finding::new(
             &rule::NO_ROUTE,
             format!(
@@ -125,13 +125,13 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     };
     let home = fabric.site(packet.to.site());
     if let Some(Owner::Node(_)) = home.owner(to) {
-        return told.help(format!(
+        return finding.help(format!(
             "to make the internal addresses of nodes reachable, declare them in `additionalCIDRs` \
              of {}",
             home.cluster
         ));
     }
-    told.help(
+    finding.help(
         "run `clustermesh render --check` to see whether the rendered tree is current, and `clustermesh \
          validate` to see which nodes and ranges are left out, and why",
     )
@@ -171,7 +171,7 @@ fn stolen_by(
 }
 
 fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -> Finding {
-    let told = Finding::new(
+    let finding = Finding::new(
         &rule::UNKNOWN_KEY,
         format!(
             "{} routes {} (by {range}) to {}, whose key belongs to no node",
@@ -182,7 +182,8 @@ fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -
     );
     let key = peer(fabric, at.site, claim.tunnel);
     let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
-    told.at(key, "no node has this key")
+    finding
+        .at(key, "no node has this key")
         .help("take a new snapshot and render: the node has a new key or was removed")
 }
 
@@ -212,8 +213,10 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
             .help("take a new snapshot and render: the leader has changed")
         }
         Unaccepted::PresharedKey { peer } => {
-            let place = fabric.site(by.site).model.peers[peer].place();
-            let place = place.key("spec").key("presharedKey");
+            let place = fabric.site(by.site).model.peers[peer]
+                .place()
+                .key("spec")
+                .key("presharedKey");
             Finding::new(
                 &rule::NOT_ACCEPTED,
                 format!("{here} and {sender} have different pre-shared keys for each other"),
@@ -298,13 +301,17 @@ fn loops(
     let tunnel_of = Tunnel::Peer(peer);
     let key = site.model.key(tunnel_of);
     let holder = key.and_then(|key| fabric.holders(&key).first().copied());
-    let endpoint = site.model.endpoint(tunnel_of);
-    let endpoint = endpoint.filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
+    let endpoint = site
+        .model
+        .endpoint(tunnel_of)
+        .filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
     let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
     let carried = match (endpoint, holder) {
         (None, Some(holder)) => {
-            let caller = fabric.node(holder).endpoint();
-            let caller = caller.map_or_else(String::new, ToString::to_string);
+            let caller = fabric
+                .node(holder)
+                .endpoint()
+                .map_or_else(String::new, ToString::to_string);
             format!(
                 "the Peer {name} has no endpoint, so {here} would send encrypted packets to {} at \
                  {caller}, which",
@@ -342,7 +349,7 @@ fn source_rejected(
     let peer = back.map(|it| &fabric.site(by.site).model.peers[it]);
     let list = peer.map(|it| it.place().key("spec").key("allowedIPs"));
     let name = peer.map_or("", |it| it.applied.name.as_str());
-    let told = match (owner, peer) {
+    let finding = match (owner, peer) {
         (Some((claim, range)), _) => Finding::new(
             &rule::SOURCE_REJECTED,
             format!(
@@ -368,11 +375,11 @@ fn source_rejected(
         ),
     };
     match fabric.site(packet.from.site).owner(source) {
-        Some(Owner::Node(_)) => told.help(
+        Some(Owner::Node(_)) => finding.help(
             "declare the internal addresses of the nodes in `additionalCIDRs` of their cluster, \
              and render again",
         ),
-        _ => told.help(
+        _ => finding.help(
             "render and apply; `clustermesh validate` lists the nodes and ranges that are left out",
         ),
     }
@@ -404,11 +411,11 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                     ""
                 }
             );
-            let told = Finding::new(&rule::AMBIGUOUS, message);
-            let told = claims.iter().fold(told, |told, claim| {
-                told.at(place(fabric, at, *claim), "claims the range")
+            let finding = Finding::new(&rule::AMBIGUOUS, message);
+            let finding = claims.iter().fold(finding, |finding, claim| {
+                finding.at(place(fabric, at, *claim), "claims the range")
             });
-            told.help("keep the range in one Peer only")
+            finding.help("keep the range in one Peer only")
         }
         Doubt::Key { holders } => {
             let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
@@ -435,8 +442,10 @@ fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
         }),
         Doubt::Refused(KernelRefusal::Segment { node, route }) => {
             let node = called(fabric, At { node: *node, ..at });
-            let gateway = route.gateway.or(route.source);
-            let gateway = gateway.map_or_else(String::new, |it| format!(" via {it}"));
+            let gateway = route
+                .gateway
+                .or(route.source)
+                .map_or_else(String::new, |it| format!(" via {it}"));
             let message = format!(
                 "the kernel refuses the route to {}{gateway} that Kilo sets on {node}: Kilo stops \
                  there, so other routes of {here} may be missing",
@@ -488,8 +497,11 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
             _ => None,
         });
     if let Some(contest) = contest {
-        let rivals = contest.peers.iter();
-        let rivals: Vec<&ClusterPeer> = rivals.map(|it| &site.model.peers[*it]).collect();
+        let rivals: Vec<&ClusterPeer> = contest
+            .peers
+            .iter()
+            .map(|it| &site.model.peers[*it])
+            .collect();
         let names: Vec<&str> = rivals.iter().map(|it| it.applied.name.as_str()).collect();
         let (message, help) = match contest.over {
             Prize::Key => (
@@ -512,11 +524,11 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
                 "give each of them its own name, or delete all but one",
             ),
         };
-        let told = Finding::new(&rule::AMBIGUOUS, message);
-        let told = rivals
-            .iter()
-            .fold(told, |told, it| told.at(Some(it.place()), "one of them"));
-        return Some(told.help(help));
+        let finding = Finding::new(&rule::AMBIGUOUS, message);
+        let finding = rivals.iter().fold(finding, |finding, it| {
+            finding.at(Some(it.place()), "one of them")
+        });
+        return Some(finding.help(help));
     }
     let twin = peers.iter().find(|it| site.has_own_key(**it))?;
     let peer = &site.model.peers[*twin];
@@ -531,9 +543,10 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
         peer.applied.name,
         called(fabric, At { node, ..at })
     );
-    let told = Finding::new(&rule::AMBIGUOUS, message);
+    let finding = Finding::new(&rule::AMBIGUOUS, message);
     Some(
-        told.at(Some(peer.place().key("spec").key("publicKey")), "this key")
+        finding
+            .at(Some(peer.place().key("spec").key("publicKey")), "this key")
             .help("delete this Peer: a cluster needs no Peers for its own nodes"),
     )
 }

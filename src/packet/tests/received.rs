@@ -90,10 +90,10 @@ fn what_arrives_whichever_of_two_peers_is_there_arrives() {
         let key = crate::testing::key("A");
         let endpoint = format!("endpoint: {{ dnsOrIP: {{ ip: {endpoint} }}, port: 51820 }}");
         let spec = format!("allowedIPs: [{ranges}], publicKey: {key}, {endpoint}");
-        let told = lab()
+        let finding = lab()
             .add("west", "again", &spec)
             .trace("west/m1", "east/n1");
-        let mut lines = told.lines().rev();
+        let mut lines = finding.lines().rev();
         let verdict = lines.find(|it| !it.starts_with(' ')).unwrap();
         verdict.split(':').next().unwrap().to_owned()
     };

@@ -82,7 +82,7 @@ fn what_a_mate_has_is_not_sent_to_another_cluster() {
 fn services_of_its_own_are_not_sent_to_another_cluster() {
     let west = WEST.replace("granularity", "serviceCIDR: 10.11.0.0/16, granularity");
     let east = EAST.replace("serviceCIDR: 10.11.0.0/16, ", "");
-    let mut other = Lab::of(&[("west", &west, WEST_NODES), ("east", &east, EAST_NODES)]);
+    let mut other = Lab::new(&[("west", &west, WEST_NODES), ("east", &east, EAST_NODES)]);
     let mut twin = lab();
     twin.meshes[0].entries[1] = other.meshes[0].entries.remove(0);
     insta::assert_snapshot!(twin.trace("west/m1", "east/10.11.0.10"), @"

@@ -15,7 +15,7 @@ pub(super) struct Lot {
 }
 
 impl Lot {
-    pub(super) fn of(blocks: impl Iterator<Item = AddressBlock>) -> Option<Self> {
+    pub(super) fn from_blocks(blocks: impl Iterator<Item = AddressBlock>) -> Option<Self> {
         let one = |block| Self {
             count: 1,
             first: block,
@@ -56,7 +56,7 @@ impl ClassGroup {
             }
         }
         let groups = groups.into_iter().filter_map(|(class, [parts, wholes])| {
-            let lot = Lot::of(parts.iter().chain(&wholes).copied())?;
+            let lot = Lot::from_blocks(parts.iter().chain(&wholes).copied())?;
             Some(Self {
                 class,
                 lot,
@@ -77,6 +77,7 @@ impl ClassGroup {
         let size = if are_alike { self.wholes.len() } else { 1 };
         let wholes = self.wholes.chunks(size.max(1));
         let lots = self.parts.chunks(1).chain(wholes);
-        lots.filter_map(|it| Lot::of(it.iter().copied())).collect()
+        lots.filter_map(|it| Lot::from_blocks(it.iter().copied()))
+            .collect()
     }
 }

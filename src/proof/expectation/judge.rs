@@ -49,7 +49,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         let sites = &reach.fabric.sites;
         Self {
             reach,
-            stocks: sites.map(|it| Stock::of(it)),
+            stocks: sites.map(|it| Stock::new(it)),
             fates: sites.map(|_| sites.map(|_| OnceLock::new())),
         }
     }
@@ -78,7 +78,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
 
     fn choose(&self, meant: &Meant) -> Sites<Chosen> {
         let sites = &self.reach.fabric.sites;
-        sites.map_ids(|id| meant.of(&sites[id], &self.stocks[id]))
+        sites.map_ids(|id| meant.choose(&sites[id], &self.stocks[id]))
     }
 
     fn judge(
@@ -96,8 +96,10 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         for sender in senders {
             for receiver in receivers {
                 if sender.lot.least.span.family == receiver.lot.least.span.family {
-                    let fate = fates.get(sender.class * far.class_count() + receiver.class);
-                    let fate = fate.copied().unwrap_or(ClassOutcome::Apart);
+                    let fate = fates
+                        .get(sender.class * far.class_count() + receiver.class)
+                        .copied()
+                        .unwrap_or(ClassOutcome::Apart);
                     check.judge(fabric, fate, (from, sender), (to, receiver));
                 }
             }
@@ -137,7 +139,7 @@ impl Check<'_> {
         for sender in senders.lots(are_alike) {
             for receiver in &receivers {
                 let traces = traces(fabric, (from, sender.first), (to, receiver.first));
-                let endings = Endings::of(&traces.collect::<Vec<_>>());
+                let endings = Endings::from_traces(&traces.collect::<Vec<_>>());
                 self.tally(fabric, endings, (from, sender), (to, *receiver));
             }
         }
@@ -162,7 +164,7 @@ impl Check<'_> {
             return;
         };
         let least = fabric.exchange(least);
-        let is_breaking = |it: &Trace| self.is_broken_by(Endings::of([it]));
+        let is_breaking = |it: &Trace| self.is_broken_by(Endings::from_traces([it]));
         let shown = Some(least).filter(is_breaking).or_else(|| {
             traces(fabric, (from, senders.first), (to, receivers.first)).find(is_breaking)
         });
@@ -184,7 +186,7 @@ impl Check<'_> {
         }
         for family in [Family::V4, Family::V6] {
             let lot = |blocks: &mut dyn Iterator<Item = AddressBlock>| {
-                Lot::of(blocks.filter(|it| it.span.family == family))
+                Lot::from_blocks(blocks.filter(|it| it.span.family == family))
             };
             let apart = [
                 (lot(&mut senders.ready()), lot(&mut receivers.unready())),

@@ -17,7 +17,7 @@ pub(super) struct Stock {
 }
 
 impl Stock {
-    pub(super) fn of(site: &Site) -> Self {
+    pub(super) fn new(site: &Site) -> Self {
         Self {
             ready: address_blocks(site),
             unready: of_nodes(site, false),
@@ -46,8 +46,12 @@ pub(super) struct Meant<'m> {
 
 impl<'m> Meant<'m> {
     pub(super) fn by(expectation: &'m Expectation, side: ExpectationSide) -> Self {
-        let selection = side.of(expectation);
-        let mut spans: Vec<Span> = selection.addresses.iter().map(|it| Span::of(*it)).collect();
+        let selection = side.selection(expectation);
+        let mut spans: Vec<Span> = selection
+            .addresses
+            .iter()
+            .map(|it| Span::new(*it))
+            .collect();
         spans.sort_by_key(|it| (it.family, it.first, std::cmp::Reverse(it.last)));
         spans.dedup_by(|inner, outer| outer.holds(*inner));
         Self {
@@ -58,7 +62,7 @@ impl<'m> Meant<'m> {
     }
 
     /// Returns what is meant of a cluster.
-    pub(super) fn of(&self, site: &Site, stock: &Stock) -> Chosen {
+    pub(super) fn choose(&self, site: &Site, stock: &Stock) -> Chosen {
         let cluster = self.selection.cluster.as_ref();
         if cluster.is_some_and(|it| it != site.cluster) {
             return Chosen::default();

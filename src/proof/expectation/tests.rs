@@ -17,7 +17,7 @@ o2 pod=10.3.2.0/24 internal-ip=192.168.3.2/24 label=db stale
 ";
 
 /// Prints the results of expectations.
-fn told(lab: &Lab, spec: &str) -> String {
+fn report(lab: &Lab, spec: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
     let source = Source::parse("expectations.yaml", format!("{head}{spec}")).unwrap();
     let expectations = expectations::read(&source).unwrap();
@@ -29,17 +29,17 @@ fn told(lab: &Lab, spec: &str) -> String {
             let verdict = if check.holds() { "holds" } else { "fails" };
             let Check { pairs, broken, .. } = check;
             writeln!(text, "{name} {verdict}: {broken} of {pairs} pairs break it").unwrap();
-            for told in words::findings(fabric, &check) {
-                tell(&mut text, &told);
+            for report in words::findings(fabric, &check) {
+                tell(&mut text, &report);
             }
         }
         text
     })
 }
 
-fn tell(text: &mut String, told: &Finding) {
-    writeln!(text, "  {}", told.message).unwrap();
-    for label in &told.labels {
+fn tell(text: &mut String, report: &Finding) {
+    writeln!(text, "  {}", report.message).unwrap();
+    for label in &report.labels {
         let place = &label.place;
         writeln!(
             text,
@@ -48,7 +48,7 @@ fn tell(text: &mut String, told: &Finding) {
         )
         .unwrap();
     }
-    if let Some(help) = &told.help {
+    if let Some(help) = &report.help {
         writeln!(text, "    help: {help}").unwrap();
     }
 }
@@ -67,7 +67,7 @@ fn line() -> Lab {
 
 #[test]
 fn what_links_promise_can_be_expected() {
-    insta::assert_snapshot!(told(&line(), "
+    insta::assert_snapshot!(report(&line(), "
 - { name: pods, from: { cluster: east }, to: { cluster: west }, expect: Reach }
 - { name: services, from: { cluster: west }, to: { cluster: east }, class: Service, expect: Reach }
 - { name: nodes, from: { cluster: west }, to: { cluster: east }, class: Node, expect: Reach }
@@ -89,7 +89,7 @@ anyone fails: 2 of 4 pairs break it
 
 #[test]
 fn what_is_let_through_fails_a_denial() {
-    insta::assert_snapshot!(told(&line(), "
+    insta::assert_snapshot!(report(&line(), "
 - { name: no shop at the ledger, from: { cluster: east }, to: { addresses: [10.2.1.16/28] }, expect: Deny }
 - { from: { addresses: [10.1.2.7] }, to: { cluster: west }, expect: Deny }
 "), @"
@@ -111,7 +111,7 @@ it fails: 2 of 2 pairs break it
 #[test]
 fn addresses_are_looked_at_one_by_one() {
     let lab = lab().edit(EAST_OF_WEST, "10.2.1.0/24", "10.2.1.0/25");
-    insta::assert_snapshot!(told(&lab, "
+    insta::assert_snapshot!(report(&lab, "
 - { name: all, from: { cluster: east }, to: { addresses: [10.2.1.0/24] }, expect: Reach }
 - { name: lower, from: { cluster: east }, to: { addresses: [10.2.1.0/26, 10.2.1.7] }, expect: Reach }
 - { name: across, from: { cluster: east }, to: { addresses: [10.2.1.64/26, 10.2.1.128/26] }, expect: Reach }
@@ -134,7 +134,7 @@ upper holds: 0 of 2 pairs break it
 
 #[test]
 fn a_node_that_kilo_does_not_count_is_not_reached() {
-    insta::assert_snapshot!(told(&line(), "
+    insta::assert_snapshot!(report(&line(), "
 - { name: db, from: { cluster: west }, to: { nodeSelector: { matchLabels: { pick: db } } }, expect: Reach }
 - { name: o2, from: { addresses: [10.3.2.0/24] }, to: { cluster: west }, expect: Reach }
 - { name: still, from: { addresses: [10.3.2.0/24] }, to: { cluster: west }, expect: Deny }
@@ -153,7 +153,7 @@ still holds: 0 of 2 pairs break it
 
 #[test]
 fn what_is_about_nothing_fails() {
-    insta::assert_snapshot!(told(&line(), "
+    insta::assert_snapshot!(report(&line(), "
 - { from: { cluster: eats }, to: { cluster: west }, expect: Deny }
 - { from: { cluster: east, nodeSelector: { matchLabels: { pick: db } } }, to: { cluster: west }, expect: Deny }
 - { from: { cluster: east }, to: { addresses: [10.9.9.9, 10.2.1.1] }, expect: Reach }

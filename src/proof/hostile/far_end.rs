@@ -65,7 +65,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let claimed = widest(self.ends.iter().flat_map(|it| model.ranges(*it)));
         let pieces = claimed
             .into_iter()
-            .flat_map(|range| model.tunnels.pieces(Span::of(range)));
+            .flat_map(|range| model.tunnels.pieces(Span::new(range)));
         pieces.filter_map(|piece| {
             let slot = piece.slot?;
             let segments = model.topology.segments.ids();

@@ -63,14 +63,19 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
         (attacker, ends): (SiteId, &FarEnds),
         believed: &[HeldPeer],
     ) -> Vec<Onward> {
-        let thirds = self.thirds.get_or_init(|| self.thirds()).iter();
-        let thirds = thirds.filter(|it| it.number != attacker);
+        let thirds = self
+            .thirds
+            .get_or_init(|| self.thirds())
+            .iter()
+            .filter(|it| it.number != attacker);
         let onward = thirds.map(|third| {
-            let passages = common(believed, &third.taken).into_iter();
-            let passages = passages.filter_map(|(span, claim)| {
-                let by = self.carrier(ends, third.site, (span, claim))?;
-                Some(Passage { span, by, claim })
-            });
+            let passages =
+                common(believed, &third.taken)
+                    .into_iter()
+                    .filter_map(|(span, claim)| {
+                        let by = self.carrier(ends, third.site, (span, claim))?;
+                        Some(Passage { span, by, claim })
+                    });
             Onward {
                 site: third.number,
                 is_linked: links[third.number],
@@ -81,8 +86,9 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
     }
 
     fn thirds(&self) -> Vec<Third<'f, 'a>> {
-        let sent = self.ends[self.number].iter();
-        let sent = sent.filter(|(_, there)| there.holds().next().is_some());
+        let sent = self.ends[self.number]
+            .iter()
+            .filter(|(_, there)| there.holds().next().is_some());
         let thirds = sent.map(|(&number, _)| {
             let back = self.ends[number].get(&self.number);
             Third {
@@ -104,8 +110,12 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
     ) -> Option<At> {
         let key = third.model.key(claim.tunnel)?;
         let slot = ends.site.model.tunnels.around(span).next()?;
-        let holders = self.fabric.holders(&key).iter().copied();
-        let mut holders = holders.filter(|it| it.site == self.number);
+        let mut holders = self
+            .fabric
+            .holders(&key)
+            .iter()
+            .copied()
+            .filter(|it| it.site == self.number);
         holders.find(|at| {
             let led = ends.site.led(at.node);
             led.is_some_and(|it| ends.holder(it, slot).is_some())
@@ -115,8 +125,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 
 /// Returns all destinations to which the nodes of a cluster deliver, for any sender.
 fn open(site: &Site) -> Arc<[OpenWay]> {
-    let ranges = site.owned.iter();
-    let ranges = ranges.filter_map(|(range, owners)| {
+    let ranges = site.owned.iter().filter_map(|(range, owners)| {
         let owner = owners.first().filter(|it| **it != Owner::Pool)?;
         Some(OpenWay::Owned(*owner, range))
     });

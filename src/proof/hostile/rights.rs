@@ -65,11 +65,12 @@ impl<'f, 'a> Rights<'f, 'a> {
             return Whose::Declared;
         }
         let others = self.others.iter();
-        let owners = others.filter_map(|(number, site)| {
-            let slot = site.owned.around(span).next()?;
-            Some((*number, *site.owned.at(slot).1.first()?))
-        });
-        let owners: Vec<(SiteId, Owner)> = owners.collect();
+        let owners: Vec<(SiteId, Owner)> = others
+            .filter_map(|(number, site)| {
+                let slot = site.owned.around(span).next()?;
+                Some((*number, *site.owned.at(slot).1.first()?))
+            })
+            .collect();
         if owners.is_empty() {
             Whose::Nobody
         } else {

@@ -32,15 +32,16 @@ fn line() -> Lab {
 fn counted(open: &[OpenWay]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for open in open {
-        let kind = open.class();
-        let kind = kind.map_or_else(|| "lans".to_owned(), |it| format!("{it}s"));
+        let kind = open
+            .class()
+            .map_or_else(|| "lans".to_owned(), |it| format!("{it}s"));
         *counts.entry(kind).or_default() += 1;
     }
     counts
 }
 
 /// Prints what a cluster could do.
-fn told(lab: &Lab, cluster: &str) -> String {
+fn report(lab: &Lab, cluster: &str) -> String {
     lab.show(|fabric, meshes| {
         let site = fabric.site_named(cluster).unwrap();
         let hostile = assume_hostile(fabric, meshes, &[site]).remove(0);
@@ -57,8 +58,11 @@ fn told(lab: &Lab, cluster: &str) -> String {
             writeln!(text, "  opens {:?}", counted(&exposure.open)).unwrap();
             for onward in &exposure.onward {
                 let third = fabric.site(onward.site).cluster;
-                let passages = onward.passages.iter().map(|it| it.span.to_string());
-                let passages: Vec<String> = passages.collect();
+                let passages: Vec<String> = onward
+                    .passages
+                    .iter()
+                    .map(|it| it.span.to_string())
+                    .collect();
                 writeln!(text, "  through to {third}: {passages:?}").unwrap();
             }
         }
@@ -76,7 +80,7 @@ fn told(lab: &Lab, cluster: &str) -> String {
 
 #[test]
 fn a_sound_mesh_contains_each_of_its_clusters() {
-    insta::assert_snapshot!(told(&line(), "east"), @r#"
+    insta::assert_snapshot!(report(&line(), "east"), @r#"
     north hears 0 far ends
       believes 
       sends 
@@ -87,7 +91,7 @@ fn a_sound_mesh_contains_each_of_its_clusters() {
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: []
     "#);
-    insta::assert_snapshot!(told(&line(), "west"), @r#"
+    insta::assert_snapshot!(report(&line(), "west"), @r#"
     east hears 1 far ends
       believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
@@ -97,7 +101,7 @@ fn a_sound_mesh_contains_each_of_its_clusters() {
       sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       opens {"lans": 1, "nodes": 2, "pods": 1}
     "#);
-    insta::assert_snapshot!(told(&line(), "north"), @r#"
+    insta::assert_snapshot!(report(&line(), "north"), @r#"
     east hears 0 far ends
       believes 
       sends 
@@ -113,7 +117,7 @@ fn a_sound_mesh_contains_each_of_its_clusters() {
 #[test]
 fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
     let lab = line().edit(WEST_OF_EAST, "10.1.1.0/24", "10.3.1.0/25");
-    insta::assert_snapshot!(told(&lab, "east"), @r#"
+    insta::assert_snapshot!(report(&lab, "east"), @r#"
     north hears 0 far ends
       believes 
       sends 
@@ -135,7 +139,7 @@ fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
 #[test]
 fn a_default_route_is_everything_that_nobody_has_more_particularly() {
     let lab = line().edit(EAST_OF_WEST, "10.2.1.0/24", "0.0.0.0/0");
-    insta::assert_snapshot!(told(&lab, "west"), @r#"
+    insta::assert_snapshot!(report(&lab, "west"), @r#"
     east hears 1 far ends
       believes 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.1.0/24 10.1.2.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.11.0.0/16 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.1 10.101.0.2 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
       sends 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
@@ -157,7 +161,7 @@ fn a_default_route_is_everything_that_nobody_has_more_particularly() {
 fn a_copied_key_may_be_anybody_s() {
     let nodes = EAST_NODES.replace("key=B", "key=GRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRk=");
     let lab = line().later("east", &nodes);
-    insta::assert_snapshot!(told(&lab, "east"), @r#"
+    insta::assert_snapshot!(report(&lab, "east"), @r#"
     north hears 1 far ends
       believes 
       sends 
@@ -185,7 +189,7 @@ fn a_copied_key_may_be_anybody_s() {
 #[test]
 fn what_the_second_may_say_to_the_third_gets_through() {
     let lab = line().edit(NORTH_OF_WEST, "10.2.1.0/24", "10.1.0.0/16");
-    insta::assert_snapshot!(told(&lab, "east"), @r#"
+    insta::assert_snapshot!(report(&lab, "east"), @r#"
     north hears 0 far ends
       believes 
       sends 
@@ -207,7 +211,7 @@ fn two_peers_for_one_range_may_let_it_in() {
         "allowedIPs: [10.3.1.0/24], publicKey: {}, endpoint: {{ dnsOrIP: {{ ip: 198.18.0.11 }}, port: 51820 }}",
         crate::testing::key("A")
     );
-    insta::assert_snapshot!(told(&line().add("west", "aa", &spec), "east"), @r#"
+    insta::assert_snapshot!(report(&line().add("west", "aa", &spec), "east"), @r#"
     north hears 0 far ends
       believes 
       sends 

@@ -22,8 +22,10 @@ pub fn name(expectation: &Expectation) -> String {
 /// Returns what is wrong with an expectation, each at its own place and at those that are
 /// responsible; nothing where it holds.
 pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
-    let voids = check.voids.iter();
-    let voids = voids.map(|void| empty(fabric, check.expectation, *void));
+    let voids = check
+        .voids
+        .iter()
+        .map(|void| empty(fabric, check.expectation, *void));
     failure(fabric, check).into_iter().chain(voids).collect()
 }
 
@@ -50,7 +52,7 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
         Expected::Deny if arrives => ("reaches", String::new()),
         Expected::Deny => ("may reach", why),
     };
-    let told = Finding::new(
+    let finding = Finding::new(
         &rule::FAILED_EXPECTATION,
         format!(
             "{}: {} ({from}) {verb} {} ({to}){pairs}{why}",
@@ -60,27 +62,27 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
         ),
     );
     let own = expectation.place.key("expect");
-    let mut told = match expectation.expected {
-        Expected::Reach => told.at(Some(own), "expected to reach"),
-        Expected::Deny => told.at(Some(own), "expected not to reach"),
+    let mut finding = match expectation.expected {
+        Expected::Reach => finding.at(Some(own), "expected to reach"),
+        Expected::Deny => finding.at(Some(own), "expected not to reach"),
     };
     match expectation.expected {
         Expected::Deny if arrives => {
             for (place, text) in passed(trace) {
-                told = told.at(Some(place), text);
+                finding = finding.at(Some(place), text);
             }
-            told = told.help(
+            finding = finding.help(
                 "remove the link, the node or the range from the mesh: Kilo has no firewall, and \
                  clustermesh does not read NetworkPolicies",
             );
         }
         Expected::Reach | Expected::Deny => {
             let (labels, help) = ending.map(|it| (it.labels, it.help)).unwrap_or_default();
-            told.labels.extend(labels);
-            told.help = help;
+            finding.labels.extend(labels);
+            finding.help = help;
         }
     }
-    Some(told)
+    Some(finding)
 }
 
 /// Returns the ranges of manifests that let a packet through.
@@ -98,19 +100,22 @@ fn passed(trace: &Trace) -> Vec<(Place, &'static str)> {
 fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
     let name = name(expectation);
     match void {
-        Void::Cluster(side) => no_cluster(fabric, &name, side.of(expectation)),
+        Void::Cluster(side) => no_cluster(fabric, &name, side.selection(expectation)),
         Void::Addresses { side, index } => {
-            no_address(fabric, &name, (side, side.of(expectation)), index)
+            no_address(fabric, &name, (side, side.selection(expectation)), index)
         }
         Void::Nothing(side) => Finding::new(
             &rule::EMPTY_EXPECTATION,
             format!(
                 "{name}: {} selects nothing: no matching {}",
                 field(side),
-                kind(side.of(expectation))
+                kind(side.selection(expectation))
             ),
         )
-        .at(Some(side.of(expectation).place.clone()), "selects nothing")
+        .at(
+            Some(side.selection(expectation).place.clone()),
+            "selects nothing",
+        )
         .help("correct the selection: an expectation that matches nothing checks nothing"),
         Void::OneCluster(site) => {
             let cluster = fabric.site(site).cluster.as_str();
@@ -131,7 +136,7 @@ fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
 
 fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
     let wanted = selection.cluster.as_ref().map_or("", |it| it.as_str());
-    let told = Finding::new(
+    let finding = Finding::new(
         &rule::EMPTY_EXPECTATION,
         format!(
             "{name}: unknown cluster {}, or it has no snapshot",
@@ -141,8 +146,8 @@ fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
     .at(Some(selection.place.key("cluster")), "");
     let known = fabric.sites.iter().map(|it| it.cluster.as_str());
     match nearest(wanted, known) {
-        Some(meant) => told.help(format!("did you mean {}?", Quoted(meant))),
-        None => told,
+        Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
+        None => finding,
     }
 }
 

@@ -74,7 +74,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
         .iter()
         .map(|it| far_end(fabric, exposure.site, *it))
         .collect();
-    let told = Finding::new(
+    let finding = Finding::new(
         &rule::BROKEN_ISOLATION,
         format!(
             "has Peers with keys of {other} although no mesh links the two: {}",
@@ -88,7 +88,9 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
         Tunnel::Segment(_) => None,
     });
     places
-        .fold(told, |told, place| told.at(Some(place), "lets it in"))
+        .fold(finding, |finding, place| {
+            finding.at(Some(place), "lets it in")
+        })
         .help("delete these Peers, or link the two clusters in a mesh")
 }
 
@@ -149,7 +151,7 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         .iter()
         .map(|it| it.span.to_string())
         .collect();
-    let told = Finding::new(
+    let finding = Finding::new(
         &rule::BROKEN_ISOLATION,
         format!(
             "{other} can get in through {second} although no mesh allows it: sources accepted from \
@@ -158,12 +160,15 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         ),
     );
     let passages = onward.passages.iter();
-    let places = passages.filter_map(|it| place(fabric, onward.site, it.claim));
-    let places: BTreeSet<Place> = places.collect();
+    let places: BTreeSet<Place> = passages
+        .filter_map(|it| place(fabric, onward.site, it.claim))
+        .collect();
     places
         .into_iter()
         .take(NAMED)
-        .fold(told, |told, place| told.at(Some(place), "lets it in"))
+        .fold(finding, |finding, place| {
+            finding.at(Some(place), "lets it in")
+        })
         .help(format!(
             "remove from the Peer the ranges that `{second}` does not declare"
         ))

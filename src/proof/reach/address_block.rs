@@ -22,7 +22,7 @@ pub fn address_blocks(site: &Site) -> Vec<AddressBlock> {
         };
         if matches!(owner, Owner::Services | Owner::Network) {
             // What nodes have of their own in it is theirs.
-            let pieces = site.owned.pieces(Span::of(range)).into_iter();
+            let pieces = site.owned.pieces(Span::new(range)).into_iter();
             let rest = pieces.filter(|piece| piece.slot == Some(slot));
             blocks.extend(rest.map(|piece| AddressBlock {
                 owner: *owner,
@@ -42,7 +42,7 @@ pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<AddressBlock> {
         }
         let pods = node.kilo.pods().map(|range| AddressBlock {
             owner: Owner::Pods(number),
-            span: Span::of(range),
+            span: Span::new(range),
         });
         let own = site.address(number).map(|address| AddressBlock {
             owner: Owner::Node(number),

@@ -38,7 +38,7 @@ impl Endings {
     };
 
     /// Returns how packets that were followed end.
-    pub(crate) fn of<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
+    pub(crate) fn from_traces<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
         let mut endings = Self::default();
         for trace in traces {
             let there = &trace.there.ending;
@@ -81,7 +81,7 @@ impl Reach<'_, '_> {
         let verdict = self.verdict(pair, (&source.blocks, &target.blocks), &mut proven);
         verdict.map_or(ClassOutcome::Apart, |ClassVerdict { traces, .. }| {
             ClassOutcome::Alike {
-                endings: Endings::of(&traces),
+                endings: Endings::from_traces(&traces),
                 is_whole: source.is_whole() && target.is_whole(),
             }
         })
@@ -94,7 +94,9 @@ impl Reach<'_, '_> {
         (to, target): (SiteId, &EquivalenceClass),
     ) -> ClassOutcome {
         let kept = self.follow((from, to), &ClassVerdict::kept(source, target));
-        let mut endings = kept.iter().map(|verdict| Endings::of(&verdict.traces));
+        let mut endings = kept
+            .iter()
+            .map(|verdict| Endings::from_traces(&verdict.traces));
         let Some(first) = endings.next() else {
             return ClassOutcome::Apart;
         };

@@ -16,10 +16,12 @@ pub(super) struct Disputed {
 }
 
 impl Disputed {
-    pub(super) fn of(site: &Site) -> Self {
+    pub(super) fn find(site: &Site) -> Self {
         let claimed = site.model.tunnels.iter();
-        let disputed = claimed.filter(|(_, claims)| !are_of_one_segment(claims));
-        let disputed: Vec<_> = disputed.map(|(range, _)| (range, ())).collect();
+        let disputed: Vec<_> = claimed
+            .filter(|(_, claims)| !are_of_one_segment(claims))
+            .map(|(range, _)| (range, ()))
+            .collect();
         Self {
             ranges: Prefixes::new(&disputed),
             is_everything: site.model.has_shared_keys(),

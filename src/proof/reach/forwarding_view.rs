@@ -60,7 +60,7 @@ impl ForwardingViews {
             viewer,
             known: OnceCell::new(),
             unique: 0,
-            disputed: Disputed::of(site),
+            disputed: Disputed::find(site),
         };
         let standpoint = shared.standpoint((viewer, site), &observer.disputed);
         let others = fabric.sites.map_ids(|number| {
@@ -160,7 +160,7 @@ impl Observer<'_, '_> {
         } else {
             let mut views = Vec::new();
             for piece in pieces(self.site, home, span) {
-                let ruling = self.ruling(piece, Lookup::of(self.site, piece));
+                let ruling = self.ruling(piece, Lookup::new(self.site, piece));
                 views.push(self.view((number, home), local, (piece, ruling)));
             }
             several = views;
@@ -192,7 +192,7 @@ impl Observer<'_, '_> {
         if !self.disputed.meets(span) {
             return Some(Ruling::kept(true));
         }
-        let lookup = Lookup::of(self.site, span);
+        let lookup = Lookup::new(self.site, span);
         let is_whole = span.first == span.last || local.is_whole && lookup.is_whole();
         is_whole.then(|| self.ruling(span, lookup))
     }
@@ -262,7 +262,7 @@ impl Observer<'_, '_> {
         // Of what is kept no packet gets there.
         let deliver = local.deliver.filter(|_| is_claimed).unwrap_or_else(|| {
             if is_claimed {
-                Delivery::of(home, local.segment.or_else(segment), local.block, span)
+                Delivery::new(home, local.segment.or_else(segment), local.block, span)
             } else {
                 Delivery::Takes
             }
@@ -299,7 +299,7 @@ impl Observer<'_, '_> {
             .map_or(&[][..], |key| self.site.model.peers_with(&key));
         match (peers.first(), leader) {
             (Some(&peer), Some(at)) => {
-                let of = |peer| PeerLink::of(self.fabric, self.site, peer, at);
+                let of = |peer| PeerLink::find(self.fabric, self.site, peer, at);
                 let are_uniform = peers.iter().all(|peer| of(*peer).1);
                 (Some(peer), of(peer).0, are_uniform)
             }

@@ -42,13 +42,13 @@ impl KnownPeer {
     /// Returns what a cluster knows of each of its Peers.
     pub(super) fn all(fabric: &Fabric, number: SiteId) -> Peers<Self> {
         let site = fabric.site(number);
-        let known = |peer| Self::of(fabric, site, peer, fabric.holding(number, peer));
+        let known = |peer| Self::new(fabric, site, peer, fabric.holding(number, peer));
         site.model.peers.map_ids(known)
     }
 
-    fn of(fabric: &Fabric, site: &Site, peer: PeerId, holding: Holding) -> Self {
+    fn new(fabric: &Fabric, site: &Site, peer: PeerId, holding: Holding) -> Self {
         let (link, is_uniform) = match holding {
-            Holding::One(at) => PeerLink::of(fabric, site, peer, at),
+            Holding::One(at) => PeerLink::find(fabric, site, peer, at),
             Holding::Nobody | Holding::Many => (PeerLink::None, true),
         };
         Self {
@@ -62,7 +62,7 @@ impl KnownPeer {
 impl PeerLink {
     /// Returns the tunnel through a Peer with a node that has its key, and whether it is the same for
     /// all nodes of the cluster.
-    pub(super) fn of(fabric: &Fabric, site: &Site, peer: PeerId, at: At) -> (Self, bool) {
+    pub(super) fn find(fabric: &Fabric, site: &Site, peer: PeerId, at: At) -> (Self, bool) {
         let tunnel = Tunnel::Peer(peer);
         let share = site.model.share(peer);
         let has_secret = share.is_some_and(|it| it.translation.preshared_key.is_some());
@@ -94,7 +94,7 @@ impl PeerLink {
                 _ => any.map_or(Dial::Unknown, |it| site.model.dial(it, tunnel)),
             };
             let is_expected = share.is_some_and(|it| it.translation.keepalive.is_some());
-            let found = DialOutcome::of(&dial, |it| fabric.answers(it, at), endpoint);
+            let found = DialOutcome::new(&dial, |it| fabric.answers(it, at), endpoint);
             Self::One(found.unwrap_or(DialOutcome::No { is_expected }))
         } else {
             Self::Silent
@@ -104,7 +104,7 @@ impl PeerLink {
 }
 
 impl DialOutcome {
-    fn of(
+    fn new(
         dial: &Dial,
         answers: impl Fn(&Endpoint) -> bool,
         endpoint: Option<&Endpoint>,

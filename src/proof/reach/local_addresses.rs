@@ -45,7 +45,7 @@ pub(super) enum Delivery {
 }
 
 impl LocalAddresses {
-    pub(super) fn of(site: &Site) -> Self {
+    pub(super) fn new(site: &Site) -> Self {
         Self {
             locals: locals(site),
         }
@@ -81,14 +81,14 @@ fn local(site: &Site, block: AddressBlock) -> Option<LocalBlock> {
         leader,
         key: speaker.and_then(|it| it.kilo.key),
         is_whole,
-        deliver: deliver.map(|segment| Delivery::of(site, Some(segment), block, block.span)),
+        deliver: deliver.map(|segment| Delivery::new(site, Some(segment), block, block.span)),
     })
 }
 
 impl Delivery {
     /// Returns what a cluster does with packets for some of a block of its own that arrive in a
     /// segment.
-    pub(super) fn of(
+    pub(super) fn new(
         home: &Site,
         segment: Option<SegmentId>,
         block: AddressBlock,

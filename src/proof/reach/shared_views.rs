@@ -49,7 +49,7 @@ pub(super) struct Standpoint {
 }
 
 impl ManifestId {
-    fn of(content: &Arc<Content>) -> Self {
+    fn new(content: &Arc<Content>) -> Self {
         Self(Arc::as_ptr(content).addr())
     }
 }
@@ -58,7 +58,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     /// Looks at each cluster by itself.
     pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
         let mut shared = Self {
-            homes: fabric.sites.map(|site| LocalAddresses::of(site)),
+            homes: fabric.sites.map(|site| LocalAddresses::new(site)),
             owned: owned(fabric),
             texts: BTreeMap::new(),
             alike: fabric.sites.map(|_| Mutex::default()),
@@ -66,14 +66,17 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         };
         for content in fabric.contents() {
             let about = shared.about(content);
-            shared.texts.insert(ManifestId::of(content), about);
+            shared.texts.insert(ManifestId::new(content), about);
         }
         shared
     }
 
     fn about(&self, content: &Content) -> ManifestSubject {
-        let specs = content.peers.iter();
-        let specs: Vec<_> = specs.filter_map(|it| it.spec.as_ref().ok()).collect();
+        let specs: Vec<_> = content
+            .peers
+            .iter()
+            .filter_map(|it| it.spec.as_ref().ok())
+            .collect();
         let ranges = specs.iter().flat_map(|it| &it.allowed_ips);
         let widest = widest(ranges.map(|it| it.interface.network));
         let mut sites = self.holding(&widest);
@@ -96,18 +99,20 @@ impl<'f, 'a> SharedViews<'f, 'a> {
 
     /// Returns the clusters that have anything of their own in a range.
     fn within(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
-        self.claims(self.owned.within(Span::of(range)))
+        self.claims(self.owned.within(Span::new(range)))
     }
 
     /// Returns the clusters that have a range of their own around a range.
     fn around(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
-        self.claims(self.owned.around(Span::of(range)))
+        self.claims(self.owned.around(Span::new(range)))
     }
 
     /// Returns the clusters that have a range of their own around a range that is wider than it.
     fn beyond(&self, range: Cidr) -> impl Iterator<Item = SiteId> {
-        let around = self.owned.around(Span::of(range));
-        let around = around.map(|slot| self.owned.at(slot));
+        let around = self
+            .owned
+            .around(Span::new(range))
+            .map(|slot| self.owned.at(slot));
         let wider = around.filter(move |it| it.0 != range);
         wider.flat_map(|it| it.1).copied()
     }
@@ -125,7 +130,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     ) -> Standpoint {
         let routed = widest(routed(site));
         let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
-        let is_disputed = |it: &Cidr| disputed.meets(Span::of(*it));
+        let is_disputed = |it: &Cidr| disputed.meets(Span::new(*it));
         let (others, grounds): (Vec<Cidr>, Vec<Cidr>) =
             own(site).into_iter().partition(is_disputed);
         let mut standpoint = Standpoint {
@@ -143,7 +148,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
             standpoint.entangled.extend(self.beyond(ground));
         }
         for file in site.files {
-            let text = ManifestId::of(&file.content);
+            let text = ManifestId::new(&file.content);
             let Some(about) = self.texts.get(&text) else {
                 standpoint.is_plain = false;
                 continue;
@@ -192,8 +197,10 @@ impl<'f, 'a> SharedViews<'f, 'a> {
 fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
     let mut owned = Vec::new();
     for (number, site) in fabric.sites.numbered() {
-        let ranges = site.owned.iter();
-        let ranges = ranges.filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
+        let ranges = site
+            .owned
+            .iter()
+            .filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
         owned.extend(ranges.map(|(range, _)| (range, number)));
         let nodes = site.model.topology.nodes.ids();
         let hosts = nodes.filter_map(|node| site.address(node));

@@ -41,7 +41,7 @@ pub(super) enum Connected {
 }
 
 impl Lookup {
-    pub(super) fn of(site: &Site, span: Span) -> Self {
+    pub(super) fn new(site: &Site, span: Span) -> Self {
         Self {
             owned: site.owned.look(span),
             connected: site.connections().look(span),
@@ -96,7 +96,7 @@ impl Lookup {
 impl Uncovered {
     /// Returns how packets end that nodes of a cluster send to addresses which no Peer has.
     pub(super) fn endings(&mut self, (viewer, site): (SiteId, &Site), span: Span) -> &NodeEndings {
-        let lookup = Lookup::of(site, span);
+        let lookup = Lookup::new(site, span);
         let slots = [lookup.owned, lookup.connected, lookup.tunnels].map(|it| it.longest);
         self.0.entry(slots).or_insert_with(|| {
             let nodes = &site.model.topology.nodes;

@@ -36,8 +36,9 @@ pub(super) fn single_points(
             matches!(owner, Some(Owner::Services | Owner::Network))
         };
         let mut ranges = ranges.filter(is_shared).peekable();
-        let segment = home.segment(at.node);
-        let segment = segment.map(|it| &home.model.topology.segments[it]);
+        let segment = home
+            .segment(at.node)
+            .map(|it| &home.model.topology.segments[it]);
         let members = segment.into_iter().flat_map(|it| &it.members).copied();
         // Nodes that are not selected give nothing.
         let given: BTreeSet<Cidr> = share

@@ -54,16 +54,21 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> 
             continue;
         }
         let ranges = declared.entry(at.site).or_insert_with(|| {
-            let all = home.entry.networks.all().into_iter();
-            let all: Vec<_> = all.map(|it| (it.cidr, ())).collect();
+            let all: Vec<_> = home
+                .entry
+                .networks
+                .all()
+                .into_iter()
+                .map(|it| (it.cidr, ()))
+                .collect();
             Prefixes::new(&all)
         });
         for kept in share.kept() {
             let range = kept.allowed.interface.network;
-            if ranges.around(Span::of(range)).next().is_some() {
+            if ranges.around(Span::new(range)).next().is_some() {
                 continue;
             }
-            let pieces = ranges.pieces(Span::of(range)).into_iter();
+            let pieces = ranges.pieces(Span::new(range)).into_iter();
             let outside = pieces
                 .filter(|piece| piece.slot.is_none())
                 .map(|it| it.span);

@@ -43,11 +43,11 @@ pub(super) enum Explained<'c> {
 
 impl FailureCause {
     /// Returns the cause of a failure.
-    pub(super) fn of(fabric: &Fabric, trace: &Trace, is_claimed: bool) -> Self {
+    pub(super) fn find(fabric: &Fabric, trace: &Trace, is_claimed: bool) -> Self {
         Self {
             is_claimed,
             verdict: trace.verdict(),
-            by: By::of(fabric, trace),
+            by: By::find(fabric, trace),
         }
     }
 
@@ -89,7 +89,7 @@ impl FailureCause {
 }
 
 impl By {
-    fn of(fabric: &Fabric, trace: &Trace) -> Self {
+    fn find(fabric: &Fabric, trace: &Trace) -> Self {
         let (from, to) = (trace.packet.from.site, trace.packet.to.site());
         let other = |near: SiteId| if near == from { to } else { from };
         let is_peerless = |near: SiteId| fabric.site(near).model.peers.is_empty();

@@ -21,10 +21,10 @@ impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
         Self {
             fabric,
             asked,
-            links: MeshLinks::of(fabric, asked),
+            links: MeshLinks::new(fabric, asked),
             promises: fabric
                 .sites
-                .map_ids(|site| Promises::of(fabric, site, None)),
+                .map_ids(|site| Promises::collect(fabric, site, None)),
         }
     }
 

@@ -56,5 +56,5 @@ impl Excused {
 
 /// Returns whether addresses are in one of some ranges.
 pub(super) fn holds(ranges: &[Cidr], span: Span) -> bool {
-    ranges.iter().any(|it| Span::of(*it).holds(span))
+    ranges.iter().any(|it| Span::new(*it).holds(span))
 }

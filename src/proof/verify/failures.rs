@@ -73,16 +73,20 @@ impl Failures {
             .iter()
             .map(|(cause, failure)| {
                 let mut back = failure.between.iter().map(|&(from, to)| (to, from));
-                let explaining = explaining.get(&(cause.explained()?, back.next()?))?;
-                let mut explaining = explaining.iter().copied();
+                let mut explaining = explaining
+                    .get(&(cause.explained()?, back.next()?))?
+                    .iter()
+                    .copied();
                 explaining.find(|index| {
                     let other = failures.get(*index).map(|it| &it.1.between);
                     other.is_some_and(|other| back.clone().all(|pair| other.contains(&pair)))
                 })
             })
             .collect();
-        let failures = failures.into_iter().zip(follows);
-        let failures = failures.map(|((_, failure), follows)| Failure { follows, ..failure });
+        let failures = failures
+            .into_iter()
+            .zip(follows)
+            .map(|((_, failure), follows)| Failure { follows, ..failure });
         failures.collect()
     }
 }

@@ -232,10 +232,11 @@ impl PairJudge<'_, '_, '_> {
         };
         let nodes = site.model.topology.nodes.ids();
         let all = nodes.len();
-        let having = nodes.filter(|node| {
-            site.connection(*node, asked).is_some() || site.has_address(*node, asked)
-        });
-        let having = having.count();
+        let having = nodes
+            .filter(|node| {
+                site.connection(*node, asked).is_some() || site.has_address(*node, asked)
+            })
+            .count();
         2 * having <= all || all == 1
     }
 
@@ -248,7 +249,7 @@ impl PairJudge<'_, '_, '_> {
         failures: &mut Failures,
     ) {
         let trace = self.smallest(failing, senders, receivers);
-        let cause = FailureCause::of(self.reach.fabric, &trace, is_claimed);
+        let cause = FailureCause::find(self.reach.fabric, &trace, is_claimed);
         let owners = receivers.iter().map(|it| (self.to, it.owner));
         let failure = Failure {
             trace,
@@ -325,7 +326,7 @@ pub(super) fn is_promised(
 /// Returns whether any of some ranges shares addresses with a span.
 fn meets(ranges: &[Range], span: Span) -> bool {
     let mut ranges = ranges.iter();
-    ranges.any(|it| Span::of(it.cidr).common(span).is_some())
+    ranges.any(|it| Span::new(it.cidr).common(span).is_some())
 }
 
 /// Returns whether the range with which a cluster would give an address away lies wholly in one entry

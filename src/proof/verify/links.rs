@@ -49,15 +49,18 @@ struct MeshLink<'a> {
 }
 
 impl<'a> MeshLinks<'a> {
-    pub(super) fn of(fabric: &Fabric, asked: Asked<'a>) -> Self {
+    pub(super) fn new(fabric: &Fabric, asked: Asked<'a>) -> Self {
         let sites = &fabric.sites;
         // Names are looked up once for each cluster and not for each pair.
-        let members = asked.meshes.iter().map(|mesh| {
-            let entries: BTreeMap<&ClusterName, &Entry> =
-                mesh.entries.iter().map(|it| (&it.name, it)).collect();
-            (mesh, sites.map(|site| entries.get(site.cluster).copied()))
-        });
-        let members: Vec<(&Mesh, Sites<Option<&Entry>>)> = members.collect();
+        let members: Vec<(&Mesh, Sites<Option<&Entry>>)> = asked
+            .meshes
+            .iter()
+            .map(|mesh| {
+                let entries: BTreeMap<&ClusterName, &Entry> =
+                    mesh.entries.iter().map(|it| (&it.name, it)).collect();
+                (mesh, sites.map(|site| entries.get(site.cluster).copied()))
+            })
+            .collect();
         let between = |one: SiteId, other: SiteId| {
             let mut links = members.iter().filter_map(|(mesh, entries)| {
                 let link = mesh.link(entries[one]?, entries[other]?)?;

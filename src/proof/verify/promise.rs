@@ -27,7 +27,7 @@ pub(super) struct Promises {
 }
 
 impl Promises {
-    pub(super) fn of(fabric: &Fabric, number: SiteId, excused: Option<&Excused>) -> Self {
+    pub(super) fn collect(fabric: &Fabric, number: SiteId, excused: Option<&Excused>) -> Self {
         let site = fabric.site(number);
         let (for_pods, for_nodes) = match &site.entry.networks {
             Networks::Typed {
@@ -49,8 +49,10 @@ impl Promises {
                 |range: Cidr| excused.is_some_and(|it| it.has_withheld(site.cluster, name, range));
             // No tunnel can lead to an address at which a node is dialled (`kilo.md` §2.6).
             let is_dialled = |it: &IpAddr| fabric.dialled(Cidr::host(*it)).next().is_some();
-            let address = site.address(node).filter(|it| !is_dialled(it));
-            let address = address.filter(|it| !is_lost(Cidr::host(*it)));
+            let address = site
+                .address(node)
+                .filter(|it| !is_dialled(it))
+                .filter(|it| !is_lost(Cidr::host(*it)));
             peered.push(is_peered);
             let given = own.kilo.pods().filter(|it| is_peered && !is_lost(*it));
             let (carried, others): (Vec<Cidr>, Vec<Cidr>) = given

@@ -94,7 +94,7 @@ pub(super) fn listed(fabric: &Fabric, asked: Asked, found: FoundPaths) -> Option
             ranges.map(|it| (it.cidr, ())).collect()
         });
         let mut around = nest.holders(paths.span.first_address());
-        let around = around.find(|(range, ())| Span::of(*range).holds(paths.span));
+        let around = around.find(|(range, ())| Span::new(*range).holds(paths.span));
         Undeclared {
             paths,
             declared: around.map(|it| it.0),

@@ -45,7 +45,7 @@ fn named(message: &str) -> &'static str {
 
 /// Asks what Kilo's webhook asks of a spec (`Peer.Validate` in `pkg/k8s/apis/kilo/v1alpha1/types.go`).
 fn admit(spec: &Value) -> Result<(), Refusal> {
-    Translation::of(&peer::decode(spec)?).map(drop)
+    Translation::from_spec(&peer::decode(spec)?).map(drop)
 }
 
 /// The rule that fails here; none if we admit.
@@ -95,7 +95,7 @@ fn translates_as_the_agent_does() {
     let cases: Vec<Value> = serde_json::from_str(WEBHOOK).unwrap();
     let mut translated = 0;
     for case in cases {
-        let ours = peer::decode(&case["spec"]).and_then(|spec| Translation::of(&spec));
+        let ours = peer::decode(&case["spec"]).and_then(|spec| Translation::from_spec(&spec));
         let Some(theirs) = case.get("kg") else {
             assert!(ours.is_err(), "{case:#}");
             continue;

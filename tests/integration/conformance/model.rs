@@ -338,7 +338,7 @@ fn pieces_have_one_holder_each() {
     each(|scenario, model| {
         for segment in model.topology.segments.ids() {
             for (range, _) in model.tunnels.iter() {
-                for piece in model.tunnels.pieces(Span::of(range)) {
+                for piece in model.tunnels.pieces(Span::new(range)) {
                     let found = model.select(segment, piece.span.first_address());
                     let mut last = piece.span;
                     last.first = last.last;

@@ -122,7 +122,7 @@ fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
         }
         "Peer" => {
             let spec = peer::decode(&document["spec"]);
-            let refusal = spec.and_then(|it| Translation::of(&it)).err();
+            let refusal = spec.and_then(|it| Translation::from_spec(&it)).err();
             return refusal.iter().map(ToString::to_string).collect();
         }
         other => panic!("{other}"),

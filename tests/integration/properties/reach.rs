@@ -516,7 +516,7 @@ fn samples(fabric: &Fabric, block: AddressBlock) -> Vec<IpAddr> {
             .map(|it| it.0)
             .chain(site.owned.iter().map(|it| it.0))
             .chain(site.connections().iter().map(|it| it.0));
-        for inner in ranges.map(Span::of).filter(|it| it.family == span.family) {
+        for inner in ranges.map(Span::new).filter(|it| it.family == span.family) {
             numbers.extend([inner.first, inner.last]);
             numbers.extend(inner.first.checked_sub(1));
             numbers.extend(inner.last.checked_add(1));

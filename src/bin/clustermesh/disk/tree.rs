@@ -12,11 +12,12 @@ use anyhow::{Context as _, bail};
 use clustermesh::tree_diff::Overriding;
 use clustermesh::yaml;
 
-use crate::outputs::RECORD;
-
 use super::read::open_regular;
 use super::roots::is_git;
 use super::{OLD, Roots, holds, is_temporary, kind, shown};
+
+/// The file of the rendered tree that lists what was written.
+pub(crate) const RECORD: &str = ".clustermesh-outputs";
 
 /// The wanted tree: text by path, each of a folder and a file in it, such as
 /// `west/prod--east.yaml`.

@@ -9,7 +9,7 @@ use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::name::ClusterName;
 
 use crate::disk::{EntryType, Roots};
-use crate::rendered::MANIFEST_LIMIT;
+use crate::files::MANIFEST_LIMIT;
 use crate::{disk, input_file};
 
 /// How much of a problem is shown, in characters.

@@ -123,7 +123,7 @@ fn everything(site: &Site) -> Vec<(AddressBlock, bool)> {
             let pods = node
                 .kilo
                 .pods()
-                .map(Span::of)
+                .map(Span::new)
                 .map(|span| (Owner::Pods(number), span));
             let own = node
                 .kilo

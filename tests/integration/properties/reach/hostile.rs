@@ -113,7 +113,7 @@ fn found(holds: &[Hold], address: IpAddr) -> Option<&Hold> {
 fn addresses(fabric: &Fabric) -> Vec<IpAddr> {
     let all = |range: &str| AddressBlock {
         owner: Owner::Pool,
-        span: Span::of(range.parse().unwrap()),
+        span: Span::new(range.parse().unwrap()),
     };
     let both = [all("0.0.0.0/0"), all("::/0")];
     both.iter().flat_map(|it| samples(fabric, *it)).collect()
@@ -296,11 +296,11 @@ proptest! {
         world.faults = vec![(index, index, Fault::Add(STOLEN.to_owned()))];
         let input = input(&world);
         let fabric = fabric(&input);
-        let stolen = Span::of(STOLEN.parse().unwrap());
+        let stolen = Span::new(STOLEN.parse().unwrap());
         let mut thieves = Vec::new();
         for (target, site) in fabric.sites.numbered() {
             let mut tunnels = site.model.tunnels.iter();
-            if let Some((_, claims)) = tunnels.find(|(range, _)| Span::of(*range) == stolen)
+            if let Some((_, claims)) = tunnels.find(|(range, _)| Span::new(*range) == stolen)
                 && !site.model.topology.segments.is_empty()
             {
                 let key = site.model.key(claims[0].tunnel).unwrap();

@@ -17,7 +17,8 @@ use clustermesh::plan::Plan;
 use rayon::prelude::*;
 
 use crate::disk;
-use crate::rendered::{MANIFEST_LIMIT, Rendered};
+use crate::files::MANIFEST_LIMIT;
+use crate::rendered::Rendered;
 use crate::settings::Settings;
 
 /// A cluster and its load.
