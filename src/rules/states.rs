@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Finding;
 use crate::fleet::Fleet;
-use crate::mesh::{Mesh, State};
+use crate::mesh::{Entry, Mesh, State};
 use crate::name::{ClusterName, MeshName};
 use crate::plan::Plan;
 
@@ -43,7 +43,7 @@ fn unchecked(meshes: &[Mesh], fleet: &Fleet) -> Vec<Finding> {
 fn emptied(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
     let targets = plan.targets.iter();
     let emptied = targets.filter(|it| it.peer_sets.is_empty() && !it.parted.is_empty());
-    let findings = emptied.map(|target| {
+    let findings = emptied.filter_map(|target| {
         let name = &target.cluster;
         let message = format!(
             "gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the \
@@ -52,25 +52,28 @@ fn emptied(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         let is_left = |cluster: &ClusterName| cluster == name || target.parted.contains(cluster);
         let left: Vec<&Mesh> = meshes
             .iter()
-            .filter(|mesh| mesh.entries.iter().any(|it| it.name == *name))
+            .filter(|mesh| {
+                // A cluster that joins had no Peers that it could lose.
+                let is_own = |it: &Entry| it.name == *name && it.state != State::Joining;
+                mesh.entries.iter().any(is_own)
+            })
             .filter(|mesh| {
                 let mut leaving = mesh.entries.iter().filter(|it| it.state == State::Leaving);
                 leaving.any(|it| is_left(&it.name))
             })
             .collect();
         let mut entries = left.iter().flat_map(|mesh| &mesh.entries);
-        let leaving = entries.find(|it| it.state == State::Leaving && is_left(&it.name));
+        let leaving = entries.find(|it| it.state == State::Leaving && is_left(&it.name))?;
         let names: Vec<&str> = left.iter().map(|it| MeshName::as_str(&it.name)).collect();
         let selector = match names.as_slice() {
             [mesh] => format!("kilo-clustermesh.io/mesh={mesh}"),
             meshes => format!("'kilo-clustermesh.io/mesh in ({})'", meshes.join(", ")),
         };
-        Finding::on_cluster(&LEAVING_CLUSTER, name, message)
-            .at(leaving.map(|it| it.place.key("state")), "")
-            .help(format!(
-                "unless Flux applies the folder, run `kubectl --context {name} delete peers -l \
-                 {selector}`"
-            ))
+        let finding = Finding::on_cluster(&LEAVING_CLUSTER, name, message);
+        Some(finding.at(leaving.place.key("state"), "").help(format!(
+            "unless Flux applies the folder, run `kubectl --context {name} delete peers -l \
+             {selector}`"
+        )))
     });
     findings.collect()
 }

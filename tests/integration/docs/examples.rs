@@ -118,6 +118,7 @@ fn every_example_holds_what_it_promises() {
     let proven = [
         "gitops",
         "hub-and-spokes",
+        "joining",
         "multi-cloud-location",
         "quickstart",
     ];

@@ -343,3 +343,13 @@ fn a_trace_to_a_cluster_that_joins_names_the_line() {
         "{report}"
     );
 }
+
+#[test]
+fn a_cluster_that_joins_has_nothing_to_delete_when_another_leaves() {
+    let folder = Folder::mesh();
+    set(&folder, "north", "Joining");
+    set(&folder, "west", "Leaving");
+    let report = succeeds(&folder, &["render"]);
+    assert!(report.contains("notice[leaving-cluster]: west"), "{report}");
+    assert!(!report.contains("[leaving-cluster]: north"), "{report}");
+}
