@@ -1,0 +1,120 @@
+//! Peers of the operator and of `kgctl` that are replaced by rendered ones.
+
+use super::*;
+
+const LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// What `west` has: rendered Peers, without the label of clustermesh.
+fn peers(folder: &Folder) -> String {
+    let files = ["east", "north"].map(|it| folder.read(&format!("rendered/west/prod--{it}.yaml")));
+    let text = files.join("---\n");
+    let lines = text.lines().filter(|line| !line.contains(LABEL));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn compared(folder: &Folder, peers: &str) -> Value {
+    let arguments = ["diff", "--peers", "west=-", "--output", "json"];
+    let run = folder.run_with_input(&arguments, peers);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+#[test]
+fn peers_of_the_flat_generation_do_not_change() {
+    let folder = Folder::rendered();
+    let changes = compared(&folder, &peers(&folder));
+    assert_eq!(changes["grade"], "none");
+    assert_eq!(changes["causes"], json!([]));
+    assert_eq!(changes["targets"], json!([]));
+}
+
+/// The oldest generation gives no address in the WireGuard range of another cluster.
+#[test]
+fn ranges_that_are_missing_are_gained() {
+    let folder = Folder::rendered();
+    let peers = peers(&folder);
+    let lines = peers.lines().filter(|line| !line.contains("10.101.0."));
+    let peers: String = lines.map(|line| format!("{line}\n")).collect();
+    let changes = compared(&folder, &peers);
+    let gained = |peer: usize| changes["targets"][0]["peers"][peer]["gained"].clone();
+    assert_eq!(gained(0), json!(["10.101.0.1/32"]));
+    assert_eq!(gained(1), json!(["10.101.0.2/32"]));
+    assert_eq!(changes["targets"][0]["changed"], 2);
+    assert_ne!(changes["grade"], "none");
+}
+
+/// The typed generation has a second Peer with the key of a node, for the services.
+#[test]
+fn the_anchor_of_the_typed_generation_is_named_with_its_cure() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.101.0.0/24",
+        "wireguardCIDR: 10.101.0.0/24\n      serviceCIDR: 10.96.0.0/16",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let peers = peers(&folder);
+    let range = "  - \"10.96.0.0/16\"\n";
+    assert!(peers.contains(range), "{peers}");
+    let first = peers.split("---\n").next().unwrap();
+    let anchor: String = first
+        .replace("prod--east--n1", "prod--east--anchor")
+        .lines()
+        .filter(|line| !line.contains("\"10.1.1.0/24\"") && !line.contains("\"10.101.0.1/32\""))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let peers = format!("{}---\n{anchor}", peers.replace(range, ""));
+    let changes = compared(&folder, &peers);
+    let target = &changes["targets"][0];
+    assert_eq!(target["removed"], 1);
+    assert_eq!(
+        target["keyMoves"][0]["peers"],
+        json!(["prod--east--anchor", "prod--east--n1"])
+    );
+    let help = target["keyMoves"][0]["help"].as_str().unwrap();
+    assert!(help.contains("prod--east--"), "{help}");
+    assert_eq!(changes["grade"], "disruptive");
+}
+
+#[test]
+fn peers_of_kgctl_are_recognised_by_their_keys() {
+    let folder = Folder::rendered();
+    let peers = peers(&folder).replace("prod--east--n", "n");
+    let changes = compared(&folder, &peers);
+    let target = &changes["targets"][0];
+    let renamed = |it: &Value| {
+        (
+            it["name"].clone(),
+            it["change"].clone(),
+            it["renamed"].clone(),
+        )
+    };
+    let renamed: Vec<_> = target["peers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(renamed)
+        .collect();
+    let expected = [
+        ("n1", "removed", "prod--east--n1"),
+        ("n2", "removed", "prod--east--n2"),
+        ("prod--east--n1", "added", "n1"),
+        ("prod--east--n2", "added", "n2"),
+    ];
+    let expected = expected.map(|(name, change, other)| (json!(name), json!(change), json!(other)));
+    assert_eq!(renamed, expected);
+    assert_eq!(changes["grade"], "disruptive");
+    let help = target["keyMoves"][0]["help"].as_str().unwrap();
+    assert!(help.contains("kubectl --context west"), "{help}");
+}
+
+#[test]
+fn a_foreign_peer_has_no_cause() {
+    let folder = Folder::rendered();
+    let laptop = "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  name: laptop\nspec:\n  \
+                  allowedIPs:\n  - 10.99.0.1/32\n  publicKey: AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n";
+    let changes = compared(&folder, &format!("{}{laptop}", peers(&folder)));
+    assert_eq!(changes["targets"][0]["peers"][0]["name"], "laptop");
+    assert_eq!(changes["targets"][0]["peers"][0]["change"], "removed");
+    assert_eq!(changes["causes"], json!([]));
+}
