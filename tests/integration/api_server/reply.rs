@@ -100,17 +100,13 @@ impl Answer {
             let text = "404 page not found\n";
             return Self::new(404, "text/plain; charset=utf-8", text);
         }
-        match path.rsplit_once("/secrets/") {
-            Some((_, name)) => {
-                let message = format!(r#"secrets "{name}" not found"#);
-                let details = format!(r#"{{"name":"{name}","kind":"secrets"}}"#);
-                Self::status(["404", "NotFound", &message], "{}", Some(&details))
-            }
-            None => {
-                let message = "the server could not find the requested resource";
-                Self::status(["404", "NotFound", message], "{}", Some("{}"))
-            }
-        }
+        let Some((_, name)) = path.rsplit_once("/secrets/") else {
+            let message = "the server could not find the requested resource";
+            return Self::status(["404", "NotFound", message], "{}", Some("{}"));
+        };
+        let message = format!(r#"secrets "{name}" not found"#);
+        let details = format!(r#"{{"name":"{name}","kind":"secrets"}}"#);
+        Self::status(["404", "NotFound", &message], "{}", Some(&details))
     }
 
     /// A status with its fields in their order.
