@@ -43,7 +43,6 @@ pub(crate) struct Threshold(pub(crate) Severity);
 
 impl Strict {
     /// Without the flag.
-    #[cfg(feature = "snapshot")]
     pub(crate) const NO: Self = Self { strict: false };
 
     /// Returns the least severity that fails.
