@@ -257,7 +257,7 @@ fn the_word_for_one_cluster_is_none_for_others() {
         .filter(|it| it.starts_with("error"))
         .collect();
     let expected = [
-        "error[empty-target]: west: would have no Peers",
+        "error[empty-target]: west: would have no Peers from east",
         "error[lost-source]: east: all 2 Peers would be removed from west",
     ];
     assert_eq!(lost, expected);
