@@ -81,7 +81,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "proof",
-        "name net wireguard granularity place diagnostic document mesh snapshot expectations kilo agent packet",
+        "text name net wireguard granularity place diagnostic document mesh snapshot expectations kilo agent packet",
     ),
     (
         "capacity",

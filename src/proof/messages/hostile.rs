@@ -1,8 +1,5 @@
 //! Words about hostility: what a cluster could do to others that no mesh lets it do.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::diagnostic::Finding;
@@ -10,6 +7,8 @@ use crate::packet::messages::{called, tunnel, whose};
 use crate::packet::rule;
 use crate::place::Place;
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
+use crate::text::listed;
+use std::collections::BTreeSet;
 
 /// How many ranges a sentence names.
 const NAMED: usize = 3;
@@ -206,16 +205,4 @@ pub fn far_end(fabric: &Fabric, site: SiteId, far_end: Tunnel) -> String {
 
 fn place(fabric: &Fabric, site: SiteId, claim: TunnelClaim) -> Option<Place> {
     fabric.site(site).model.place(claim)
-}
-
-/// Names the first few.
-fn listed(names: &[String]) -> String {
-    let mut text = String::new();
-    for (index, name) in names.iter().take(NAMED).enumerate() {
-        let _ = write!(text, "{}{name}", if index == 0 { "" } else { ", " });
-    }
-    match names.len().saturating_sub(NAMED) {
-        0 => text,
-        more => format!("{text} and {more} more"),
-    }
 }
