@@ -97,7 +97,7 @@ impl Compared<'_> {
         match self.changes.grade() {
             Grade::None => "Nothing changes.",
             Grade::Additive => "Paths are only gained, and nothing that works is disturbed.",
-            Grade::Brief => "What changes may be interrupted for at most 30 seconds.",
+            Grade::Brief => "Changed paths may be interrupted for at most 30 seconds.",
             Grade::Disruptive => "A path is lost, or interrupted for more than 30 seconds.",
             Grade::Destructive => {
                 "A target loses all of its Peers, or all Peers of another cluster."
