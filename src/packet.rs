@@ -30,7 +30,7 @@ pub struct Packet {
     pub from: At,
     /// The source address.
     pub source: IpAddr,
-    /// Who it is meant for.
+    /// The intended receiver.
     pub to: Goal,
     /// The destination address.
     pub destination: IpAddr,
@@ -38,12 +38,12 @@ pub struct Packet {
     pub session: Session,
 }
 
-/// Who a packet is meant for.
+/// The intended receiver of a packet.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Goal {
     /// A node, or a pod on it.
     Node(At),
-    /// What a cluster has as a whole, behind any node of it.
+    /// A cluster-wide address, behind any node of the cluster.
     Services(SiteId),
     /// As before, but nothing there replaces the destination address.
     Network(SiteId),
@@ -72,9 +72,9 @@ pub struct Unseen {
 /// The path of a packet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Way {
-    /// What happened to it, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// How it ended.
+    /// The result.
     pub ending: Ending,
 }
 
@@ -88,33 +88,33 @@ pub enum Step {
     },
     /// WireGuard picks the Peer with the longest prefix.
     Selected {
-        /// Where.
+        /// The node.
         by: At,
         /// The prefix.
         range: Cidr,
         /// The Peer.
         peer: PeerId,
-        /// Where the manifest has the range.
+        /// The place of the range in the manifest.
         place: Option<Place>,
-        /// Who has its key.
+        /// The node with its key.
         receiver: At,
     },
     /// A tunnel is there or is opened.
     Dialled {
-        /// Who called.
+        /// The node that dialled.
         by: At,
-        /// Where; none where the tunnel was open.
+        /// The endpoint; none if the tunnel was open.
         endpoint: Option<Endpoint>,
-        /// What must be so for it, although no snapshot shows it.
+        /// Assumptions that no snapshot shows.
         assumes: Vec<Unseen>,
     },
     /// The receiver compares the source with the ranges of the sender.
     Accepted {
-        /// Where.
+        /// The node.
         by: At,
         /// The prefix.
         range: Cidr,
-        /// Where the manifest has it.
+        /// The place of the prefix in the manifest.
         place: Option<Place>,
     },
     /// The label exists.

@@ -159,7 +159,7 @@ fn unlinked(drafts: &[Draft], links: &DeclaredLinks, place: &Place) -> Vec<Findi
     lonely
         .map(|draft| {
             let message = format!(
-                "`{}` is in no link, so it would see no other cluster",
+                "`{}` is in no link, so no other cluster would reach it",
                 draft.text
             );
             Finding::new(&mistake::UNKNOWN_CLUSTER, message)
@@ -257,7 +257,7 @@ mod tests {
         warning[duplicate-link]: `east` and `west` are linked twice
           9:50 | [west, east] | second here
           9:36 | [east, west] | first here
-        error[unknown-cluster]: `north` is in no link, so it would see no other cluster
+        error[unknown-cluster]: `north` is in no link, so no other cluster would reach it
           8:15 | north
           9:28 | links | missing here
         ");

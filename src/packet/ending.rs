@@ -8,37 +8,37 @@ use crate::diagnostic::Rule;
 use crate::net::Cidr;
 use crate::packet::rule;
 
-/// How a way ends.
+/// The end of a packet's path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Ending {
-    /// Where it should.
+    /// It arrives.
     Delivered,
     /// It never leaves its cluster, which has the destination itself.
     LocalShadow {
-        /// Where it stays.
+        /// The node that keeps it.
         at: At,
         /// The range that keeps it, where it is not a segment's.
         range: Option<Cidr>,
     },
     /// No Peer takes it.
     NoRoute {
-        /// Where.
+        /// The node.
         at: At,
     },
     /// It goes to another cluster.
     StolenBy {
-        /// Where it is decided.
+        /// The node that decides.
         at: At,
         /// The Peer, or segment, that takes it.
         claim: TunnelClaim,
         /// For which range.
         range: Cidr,
-        /// Who has its key, if it is one of the fleet.
+        /// The node with its key, if there is one.
         thief: Option<At>,
     },
     /// It goes to a Peer whose key no node has.
     UnknownKey {
-        /// Where it is decided.
+        /// The node that decides.
         at: At,
         /// The Peer.
         claim: TunnelClaim,
@@ -47,7 +47,7 @@ pub enum Ending {
     },
     /// The node with the key does not have the sender as a Peer.
     NotAccepted {
-        /// Who.
+        /// The node that rejects it.
         by: At,
         /// The reason.
         why: Unaccepted,
@@ -66,27 +66,27 @@ pub enum Ending {
     /// Kilo cuts the tunnel with every pass: one side connects from another address than the
     /// endpoint of its Peer, and that Peer does not allow this (`kilo.md` §2.9).
     Flapping {
-        /// Where.
+        /// The node.
         at: At,
         /// Its Peer for the other side.
         peer: PeerId,
         /// The other side.
         other: At,
     },
-    /// What carries it would go through the tunnel itself.
+    /// WireGuard's own packets would go through the tunnel that they carry.
     Loops {
-        /// Where.
+        /// The node.
         at: At,
         /// The Peer whose endpoint it is.
         peer: PeerId,
         /// The range that the endpoint is in.
         range: Cidr,
-        /// Who claims that range.
+        /// The Peer or segment that claims that range.
         claim: TunnelClaim,
     },
     /// The receiver does not believe the source.
     SourceRejected {
-        /// Who.
+        /// The node that rejects it.
         by: At,
         /// The owner of the source there, if any.
         owner: Option<(TunnelClaim, Cidr)>,
@@ -95,19 +95,19 @@ pub enum Ending {
     },
     /// It depends on order or time.
     Ambiguous {
-        /// Where.
+        /// The node.
         at: At,
         /// The assumption.
         doubt: Doubt,
     },
     /// Kilo does not count the node.
     NotReady {
-        /// Which.
+        /// The node.
         node: At,
     },
 }
 
-/// Why a sender is not accepted.
+/// The reason why a sender is not accepted.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Unaccepted {
     /// There is no Peer with its key.
@@ -121,29 +121,29 @@ pub enum Unaccepted {
     },
 }
 
-/// What is not certain.
+/// An uncertainty.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Doubt {
     /// More than one, or none, has the range.
     Range {
-        /// Who claims it.
+        /// The Peers or segments that claim it.
         claims: Vec<TunnelClaim>,
         /// The range.
         range: Cidr,
     },
     /// More than one node of the fleet has the key.
     Key {
-        /// Who.
+        /// The nodes with the key.
         holders: Vec<At>,
     },
     /// More than one Peer has the key.
     Peers {
-        /// Which.
+        /// The Peers.
         peers: Vec<PeerId>,
     },
     /// The kernel refuses the route of a range, and a pass of Kilo's ends there.
     Refused(KernelRefusal),
-    /// Who leads the segment.
+    /// The leader of the segment is uncertain.
     Leader,
 }
 

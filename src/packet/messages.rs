@@ -19,10 +19,10 @@ pub use step::{premises, selected, step};
 mod ending;
 mod step;
 
-/// How much of a name is shown, in characters.
+/// The longest part of a name that is shown, in characters.
 const SHOWN: usize = 120;
 
-/// What becomes of a packet for which there is no finding.
+/// The result for a packet without a finding.
 pub const DELIVERED: &str = "delivered in both directions";
 
 /// Returns what a node is called, such as `east/worker-1`, harmless to print.

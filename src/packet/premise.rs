@@ -19,7 +19,7 @@ pub enum Premise {
 pub struct Distant {
     /// The node on the LAN.
     pub node: At,
-    /// Who carries the range.
+    /// The node that carries the range.
     pub carrier: At,
     /// The range.
     pub range: Cidr,

@@ -19,7 +19,7 @@ mod contest;
 pub struct End {
     /// The number of its cluster.
     pub site: SiteId,
-    /// Who has the address.
+    /// The owner of the address.
     pub owner: Owner,
     /// The address.
     pub address: IpAddr,
@@ -35,7 +35,7 @@ pub enum AddressClass {
     Node,
     /// Services, behind the anchor of their cluster (`kilo.md` §6.4).
     Service,
-    /// What else a cluster declares as a whole, behind its anchor too.
+    /// Other cluster-wide ranges, also behind the anchor.
     Network,
 }
 
@@ -50,7 +50,7 @@ pub struct Trace {
     pub back: Option<(Packet, Way)>,
 }
 
-/// Why something is not a valid end of a trace.
+/// The reason why something is not a valid end of a trace.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum NoEnd {
     /// No mesh has a cluster of that name.
@@ -180,7 +180,7 @@ impl Fabric<'_> {
     /// selects the kind of address of a node or a cluster.
     ///
     /// # Errors
-    /// What is not there, or more than once.
+    /// The end does not exist, or exists more than once.
     pub fn end(&self, text: &str, class: Option<AddressClass>) -> Result<End, NoEnd> {
         let Some((cluster, rest)) = text.split_once('/') else {
             if let (Some(class), Some(site)) = (class, self.site_named(text)) {

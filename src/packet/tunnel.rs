@@ -13,13 +13,13 @@ use crate::net::prefixes::SlotId;
 use crate::net::{Family, family};
 use crate::wireguard::{Endpoint, Host};
 
-/// What is known of a tunnel before it is used.
+/// The two ends of a tunnel before it is used.
 pub(super) struct Tunnels {
     /// The sender.
     pub(super) sender: At,
     /// Its Peer for the receiver.
     pub(super) peer: PeerId,
-    /// Who receives.
+    /// The receiver.
     pub(super) receiver: At,
     /// Its Peer for the sender.
     pub(super) back: PeerId,
@@ -27,7 +27,7 @@ pub(super) struct Tunnels {
 
 /// One side of a tunnel.
 struct TunnelSide {
-    /// Which node.
+    /// The node.
     at: At,
     /// Its Peer for the other.
     peer: PeerId,
@@ -196,7 +196,7 @@ impl Fabric<'_> {
     /// Returns whether `from` gets to `to` where it dials its Peer.
     ///
     /// # Errors
-    /// What it sends there goes into a tunnel again.
+    /// Packets to that endpoint would go into a tunnel again.
     pub fn dials(&self, from: At, peer: PeerId, to: At) -> Result<Dials, Ending> {
         let site = self.site(from.site);
         let Some(segment) = site.segment(from.node) else {

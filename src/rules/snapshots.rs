@@ -148,7 +148,7 @@ pub fn losses(cluster: &ClusterName, losses: &[Shrinkage]) -> Vec<Finding> {
 fn whose(loss: &Shrinkage) -> String {
     match &loss.mesh {
         Some(mesh) => format!("mesh {mesh}"),
-        None => "it".to_owned(),
+        None => "the cluster".to_owned(),
     }
 }
 

@@ -24,7 +24,7 @@ cluster from the snapshots and a ClusterMesh. Flux or Argo CD apply them. Nothin
 runs in a cluster, and it never writes to one.";
 
 const EXIT_CODES: &str = "\
-Options of a command may also stand before its name: `clustermesh -C mesh render`.
+Options of a command can also be given before its name: `clustermesh -C mesh render`.
 
 Exit codes:
   0  success, nothing to do

@@ -21,15 +21,15 @@ use crate::{clock, disk, input_file};
 pub(crate) struct CheckResult<'a> {
     /// All findings.
     pub(crate) findings: Vec<Finding>,
-    /// What can be rendered, unless something keeps it from being planned.
+    /// The plan, unless a mistake prevents it.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,
     /// The text of each of its peer sets.
     pub(crate) texts: Vec<Arc<str>>,
-    /// How the rendered tree differs from that, if requested.
+    /// The differences of the rendered tree from the plan, if requested.
     pub(crate) rendered: Option<Rendered>,
 }
 
-/// What becomes of the outputs beside the rendered tree.
+/// The comparison of the outputs beside the rendered tree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum OutputCheck {
     /// They are compared with the wanted ones, regardless of where the tree is.

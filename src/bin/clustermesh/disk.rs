@@ -1,7 +1,7 @@
 //! Files: read whole and bounded, written whole or not at all.
 //!
 //! Nothing here is synced to the platter: git is the store, and what we write can be rendered again.
-//! What is guarded against is a run that fails or is killed halfway.
+//! The code guards against a run that fails or is killed halfway.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -31,7 +31,7 @@ pub(crate) use roots::Roots;
 /// The prefix of our temporary files and folders.
 const TEMPORARY: &str = ".clustermesh-";
 
-/// What the names begin with under which a run keeps what it replaces.
+/// The prefix of the names under which a run keeps the files that it replaces.
 const OLD: &str = ".old-";
 
 /// The age at which a temporary file is abandoned, if files cannot be locked.

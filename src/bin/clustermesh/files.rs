@@ -37,7 +37,7 @@ struct Known {
     look: OnceCell<FileLook>,
 }
 
-/// What of a file may be shown.
+/// The parts of a file that may be shown.
 enum FileLook {
     /// Nothing but where a problem is.
     Withheld,
@@ -58,7 +58,7 @@ pub(crate) struct LaterFile {
     known: OnceCell<Option<Known>>,
 }
 
-/// How places in a file are found.
+/// The way in which places in a file are found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FileForm {
     /// By bytes, or in JSON.

@@ -20,11 +20,11 @@ pub(crate) const MESH_LIMIT: u64 = 8 << 20;
 pub(crate) struct InputFile {
     /// The file, as it was named.
     pub(crate) path: PathBuf,
-    /// Where it may be.
+    /// The folders in which it may be.
     pub(crate) roots: Roots,
 }
 
-/// Why there is nothing to work with.
+/// The reason why there is nothing to work with.
 pub(crate) enum Unreadable {
     /// Could not be read at all.
     Failed(anyhow::Error),
@@ -34,18 +34,18 @@ pub(crate) enum Unreadable {
     Wrong {
         /// The files, for the excerpts.
         sources: Vec<Source>,
-        /// What is wrong.
+        /// The mistakes.
         problems: Vec<Finding>,
     },
     /// Files in which there is nothing to work with.
     Nothing(Mistakes),
 }
 
-/// What is wrong with files that were read.
+/// The mistakes in files that were read.
 pub(crate) struct Mistakes {
     /// The files, for the excerpts.
     pub(crate) files: ShownFiles,
-    /// What is wrong.
+    /// The mistakes.
     pub(crate) findings: Vec<Finding>,
     /// The outcome.
     pub(crate) outcome: Outcome,
@@ -119,7 +119,7 @@ pub(crate) struct Clusters {
     pub(crate) meshes: Vec<Mesh>,
     /// The files, for the excerpts.
     pub(crate) sources: Vec<Source>,
-    /// Why they don't go together.
+    /// The reasons why they do not fit together.
     pub(crate) problems: Vec<Finding>,
 }
 

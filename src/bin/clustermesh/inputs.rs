@@ -28,7 +28,7 @@ use crate::settings::{Options, Settings};
 
 /// Everything that a render is made from.
 pub(crate) struct Inputs {
-    /// Which files it is about.
+    /// The settings, which name the files.
     pub(crate) settings: Settings,
     /// The files, for excerpts.
     pub(crate) files: ShownFiles,
@@ -36,7 +36,7 @@ pub(crate) struct Inputs {
     pub(crate) meshes: Vec<Mesh>,
     /// The snapshots of their clusters, as far as there are any.
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
-    /// What is wrong with files in themselves.
+    /// The mistakes in single files.
     pub(crate) findings: Vec<Finding>,
     /// Whether these are all meshes and all snapshots that are there.
     pub(crate) is_whole: bool,

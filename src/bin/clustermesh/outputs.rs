@@ -21,7 +21,8 @@ pub(crate) const TEMPLATE_LIMIT: u64 = 1 << 20;
 /// The largest record and the largest output that are read, in bytes.
 const LIMIT: u64 = 16 << 20;
 
-/// How the outputs on disk compare with the wanted ones, each as a path from the working folder.
+/// The differences between the outputs on disk and the wanted ones, each as a path from the working
+/// folder.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     /// Wanted, but not there.
@@ -30,7 +31,7 @@ pub(crate) struct Outputs {
     pub(crate) changed: Vec<PathBuf>,
     /// Written by us, and no longer wanted.
     pub(crate) stale: Vec<PathBuf>,
-    /// What a render would do.
+    /// The changes that a render would make.
     pub(crate) beside: Beside,
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Set
 /// have these sizes.
 ///
 /// # Errors
-/// What is wrong with templates and paths, or in the way.
+/// Mistakes in templates and paths, and files in the way.
 pub(crate) fn compare(
     fleet: &Fleet,
     plan: &Plan,

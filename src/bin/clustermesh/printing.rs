@@ -13,7 +13,7 @@ use crate::disk::{self, Roots};
 use crate::inputs::Inputs;
 use crate::threshold::Threshold;
 
-/// What is to be printed, and what a person allows.
+/// The target to print, and the losses that a person allows.
 pub(crate) struct PrintOrder<'a> {
     /// The target.
     pub(crate) target: &'a str,
@@ -21,11 +21,11 @@ pub(crate) struct PrintOrder<'a> {
     pub(crate) allowances: &'a [Allowance],
     /// The least severity that fails.
     pub(crate) threshold: Threshold,
-    /// How more losses can be allowed.
+    /// The way to allow more losses.
     pub(crate) allowing: Allowing<'a>,
 }
 
-/// What came of an order.
+/// The result of an order.
 pub(crate) struct Printed<'a> {
     /// The findings of the rules, including losses.
     pub(crate) checked: CheckResult<'a>,

@@ -57,7 +57,7 @@ pub(crate) struct ReachOptions {
 }
 
 impl ReachOptions {
-    /// What these options are called by clap.
+    /// The names of these options in clap.
     pub(crate) const NAMES: [&str; 4] = ["kubeconfig", "contexts", "secrets_from", "timeout"];
 
     /// Returns the options for clusters whose contexts are known.
@@ -96,7 +96,7 @@ impl ReachOptions {
         }
     }
 
-    /// How long an answer, or a login plugin, may take.
+    /// The time that an answer, or a login plugin, may take.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_secs(self.timeout.unwrap_or(60))
     }
@@ -153,7 +153,7 @@ impl ReachOptions {
     }
 }
 
-/// How the clusters of a command are contacted, however often.
+/// The access to the clusters of a command, for any number of requests.
 pub(crate) struct Contact<'a> {
     options: &'a ReachOptions,
     settings: &'a Settings,

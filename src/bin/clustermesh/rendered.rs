@@ -26,16 +26,16 @@ use crate::output::CountsByTarget;
 use crate::outputs::Outputs;
 use crate::settings::Settings;
 
-/// How much of a problem is shown, in characters.
+/// The longest part of a problem that is shown, in characters.
 const MAX_LENGTH: usize = 400;
 
 /// The wanted tree and the one on disk.
 pub(crate) struct Rendered {
     /// The wanted tree.
     pub(crate) tree: Tree,
-    /// How its files compare with that.
+    /// The differences of its files.
     pub(crate) survey: TreeSurvey,
-    /// What is in those that differ.
+    /// The content of the files that differ.
     pub(crate) on_disk: OnDiskTree,
     /// The changes of the next render.
     pub(crate) changes: TreeDiff,

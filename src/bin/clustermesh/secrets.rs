@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use clustermesh::diagnostic::escaped;
 
-/// What a key ends with, in small letters and digits only, whose value is a secret.
+/// The endings of keys whose values are secrets, in small letters and digits only.
 const KEYS: [&str; 7] = [
     "presharedkey",
     "privatekey",
@@ -23,10 +23,10 @@ const LONG: usize = 6;
 /// A quote may be cut. This much of a secret, in characters, is known again.
 const KNOWN: usize = 12;
 
-/// What is shown in messages in place of a secret.
+/// The text that replaces a secret in messages.
 const WITHHELD: &str = "(secret)";
 
-/// How a private key in PEM begins and ends.
+/// The beginning and the end of a private key in PEM.
 const PEM: (&str, &str, &str) = ("-----BEGIN", "PRIVATE KEY", "-----END");
 
 /// The secrets of a text.

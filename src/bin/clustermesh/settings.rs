@@ -32,7 +32,7 @@ const DROPPED_LABELS: &str = "feature.node.kubernetes.io/";
 /// The file of the expectations, if it is there.
 const EXPECTATIONS: &str = "expectations.yaml";
 
-/// What a run goes by.
+/// The settings of a run.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// The root of the repository, if there is one, and what else is around.
@@ -49,14 +49,14 @@ pub(crate) struct Settings {
     pub(crate) rendered: Setting<PathBuf>,
     /// The file of the expectations; none if none is named and none exists.
     pub(crate) expectations: Setting<Option<PathBuf>>,
-    /// How much input is accepted.
+    /// The largest accepted input.
     pub(crate) ceilings: Ceilings,
     /// The kubeconfig of every cluster for which the config names none: files that are merged, as
     /// `kubectl` does.
     pub(crate) kubeconfig: Setting<Vec<PathBuf>>,
 }
 
-/// How a cluster is reached, with everything that the config leaves open.
+/// The access to a cluster, with defaults for everything that the config leaves open.
 #[derive(Debug)]
 pub(crate) enum ClusterAccess {
     /// With the service account of the pod we run in.

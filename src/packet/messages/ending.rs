@@ -11,6 +11,10 @@ use crate::packet::rule;
 use crate::packet::{Dials, Doubt, Ending, Goal, Packet, Unaccepted};
 use crate::place::Place;
 
+/// The remedy for manifests that lack a range: they are out of date, or it was left out.
+const LEFT_OUT: &str = "run `clustermesh render` and apply the result; if nothing changes, \
+    `clustermesh validate` lists the nodes and ranges that are left out";
+
 /// Returns how a way ends and what to do about it, unless the packet is delivered.
 pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Finding> {
     Some(match ending {
@@ -131,10 +135,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
             home.cluster
         ));
     }
-    finding.help(
-        "run `clustermesh render --check` to see whether the rendered tree is current, and `clustermesh \
-         validate` to see which nodes and ranges are left out, and why",
-    )
+    finding.help(LEFT_OUT)
 }
 
 /// A range where it is decided on: the node, the claim, the range.
@@ -182,9 +183,9 @@ fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -
     );
     let key = peer(fabric, at.site, claim.tunnel);
     let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
-    finding
-        .at(key, "no node has this key")
-        .help("take a new snapshot and render: the node has a new key or was removed")
+    finding.at(key, "no node has this key").help(
+        "take a new snapshot and run `clustermesh render`: the node has a new key or was removed",
+    )
 }
 
 fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Finding {
@@ -197,8 +198,8 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
             format!("{here} rejects {sender}: no Peer of {cluster} has its key"),
         )
         .help(format!(
-            "render and apply in `{cluster}`; `clustermesh validate` shows whether {sender} is \
-             left out"
+            "run `clustermesh render` and apply the result in `{cluster}`; `clustermesh validate` \
+             shows whether {sender} is left out"
         )),
         Unaccepted::NotLeader => {
             let leader = speaker(fabric, by).filter(|it| *it != by);
@@ -379,9 +380,7 @@ fn source_rejected(
             "declare the internal addresses of the nodes in `additionalCIDRs` of their cluster, \
              and render again",
         ),
-        _ => finding.help(
-            "render and apply; `clustermesh validate` lists the nodes and ranges that are left out",
-        ),
+        _ => finding.help(LEFT_OUT),
     }
 }
 

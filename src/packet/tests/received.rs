@@ -1,4 +1,4 @@
-//! What is decided where a packet gets to.
+//! Decisions where a packet arrives.
 
 use std::fmt::Write as _;
 

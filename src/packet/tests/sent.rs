@@ -1,4 +1,4 @@
-//! What is decided where a packet is sent.
+//! Decisions where a packet is sent.
 
 use crate::testing::lab::{EAST, EAST_NODES, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab};
 

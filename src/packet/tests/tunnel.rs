@@ -1,4 +1,4 @@
-//! What becomes of a packet between two ends of a tunnel.
+//! Packets between two ends of a tunnel.
 
 use crate::testing::lab::{EAST_NODES, EAST_OF_WEST, Lab, WEST_NODES, WEST_OF_EAST, lab};
 

@@ -9,7 +9,7 @@ use crate::packet::{Doubt, Ending};
 /// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.
 const FEW: usize = 4;
 
-/// How many contests are tried together.
+/// The number of contests that are tried together.
 const DEPTH: usize = 2;
 
 impl Fabric<'_> {

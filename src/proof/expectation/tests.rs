@@ -83,7 +83,7 @@ apart holds: 0 of 4 pairs break it
 anyone fails: 2 of 4 pairs break it
   expectation `anyone`: 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1) (in 2 of 4 pairs): no Peer of east contains 10.3.1.5
     expectations.yaml#/spec/5/expect expected to reach
-    help: run `clustermesh render --check` to see whether the rendered tree is current, and `clustermesh validate` to see which nodes and ranges are left out, and why
+    help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 ");
 }
 
@@ -121,13 +121,13 @@ all fails: 2 of 2 pairs break it
   expectation `all`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1) (in 2 of 2 pairs): no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
     expectations.yaml#/spec/0/expect expected to reach
     east/m--west.yaml#/spec/allowedIPs lacks the address
-    help: run `clustermesh render --check` to see whether the rendered tree is current, and `clustermesh validate` to see which nodes and ranges are left out, and why
+    help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 lower holds: 0 of 2 pairs break it
 across fails: 2 of 4 pairs break it
   expectation `across`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1) (in 2 of 4 pairs): no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
     expectations.yaml#/spec/2/expect expected to reach
     east/m--west.yaml#/spec/allowedIPs lacks the address
-    help: run `clustermesh render --check` to see whether the rendered tree is current, and `clustermesh validate` to see which nodes and ranges are left out, and why
+    help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 upper holds: 0 of 2 pairs break it
 ");
 }
@@ -142,7 +142,7 @@ fn a_node_that_kilo_does_not_count_is_not_reached() {
 db fails: 2 of 4 pairs break it
   expectation `db`: 10.2.1.0 (a pod on west/m1) does not reach 10.3.2.0 (a pod on north/o2) (in 2 of 4 pairs): no Peer of west contains 10.3.2.0
     expectations.yaml#/spec/0/expect expected to reach
-    help: run `clustermesh render --check` to see whether the rendered tree is current, and `clustermesh validate` to see which nodes and ranges are left out, and why
+    help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 o2 fails: 2 of 2 pairs break it
   expectation `o2`: 10.3.2.0 (a pod on north/o2) does not reach 10.2.1.0 (a pod on west/m1) (in 2 of 2 pairs): Kilo ignores north/o2: its agent stopped sending heartbeats, it has no key, it has no endpoint
     expectations.yaml#/spec/1/expect expected to reach

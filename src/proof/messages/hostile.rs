@@ -107,12 +107,12 @@ fn taken_for_others(
     let shown = shown(fabric, holds);
     let (rule, message, label) = if is_sender {
         let message = format!(
-            "{culprit} send packets from addresses of others: {tunnel} allows the sources {shown}"
+            "{culprit} send packets from addresses of other clusters: {tunnel} allows the sources {shown}"
         );
         (&rule::IMPERSONATION, message, "accepts these sources")
     } else {
         let message = format!(
-            "{culprit} receive packets for addresses of others: {tunnel} takes the destinations \
+            "{culprit} receive packets for addresses of other clusters: {tunnel} takes the destinations \
              {shown}"
         );
         (&rule::CAPTURE, message, "routes these destinations")
@@ -137,8 +137,8 @@ fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)
         let other = cluster(fabric, hostile.site);
         return format!("remove the range from the Peer, or declare it for `{other}` in the mesh");
     }
-    "make the range, the key and the name unique: which Peer has them depends on what was applied \
-     last"
+    "give each Peer a range, a key and a name of its own: otherwise the Peer that was applied last \
+     has them"
         .to_owned()
 }
 

@@ -60,7 +60,7 @@ fn missing_internal_ips(site: &KiloSite) -> Vec<Finding> {
             ),
         };
         let message = format!(
-            "has no internal address, unlike {} in the same location: {what}",
+            "has no internal address, unlike {} in the same location, so {what}",
             Quoted(other)
         );
         let key = annotation::INTERNAL_IP;
@@ -333,11 +333,11 @@ mod tests {
     #[test]
     fn a_node_without_an_internal_address_breaks_cross() {
         insta::assert_snapshot!(report_on("", "cross", "internal-ip=", ""), @"
-        warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: the Kilo agents of this location crash
+        warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location, so the Kilo agents of this location crash
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
         insta::assert_snapshot!(report_on("", "cross", "force-internal-ip=- internal-ip=", ""), @"
-        warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: the Kilo agents of this location crash
+        warning[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location, so the Kilo agents of this location crash
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
         assert_eq!(report_on("", "cross", "internal-ip= location=x", ""), "");
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_node_without_an_internal_address_is_a_segment_of_its_own() {
         insta::assert_snapshot!(report_on("", "location", "internal-ip=", ""), @"
-        notice[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location: it is a separate segment
+        notice[missing-internal-ip] east/a: has no internal address, unlike `b` in the same location, so it is a separate segment
           east.json#/nodes/0/annotations/kilo.squat.ai~1internal-ip
         ");
         assert_eq!(

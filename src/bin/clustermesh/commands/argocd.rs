@@ -57,7 +57,7 @@ In plugin.yaml:
   generate:
     command: [/clustermesh, argocd, generate]";
 
-/// What came of a command.
+/// The result of a command.
 enum PluginAnswer {
     /// The text that was asked for.
     Text(String),

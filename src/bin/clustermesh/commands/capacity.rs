@@ -84,7 +84,7 @@ Examples:
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
 
-/// How it is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum CapacityFormat {
     /// A table and the exceeded limits

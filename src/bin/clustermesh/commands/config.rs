@@ -44,7 +44,7 @@ Examples:
   clustermesh config
   clustermesh config --output json | jq '.settings[] | select(.origin.kind == \"variable\")'";
 
-/// How the settings are printed.
+/// The format of the settings.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ConfigFormat {
     /// A table

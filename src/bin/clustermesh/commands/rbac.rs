@@ -40,7 +40,7 @@ Examples:
   kubectl --context east -n clustermesh create token snapshot --duration 24h
   clustermesh rbac --secret kilo-clustermesh/west-kubeconfig | kubectl --context hub apply -f -";
 
-/// What grants the rights in a cluster, up to the rules.
+/// The manifests that grant the rights in a cluster, up to the rules.
 const ACCOUNT: &str = "\
 apiVersion: v1
 kind: Namespace
@@ -83,7 +83,7 @@ const PEERS: &str = "  - apiGroups: [kilo.squat.ai]
     verbs: [list]
 ";
 
-/// What the names of the roles for Secrets begin with.
+/// The prefix of the names of the roles for Secrets.
 const ROLE: &str = "clustermesh-snapshot-";
 
 /// The longest name of a Kubernetes object, in characters.

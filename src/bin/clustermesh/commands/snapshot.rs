@@ -90,7 +90,7 @@ impl ListedNodes {
     }
 }
 
-/// What becomes of nodes that were listed.
+/// The options for nodes that were listed.
 #[derive(clap::Args)]
 struct Handling {
     /// Compare instead of writing; list differences, and exit with 1 if there are any

@@ -214,5 +214,5 @@ fn of_nodes(site: &Site, name: &str) -> String {
     }
 }
 
-/// How many names are listed.
+/// The number of names that are listed.
 const LISTED: usize = 8;

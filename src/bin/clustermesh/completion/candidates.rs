@@ -16,7 +16,7 @@ use crate::disk::{self, Roots};
 use crate::input_file;
 use crate::settings::{Options, Settings};
 
-/// How long a person waits for candidates.
+/// The time that a person waits for candidates.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The largest snapshot that is read, in bytes: some thousand nodes.

@@ -10,7 +10,7 @@ use tempfile::TempPath;
 
 use super::{folder_of, shown, sweep_all, temporary_in};
 
-/// What is to be done.
+/// The steps.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     /// Files to remove.
@@ -20,7 +20,7 @@ pub(crate) struct Beside {
 }
 
 /// New files that wait beside the places that they are meant for, so that a rename puts each there.
-/// What is left when this is dropped is removed.
+/// Files that are left when this is dropped are removed.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     files: Vec<TempPath>,

@@ -18,7 +18,7 @@ impl Drop for HeldLock {
 
 /// Keeps other runs away until the result is dropped or the process ends.
 ///
-/// Where a folder can't be locked, as on some network file systems, we go without.
+/// If a folder cannot be locked, as on some network file systems, the run continues without a lock.
 pub(super) fn hold(root: &Path) -> anyhow::Result<Option<HeldLock>> {
     let Ok(folder) = File::open(root) else {
         return Ok(None);

@@ -19,13 +19,13 @@ use super::{OLD, TEMPORARY, create, lock, shown};
 
 /// A swap in progress.
 struct Swap {
-    /// Where new files wait and old ones are kept; removed when this is dropped.
+    /// The folder for new files that wait and old files that are kept; removed when this is dropped.
     staging: TempDir,
     /// New files that wait beside the tree.
     waiting: Waiting,
-    /// What is to be done, in order.
+    /// The steps, in order.
     steps: Vec<SwapStep>,
-    /// How many of the steps are done, and so are to be undone.
+    /// The number of completed steps, which must be undone after a failure.
     done: usize,
 }
 
@@ -225,7 +225,7 @@ impl Swap {
         Ok(old)
     }
 
-    /// Where a file or folder of the tree waits under its own name.
+    /// The waiting copy of a file or folder of the tree, under its own name.
     fn staged(&self, path: &str) -> PathBuf {
         self.staging.path().join(path)
     }
@@ -303,7 +303,7 @@ mod tests {
         files.iter().map(file).collect()
     }
 
-    /// What stands under a folder: the text of each file, none for a folder.
+    /// The content of a folder: the text of each file, none for a folder.
     fn on_disk(root: &Path) -> BTreeMap<PathBuf, Option<String>> {
         let mut on_disk = BTreeMap::new();
         for entry in fs::read_dir(root).into_iter().flatten() {

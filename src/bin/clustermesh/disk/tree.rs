@@ -23,7 +23,7 @@ pub(crate) const RECORD: &str = ".clustermesh-outputs";
 /// `west/prod--east.yaml`.
 pub(crate) type WantedFiles = BTreeMap<String, Arc<str>>;
 
-/// How a tree on disk compares with the wanted one; every list is sorted.
+/// The differences between a tree on disk and the wanted one; every list is sorted.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct TreeSurvey {
     /// Wanted, but not there.
@@ -45,13 +45,13 @@ pub(crate) struct TreeSurvey {
 /// Something in the tree that we did not make.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct ForeignEntry {
-    /// Where, from the root of the tree.
+    /// The path, from the root of the tree.
     pub(crate) path: String,
-    /// What it is, with its article.
+    /// The kind of file, with its article.
     pub(crate) kind: &'static str,
 }
 
-/// What a file turned out to hold.
+/// The content of a file.
 enum EntryContent {
     Wanted,
     Ours,

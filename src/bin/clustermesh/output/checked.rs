@@ -1,4 +1,4 @@
-//! How much was checked, for the line that a run without findings ends with.
+//! The numbers of checked items, for the last line of a run without findings.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use clustermesh::fleet::Fleet;
 use clustermesh::plan::{Plan, Target};
 use clustermesh::text;
 
-/// How much was checked.
+/// The numbers of checked items.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct CheckedCounts {
     clusters: usize,

@@ -10,7 +10,7 @@ use clustermesh::rules::Finding;
 pub(super) struct ReportEntry<'f> {
     /// The finding.
     pub(super) finding: &'f Finding,
-    /// What follows from it, in order.
+    /// Its consequences, in order.
     pub(super) consequences: Vec<&'f Finding>,
 }
 
@@ -23,11 +23,11 @@ impl<'f> ReportEntry<'f> {
     }
 }
 
-/// What is shown of entries where there is no room for all, both parts in order.
+/// The entries that are shown if there is no room for all, both parts in order.
 pub(super) struct EntrySelection<'e, 'f> {
-    /// What is shown.
+    /// The entries that are shown.
     pub(super) shown: Vec<&'e ReportEntry<'f>>,
-    /// What is left out.
+    /// The other entries.
     pub(super) left_out: Vec<&'e ReportEntry<'f>>,
 }
 

@@ -9,7 +9,7 @@ use clustermesh::diagnostic::{Label, Severity, is_command, is_deceptive};
 
 use crate::files::ShownFiles;
 
-/// How many places of a finding are shown.
+/// The number of places of a finding that are shown.
 const SHOWN: usize = 4;
 
 pub(super) fn level(severity: Severity) -> Level<'static> {

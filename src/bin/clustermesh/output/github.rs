@@ -11,7 +11,7 @@ use super::{Report, wording};
 /// The longest text of an annotation, in characters.
 const SHOWN: usize = 2000;
 
-/// How many annotations of a severity a job shows.
+/// The number of annotations of a severity that a job shows.
 const ANNOTATIONS: usize = 10;
 
 /// Returns a command for each finding, the most severe first, and first of all those that a job has

@@ -14,10 +14,10 @@ use super::wording::title;
 use super::wrap::Width;
 use crate::files::ShownFiles;
 
-/// How many findings of one kind are printed in full.
+/// The number of findings of one kind that are printed in full.
 const SHOWN_ALIKE: usize = 3;
 
-/// How many mistakes in files are shown.
+/// The number of mistakes in files that are shown.
 const SHOWN_IN_FULL: usize = 100;
 
 /// Returns what to print, in pieces: each a kind of finding, with what to do about it.
@@ -80,7 +80,7 @@ fn help<'e>(entries: &[&'e ReportEntry]) -> Option<&'e str> {
     entries.find_map(|entry| entry.finding.help.as_deref())
 }
 
-/// What findings are printed with.
+/// A printer of findings.
 struct FindingPrinter<'a> {
     files: &'a ShownFiles,
     width: Width,

@@ -12,16 +12,17 @@ use super::entry::{ReportEntry, select};
 use super::site::RepositorySites;
 use super::wording::{counts, title};
 
-/// What a comment may have, in bytes: GitHub takes 65,536 characters, and the caller may add some.
+/// The largest size of a comment, in bytes: GitHub accepts 65,536 characters, and the caller may add
+/// some.
 pub(super) const COMMENT: usize = 60_000;
 
-/// How many findings of a severity are shown without being asked for.
+/// The number of findings of a severity that are shown unfolded.
 const OPEN: usize = 10;
 
 /// The longest text of a finding, in characters.
 const SHOWN: usize = 500;
 
-/// What is kept free for the ends of all lists, in bytes.
+/// The room for the ends of all lists, in bytes.
 const RESERVE: usize = 1000;
 
 /// Returns the page, of at most `limit` bytes unless that is too few for anything.

@@ -12,10 +12,10 @@ use crate::threshold::Threshold;
 /// The most bytes of a failure.
 const LIMIT: usize = 8 << 10;
 
-/// How many of these the last lines have.
+/// The number of them in the last lines.
 const END: usize = 200;
 
-/// How many findings are shown that do not fail by themselves.
+/// The number of findings that do not fail by themselves and are shown.
 const OTHERS: usize = 10;
 
 /// The most characters of a line.

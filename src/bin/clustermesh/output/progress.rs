@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::Printer;
 use super::wrap::Width;
 
-/// How often the line is written.
+/// The interval at which the line is written.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The line while work goes on; erased when dropped.
@@ -27,7 +27,7 @@ pub(crate) struct Progress {
 struct Line {
     text: String,
     since: Instant,
-    /// How many columns are written.
+    /// The number of written columns.
     shown: usize,
 }
 

@@ -11,7 +11,7 @@ use super::wrap::Width;
 use super::{concise, github, gitlab, human, json, markdown, sarif, statistics, step_summary};
 use crate::files::ShownFiles;
 
-/// How findings are printed.
+/// The format of findings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ReportFormat {
     /// Findings with excerpts of the files

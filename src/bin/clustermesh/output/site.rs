@@ -10,7 +10,7 @@ use clustermesh::rules::Finding;
 use super::repository::Repository;
 use crate::files::ShownFiles;
 
-/// What a file is called for which there is no name at all.
+/// The name for a file without a name.
 const NAMELESS: &str = "mesh.yaml";
 
 /// A piece of a file.

@@ -11,10 +11,10 @@ use super::diff::counts;
 use crate::disk::tree::TreeSurvey;
 use crate::rendered::target_of;
 
-/// How many changed targets have a line each.
+/// The number of changed targets that have a line each.
 const SHOWN: usize = 20;
 
-/// How many files of a target a render changes.
+/// The number of files of a target that a render changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct TargetChange {
     added: usize,

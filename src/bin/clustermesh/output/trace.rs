@@ -25,7 +25,7 @@ pub(super) use json::{WrittenTrace, value};
 /// The longest text of a step, in characters.
 const SHOWN: usize = 2000;
 
-/// How a trace is printed.
+/// The format of a trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TraceFormat {
     /// Numbered steps
@@ -52,21 +52,21 @@ pub(crate) struct Traced<'a, 'f> {
     pub(crate) fabric: &'a Fabric<'f>,
     /// The files.
     pub(crate) files: &'a ShownFiles,
-    /// Where it comes from and where it goes.
+    /// The source and the destination.
     pub(crate) ends: (End, End),
-    /// What became of it.
+    /// The result.
     pub(crate) trace: &'a Trace,
-    /// What to do, where the mesh and not the manifests is why it fails.
+    /// The remedy, if the mesh and not the manifests is the cause of the failure.
     pub(crate) advice: Option<String>,
 }
 
 /// One of the two ways, in words.
 struct Leg<'a> {
-    /// Which of the two.
+    /// The direction.
     direction: &'static str,
     /// The packet.
     packet: &'a Packet,
-    /// What becomes of it.
+    /// The path.
     way: &'a Way,
     /// The steps.
     steps: Vec<WordedStep<'a>>,
@@ -76,11 +76,11 @@ struct Leg<'a> {
 struct WordedStep<'a> {
     /// The step.
     step: &'a Step,
-    /// What happens.
+    /// The event.
     message: String,
     /// The range of a manifest that decides it.
     range: Option<Label>,
-    /// What it depends on.
+    /// The assumptions.
     premises: Vec<String>,
 }
 

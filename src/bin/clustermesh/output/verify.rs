@@ -24,7 +24,7 @@ mod undeclared;
 
 pub(crate) use json::schema;
 
-/// How many pairs of clusters are shown one by one.
+/// The number of pairs of clusters that are shown one by one.
 const SHOWN: usize = 30;
 
 /// The classes, in the order in which they are shown.
@@ -39,7 +39,7 @@ const CLASSES: [(AddressClass, AddressClass); 8] = [
     (AddressClass::Node, AddressClass::Network),
 ];
 
-/// How a verification is printed.
+/// The format of a verification.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum VerifyFormat {
     /// A table, and findings with excerpts of the files
@@ -73,10 +73,10 @@ impl From<VerifyFormat> for ReportFormat {
     }
 }
 
-/// How many columns a table for a person may take.
+/// The width of a table for people, in columns.
 const WIDTH: usize = 80;
 
-/// What holds between which clusters.
+/// The results for pairs of clusters.
 struct Matrix {
     /// The head, and a row for each pair of clusters that is shown; nothing where none is.
     rows: Vec<Vec<String>>,
@@ -90,11 +90,11 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) fabric: &'a Fabric<'f>,
     /// The files.
     pub(crate) files: &'a ShownFiles,
-    /// What came of it.
+    /// The result.
     pub(crate) verification: &'a Verification,
-    /// What came of the expectations.
+    /// The results of the expectations.
     pub(crate) checks: &'a [Check<'a>],
-    /// What the clusters of `--assume-hostile` could do.
+    /// The possible attacks of the clusters of `--assume-hostile`.
     pub(crate) hostiles: &'a [Hostile],
     /// The same as text.
     pub(crate) findings: &'a [Finding],

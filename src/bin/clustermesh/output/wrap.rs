@@ -4,7 +4,7 @@
 /// The fewest columns for a text, however narrow the terminal is.
 const NARROW: usize = 40;
 
-/// How wide the stream is that a text is for.
+/// The width of the stream to which a text is written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Width(Option<usize>);
 

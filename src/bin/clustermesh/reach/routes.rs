@@ -14,7 +14,7 @@ use crate::cluster::{ClusterRoute, Kubeconfigs, SecretKey, SelectedContext, Stor
 use crate::input_file;
 use crate::settings::{ClusterAccess, SettingOrigin, Settings};
 
-/// How clusters are reached, and which are not.
+/// The routes to clusters, and the clusters without a route.
 pub(crate) type Routes = (
     BTreeMap<ClusterName, ClusterRoute>,
     Vec<(ClusterName, Fault)>,

@@ -34,7 +34,7 @@ pub(crate) struct ConfigFile {
     pub(crate) source: Option<Source>,
     /// Its content; empty without a file.
     pub(crate) content: Config,
-    /// What that means for findings.
+    /// The levels and hidden findings.
     pub(crate) levels: Levels,
 }
 

@@ -17,7 +17,7 @@ use crate::input_file::InputFile;
 pub(crate) struct NoMesh;
 
 impl NoMesh {
-    /// What to do about it.
+    /// The remedy.
     pub(crate) const HELP: &str = "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, \
                                    or write this to `mesh.yaml`:";
 

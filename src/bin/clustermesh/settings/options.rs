@@ -203,7 +203,7 @@ options! {
     Options { Folder MeshesGroup SnapshotsGroup RenderedOptions } |options| options;
 }
 
-/// What an option is called.
+/// The name of an option.
 struct Names {
     /// By clap.
     id: &'static str,

@@ -5,7 +5,7 @@ use clustermesh::place::Place;
 /// A value and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting<T> {
-    /// What is so.
+    /// The value.
     pub(crate) value: T,
     /// The source of the value.
     pub(crate) origin: SettingOrigin,

@@ -7,7 +7,7 @@ use super::config_file::{self, NAME};
 use super::owner::Owners;
 use crate::disk::{self, Roots};
 
-/// What git marks a repository with: a folder, or a file in worktrees and submodules.
+/// The mark of a git repository: a folder, or a file in worktrees and submodules.
 pub(crate) const MARKER: &str = ".git";
 
 /// The config that applies in the working folder.
@@ -19,7 +19,7 @@ pub(super) struct Nearest {
     pub(super) ignored: Option<PathBuf>,
 }
 
-/// What is around the working folder.
+/// The surroundings of the working folder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WorkingRepository {
     /// The root of the repository, canonical, where the caller of the program knows it.

@@ -135,3 +135,16 @@ fn is_formatted_at_a_terminal() {
     );
     assert!(explained(&["missing-endpoint"]).starts_with("# missing-endpoint\n"));
 }
+
+#[test]
+fn takes_what_is_copied_from_a_message() {
+    let page = explained(&["missing-endpoint"]);
+    for copied in [
+        "warning[missing-endpoint]",
+        "error[missing-endpoint]:",
+        "[missing-endpoint]",
+        " missing-endpoint: ",
+    ] {
+        assert_eq!(explained(&[copied]), page, "{copied}");
+    }
+}

@@ -302,6 +302,36 @@ fn refuses_a_dump_in_the_place_of_a_snapshot() {
 }
 
 #[test]
+fn names_the_cluster_of_a_snapshot_that_was_misspelled() {
+    let folder = Folder::rendered();
+    let text = folder.read("snapshots/west.json");
+    folder.write(
+        "snapshots/wset.json",
+        text.replace(r#""cluster": "west""#, r#""cluster": "wset""#),
+    );
+    let run = folder.run(&["validate", "--output", "concise"]);
+    insta::assert_snapshot!(run.stdout, @"");
+}
+
+#[test]
+fn names_a_file_of_kubectl_beside_the_snapshots() {
+    let folder = Folder::rendered();
+    folder.write(
+        "snapshots/nodes.json",
+        r#"{"apiVersion":"v1","kind":"List","items":[{"kind":"Node"}]}"#,
+    );
+    let run = folder.run(&["validate"]);
+    insta::assert_snapshot!(run.stdout, @"");
+}
+
+#[test]
+fn names_a_field_that_is_not_indented() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", "metadata:\n  name: prod", "metadata:\nname: prod");
+    insta::assert_snapshot!(refusal(&folder, 1), @"");
+}
+
+#[test]
 fn tells_what_is_wrong_with_all_snapshots() {
     let folder = Folder::rendered();
     folder.write("snapshots/east.json", "{");

@@ -104,22 +104,22 @@ fn fails_where_it_could_pass_for_somebody_else() {
     ");
     let (_, findings) = rest.split_once("error[impersonation]").unwrap();
     insta::assert_snapshot!(findings, @r#"
-    : west: east can send packets from addresses of others: the Peer prod--east--n2 allows the sources 10.2.1.128/25 (a pod on north/n1)
+    : west: east can send packets from addresses of other clusters: the Peer prod--east--n2 allows the sources 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.2.1.128/25"
        |     ^^^^^^^^^^^^^^^ accepts these sources
-    error[impersonation]: west: east can send packets from addresses of others: the Peer prod--east--n2 allows the sources 172.16.0.0/12 (of no cluster)
+    error[impersonation]: west: east can send packets from addresses of other clusters: the Peer prod--east--n2 allows the sources 172.16.0.0/12 (of no cluster)
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"
        |     ^^^^^^^^^^^^^^^ accepts these sources
-    error[capture]: west: east can receive packets for addresses of others: the Peer prod--east--n2 takes the destinations 10.2.1.128/25 (a pod on north/n1)
+    error[capture]: west: east can receive packets for addresses of other clusters: the Peer prod--east--n2 takes the destinations 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.2.1.128/25"
        |     ^^^^^^^^^^^^^^^ routes these destinations
-    error[capture]: west: east can receive packets for addresses of others: the Peer prod--east--n2 takes the destinations 172.16.0.0/12 (of no cluster)
+    error[capture]: west: east can receive packets for addresses of other clusters: the Peer prod--east--n2 takes the destinations 172.16.0.0/12 (of no cluster)
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"

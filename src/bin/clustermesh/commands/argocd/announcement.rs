@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::parameters::{ALLOW_EMPTY, STRICT, TARGET};
 
-/// How many clusters are named.
+/// The number of clusters that are named.
 const NAMED: usize = 50;
 
 /// A parameter, as Argo CD's `ParameterAnnouncement`.

@@ -26,7 +26,7 @@ pub(super) const STRICT: &str = "strict";
 /// The losses that are allowed.
 pub(super) const ALLOW_EMPTY: &str = "allow-empty";
 
-/// What an Application asks for.
+/// The parameters of an Application.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     /// The cluster that it delivers to.

@@ -25,13 +25,13 @@ use crate::settings::Settings;
 pub(super) struct Cost {
     /// The cluster.
     pub(super) cluster: String,
-    /// What it has to carry.
+    /// Its load.
     pub(super) load: Load,
-    /// What a render would change for it; nothing if it changes nothing.
+    /// The changes that a render would make for it; empty if there are none.
     pub(super) wave: Wave,
     /// Every quantity.
     pub(super) estimates: Vec<Estimate>,
-    /// What would make it less.
+    /// The ways to reduce the load.
     pub(super) levers: Vec<Lever>,
 }
 
@@ -45,13 +45,13 @@ impl Cost {
 /// Files of Peers, by cluster.
 pub(super) type ByTarget = BTreeMap<String, Vec<AppliedFile>>;
 
-/// What the costs are counted from.
+/// The inputs from which the costs are counted.
 pub(super) struct Ledger<'a> {
     fleet: &'a Fleet<'a>,
     plan: &'a Plan,
     tree: &'a Tree,
     capacity: &'a Capacity,
-    /// What each cluster should have.
+    /// The Peers that each cluster should have.
     after: ByTarget,
     /// What each cluster has now; nothing of those that are up to date.
     before: ByTarget,

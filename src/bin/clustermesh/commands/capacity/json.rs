@@ -1,4 +1,4 @@
-//! What the mesh costs, as an object for programs, in a form of its own that is versioned.
+//! The costs of the mesh, as an object for programs in a versioned format.
 
 use clustermesh::capacity::{Effect, Estimate, Lever, Measure};
 use clustermesh::config::capacity::Quantity;

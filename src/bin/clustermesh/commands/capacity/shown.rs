@@ -1,4 +1,4 @@
-//! What the mesh costs, for people: a line for each cluster, and what is too much; or everything.
+//! The costs of the mesh for people: a line for each cluster, and the exceeded limits; or all details.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ use crate::output::wrap::Width;
 /// The longest name of a source that is shown, in characters.
 const SHOWN: usize = 200;
 
-/// How many clusters with the same problem are named.
+/// The number of clusters with the same problem that are named.
 const NAMED: usize = 6;
 
-/// How many different problems are listed below the overview.
+/// The number of different problems that are listed below the overview.
 const BLOCKS: usize = 12;
 
 /// The maximum width of a formula with its numbers on one line.
@@ -36,7 +36,7 @@ const COLUMNS: [(&str, Quantity); 8] = [
     ("TUNNELS", Quantity::TunnelsPerNode),
 ];
 
-/// What a change means for traffic that is not answered.
+/// The effect of a change on traffic that is not answered.
 const ONE_WAY_STREAMS: &str = "
     Kilo replaces its WireGuard configuration with every changed Peer. A stream that only one side
     sends on then stays silent for up to 15 s per change, unless the nodes are annotated with
@@ -46,11 +46,11 @@ const ONE_WAY_STREAMS: &str = "
 /// The sections of the full output.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum CapacitySection {
-    /// What each node has to carry.
+    /// The load of each node.
     Kilo,
-    /// What the API server, GitOps and git have to.
+    /// The load of the API server, GitOps and git.
     Objects,
-    /// What changes together.
+    /// The changes that are applied together.
     Change,
 }
 

@@ -9,7 +9,7 @@ use crate::output::wrap::{Width, broken};
 /// The smallest width of a wrapped cell.
 const NARROW: usize = 20;
 
-/// How the cells of a column stand.
+/// The alignment of the cells of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Align {
     /// Words.

@@ -37,7 +37,7 @@ pub(super) struct Keeper<'a> {
     dropped_labels: &'a [String],
     today: Date,
     folder: PathBuf,
-    /// Where the snapshots may be.
+    /// The folders in which the snapshots may be.
     roots: Roots,
     meshes: &'a [Mesh],
     /// The clusters of the meshes, in the order of trust.
@@ -46,15 +46,15 @@ pub(super) struct Keeper<'a> {
     nodes: RefCell<NodeUids>,
 }
 
-/// What became of a snapshot.
+/// The result for a snapshot.
 pub(super) struct KeptSnapshot {
     /// A line for it, if it was looked at.
     pub(super) line: Option<String>,
     /// The findings.
     pub(super) findings: Vec<Finding>,
-    /// What differs, a line each.
+    /// The differences, one per line.
     differences: String,
-    /// Why it could not be kept.
+    /// The reason why it could not be written.
     error: Option<anyhow::Error>,
     /// The outcome.
     outcome: Outcome,

@@ -146,7 +146,7 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
     note(
         "missing",
         first(&inventory.missing),
-        "see why Flux or Argo CD has not applied them; `--wait 5m` waits for it",
+        "find out why Flux or Argo CD has not applied them, or wait for it with `--wait 5m`",
     );
     note(
         "changed",

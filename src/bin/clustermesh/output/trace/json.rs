@@ -18,7 +18,7 @@ use crate::output::json::{API_VERSION, WrittenPlace, place};
 /// The kind of the object.
 const KIND: &str = "Trace";
 
-/// How much of a name is shown, in characters.
+/// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
 
 /// The output of `clustermesh trace --output json`. Later versions may add fields.

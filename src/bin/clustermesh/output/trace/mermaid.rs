@@ -8,7 +8,7 @@ use clustermesh::packet::{Goal, Step};
 
 use super::{Leg, Traced};
 
-/// How much of a text is drawn, in characters.
+/// The longest part of a text that is drawn, in characters.
 const DRAWN: usize = 400;
 
 /// Nodes, in the order in which they come up.

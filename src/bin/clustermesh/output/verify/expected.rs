@@ -11,10 +11,10 @@ use clustermesh::text;
 use super::Verified;
 use crate::output::trace::Traced;
 
-/// How many packets are shown step by step.
+/// The number of packets that are shown step by step.
 const FOLLOWED: usize = 5;
 
-/// How much of a name is shown, in characters.
+/// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
 
 impl<'f> Verified<'_, 'f> {

@@ -1,4 +1,4 @@
-//! What clusters could do to the others if they were hostile.
+//! Possible attacks of hostile clusters, for people.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use clustermesh::text;
 
 use super::Verified;
 
-/// How many of a kind are named.
+/// The number of items of a kind that are named.
 const NAMED: usize = 4;
 
-/// How many clusters are shown one by one.
+/// The number of clusters that are shown one by one.
 const SHOWN: usize = 20;
 
 impl Verified<'_, '_> {

@@ -23,7 +23,7 @@ mod hostile;
 /// The kind of the object.
 const KIND: &str = "Verification";
 
-/// How much of a name is shown, in characters.
+/// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
 
 /// The output of `clustermesh verify --output json`. Later versions may add fields.

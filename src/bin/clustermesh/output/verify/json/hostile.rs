@@ -1,4 +1,4 @@
-//! What hostile clusters could do, as objects for programs.
+//! Possible attacks of hostile clusters, as objects for programs.
 
 use std::net::IpAddr;
 
