@@ -305,12 +305,13 @@ fn refuses_a_dump_in_the_place_of_a_snapshot() {
 fn names_the_cluster_of_a_snapshot_that_was_misspelled() {
     let folder = Folder::rendered();
     let text = folder.read("snapshots/west.json");
-    folder.write(
-        "snapshots/wset.json",
-        text.replace(r#""cluster": "west""#, r#""cluster": "wset""#),
-    );
-    let run = folder.run(&["validate", "--output", "concise"]);
-    insta::assert_snapshot!(run.stdout, @"");
+    folder.write("snapshots/wset.json", text.replace("\"west\"", "\"wset\""));
+    let report = folder.run(&["validate"]).stdout;
+    let message = "notice[unused-snapshot]: snapshot of `wset`, which is in no mesh\n";
+    assert!(report.contains(message), "{report}");
+    let help = "\nhelp: if `west` is meant, take a new snapshot with `clustermesh snapshot west`, and \
+                delete this file\n";
+    assert!(report.contains(help), "{report}");
 }
 
 #[test]
@@ -321,14 +322,28 @@ fn names_a_file_of_kubectl_beside_the_snapshots() {
         r#"{"apiVersion":"v1","kind":"List","items":[{"kind":"Node"}]}"#,
     );
     let run = folder.run(&["validate"]);
-    insta::assert_snapshot!(run.stdout, @"");
+    insta::assert_snapshot!(run.stdout, @"
+    warning[foreign-snapshot]: this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them
+    --> snapshots/nodes.json:1:1
+    help: move it to another folder, then run `clustermesh snapshot CLUSTER --from FILE`
+    ");
 }
 
 #[test]
 fn names_a_field_that_is_not_indented() {
     let folder = Folder::mesh();
     folder.edit("mesh.yaml", "metadata:\n  name: prod", "metadata:\nname: prod");
-    insta::assert_snapshot!(refusal(&folder, 1), @"");
+    insta::assert_snapshot!(refusal(&folder, 1), @"
+    error[unknown-field]: `name` is not indented, so it is not part of `metadata`
+     --> mesh.yaml:4:1
+      |
+    4 | name: prod
+      | ^^^^
+    help: indent it by two spaces more than `metadata`
+
+    1 error
+    nothing was written
+    ");
 }
 
 #[test]
