@@ -158,7 +158,8 @@ fn a_kept_snapshot_may_be_a_warning() {
 fn does_not_replace_what_it_cannot_read() {
     let folder = eight();
     let text = folder.read("snapshots/east.json");
-    folder.write("snapshots/east.json", format!("    insta::assert_snapshot!(refusal(&folder, &nodes(), &[]), @"
+    folder.write("snapshots/east.json", format!("<<<<<<< HEAD\n{text}"));
+    insta::assert_snapshot!(refusal(&folder, &nodes(), &[]), @"
     snapshots/east.json: 8 nodes, 8 usable, not written
     error[unreadable-snapshot]: east: snapshots/east.json is not a snapshot, so losses cannot be determined: expected value at line 1 column 1; it was kept
     help: restore the committed file, or add `--accept east` to replace it
@@ -317,7 +318,6 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
     ");
     let run = snapshot(&folder, &nodes()[..6], &[]);
     insta::assert_snapshot!(run.stderr, @"
-<<<<<<< HEAD
     snapshots/east.json: 6 nodes, written (+0 ~0 -2 nodes)
     notice[lost-nodes]: east: the cluster loses 2 of 8 usable nodes; gone: n7, n8
     ");

@@ -332,7 +332,11 @@ fn names_a_file_of_kubectl_beside_the_snapshots() {
 #[test]
 fn names_a_field_that_is_not_indented() {
     let folder = Folder::mesh();
-    folder.edit("mesh.yaml", "metadata:\n  name: prod", "metadata:\nname: prod");
+    folder.edit(
+        "mesh.yaml",
+        "metadata:\n  name: prod",
+        "metadata:\nname: prod",
+    );
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[unknown-field]: `name` is not indented, so it is not part of `metadata`
      --> mesh.yaml:4:1
