@@ -188,12 +188,18 @@ impl Groups {
         self.members.entry(keep).or_default().extend(moved);
     }
 
+    /// Returns whether an object shares its key and its segment with no other.
+    fn is_alone(&self, object: usize) -> bool {
+        let group = self.of.get(object).and_then(|it| self.members.get(it));
+        group.is_some_and(|it| it.len() == 1)
+    }
+
     /// Returns the objects that have to be tried together: each group of several, and the groups that
     /// meet at addresses of a cluster.
     fn sets(&self, objects: &[Object], grounds: (&Fabric, &Grounds)) -> BTreeSet<BTreeSet<usize>> {
         let several = self.members.values().filter(|it| 1 < it.len());
         let mut sets: BTreeSet<BTreeSet<usize>> = several.cloned().collect();
-        for meeting in meetings(objects, grounds) {
+        for meeting in meetings(objects, grounds, |it| self.is_alone(it)) {
             let groups = meeting.iter().filter_map(|it| self.of.get(*it));
             let members = groups.filter_map(|it| self.members.get(it));
             let set: BTreeSet<usize> = members.flatten().copied().collect();
@@ -210,6 +216,7 @@ impl Groups {
 fn meetings(
     objects: &[Object],
     (fabric, grounds): (&Fabric, &Grounds),
+    is_alone: impl Fn(usize) -> bool,
 ) -> BTreeSet<BTreeSet<usize>> {
     let mut claims: Vec<(Cidr, usize)> = Vec::new();
     for (place, object) in objects.iter().enumerate() {
@@ -221,14 +228,38 @@ fn meetings(
     let claims = Prefixes::new(&claims);
     let mut meetings = BTreeSet::new();
     for (range, _) in claims.iter() {
-        let around = claims.around(Span::new(range));
-        let meeting: BTreeSet<usize> = around.flat_map(|it| claims.at(it).1).copied().collect();
+        let mut meeting: BTreeSet<usize> = BTreeSet::new();
+        // A Peer that always has a range keeps the addresses from all wider ones.
+        for (range, places) in claims.around(Span::new(range)).map(|it| claims.at(it)) {
+            meeting.extend(places);
+            let mut alone = places.iter().filter(|it| is_alone(**it));
+            if alone.any(|it| has_always(objects, *it, range)) {
+                break;
+            }
+        }
         let is_dialled = || fabric.dialled(range).next().is_some();
         if 1 < meeting.len() && (grounds.meet(range) || is_dialled()) {
             meetings.insert(meeting);
         }
     }
     meetings
+}
+
+/// Returns whether an object has a range in both versions, with one key.
+fn has_always(objects: &[Object], place: usize, range: Cidr) -> bool {
+    let Some(object) = objects.get(place) else {
+        return false;
+    };
+    let key = object.key(false);
+    let versions = [object.old, object.new].into_iter();
+    let mut specs = versions.map(|it| it.and_then(|it| it.spec.as_ref().ok()));
+    key.is_some()
+        && specs.all(|it| {
+            it.is_some_and(|it| {
+                let mut allowed = it.allowed_ips.iter();
+                Some(it.key) == key && allowed.any(|it| it.interface.network == range)
+            })
+        })
 }
 
 /// Tries all orders of some objects.
