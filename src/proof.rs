@@ -1,6 +1,7 @@
 //! The proof: reachability for all packets between clusters, from the manifests alone. It does not
 //! use the plan, because it must find the plan's mistakes.
 
+pub mod rule;
 pub mod reach;
 pub mod verify;
 pub mod expectation;

@@ -16,6 +16,7 @@ use crate::place::Place;
 pub use ending::ending;
 pub use step::{premises, selected, step};
 
+mod doubt;
 mod ending;
 mod step;
 

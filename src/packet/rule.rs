@@ -1,29 +1,48 @@
-//! The rules about what the proof finds in the manifests as they are applied.
+//! The rules about how packets end. They are listed with those of the proof.
 
-rules! {
+rule! {
     "../rules/reach" about Proof;
     NO_ROUTE = "no-route" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     LOCAL_SHADOW = "local-shadow" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     STOLEN_BY = "stolen-by" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     UNKNOWN_KEY = "unknown-key" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     NOT_ACCEPTED = "not-accepted" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     LOOPS = "loops" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     FLAPPING = "flapping" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     SOURCE_REJECTED = "source-rejected" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     AMBIGUOUS = "ambiguous" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     NOT_READY = "not-ready" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
     RETURN_FAILS = "return-fails" Error;
-    UNPROMISED_REACH = "unpromised-reach" Error;
-    ASSUMED_REACH = "assumed-reach" Notice;
-    NOTHING_PROVED = "nothing-proved" Error;
-    UNPROVED_CLUSTER = "unproved-cluster" Warning;
-    UNREACHED_PODS = "unreached-pods" Notice;
-    OUTSIDE_PEER = "outside-peer" Warning;
-    FAILED_EXPECTATION = "failed-expectation" Error;
-    EMPTY_EXPECTATION = "empty-expectation" Error;
-    IMPERSONATION = "impersonation" Error;
-    CAPTURE = "capture" Error;
-    BROKEN_ISOLATION = "broken-isolation" Error;
 }
 
 // `validate` finds it too, and lists it among its own.

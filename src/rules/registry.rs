@@ -5,7 +5,7 @@ use super::{
     rendered, snapshots, states,
 };
 use crate::diagnostic::mistake;
-use crate::packet::rule;
+use crate::proof::rule;
 
 /// A question that is asked of a mesh.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::packet::messages;
 use crate::packet::premise::{Distant, Premise};
-use crate::packet::rule::{
+use crate::packet::{Ending, Unseen};
+use crate::proof::rule::{
     ASSUMED_REACH, NOTHING_PROVED, OUTSIDE_PEER, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
 };
-use crate::packet::{Ending, Unseen};
 use crate::proof::verify::{Assumption, Failure, Leak, LeakedRange, Outsider, Verification};
 use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;

@@ -1,9 +1,7 @@
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -12,6 +10,9 @@ use crate::agent::peers::Prize;
 use crate::granularity::Granularity;
 use crate::snapshot::Snapshot;
 use crate::testing::{node, own};
+
+mod any_order;
+mod unapplied;
 
 /// A key for each letter, sorted as the letters are.
 fn key(letter: u8) -> String {
@@ -347,164 +348,4 @@ fn flaws_are_told_by_range() {
         let place = model.place(model.flaws()[0].claim).unwrap();
         assert_eq!(place.pointer.to_string(), "/items/0/spec/allowedIPs/0");
     });
-}
-
-fn near() -> impl Strategy<Value = String> {
-    (0u32..4, 0u32..16, 20u8..=32)
-        .prop_map(|(third, fourth, length)| format!("10.4.{third}.{fourth}/{length}"))
-}
-
-proptest! {
-    /// What is certain is so in every order in which Kilo might go about it.
-    #[test]
-    fn what_is_certain_is_so_in_any_order(
-        peers in prop::collection::vec((0u8..4, 0u8..5, prop::collection::vec(near(), 0..4)), 1..6),
-        order in any::<prop::sample::Index>(),
-    ) {
-        let mut lines = String::new();
-        for ((name, letter, ranges), number) in peers.iter().zip(0..) {
-            // Some names twice, some keys twice, and those of both nodes.
-            let number = if *name == 0 { 0 } else { number };
-            let ranges = if ranges.is_empty() { "-".to_owned() } else { ranges.join(",") };
-            writeln!(lines, "p{name}{number} {} {ranges}", letter + 1).unwrap();
-        }
-        let agreed = with(TWO, &lines, |model| {
-            let tables: BTreeSet<Vec<(Cidr, String)>> =
-                (0..40).map(|seed| replayed(model, seed + order.index(1000))).collect();
-            model.tunnels.ids().all(|slot| {
-                let range = model.tunnels.at(slot).0;
-                let all: BTreeSet<Option<&String>> = tables
-                    .iter()
-                    .map(|table| table.iter().find(|it| it.0 == range).map(|it| &it.1))
-                    .collect();
-                match model.holder(first(model), slot) {
-                    Some(RangeHolder::Certain(claim)) => {
-                        all.into_iter().eq([Some(&STANDARD.encode(model.key(claim.tunnel).unwrap()))])
-                    }
-                    Some(RangeHolder::Ambiguous(_)) => true,
-                    None => all.into_iter().eq([None]),
-                }
-            })
-        });
-        prop_assert!(agreed);
-    }
-}
-
-/// Kilo and WireGuard on the first node, as a program of maps, in one of many orders: of one name and
-/// of one key the last is there; the first by name has a range; the last that is written keeps it; a
-/// key that is written twice has what was written last.
-fn replayed(model: &Model, seed: usize) -> Vec<(Cidr, String)> {
-    let place =
-        |number: usize, salt: usize| (number + 1).wrapping_mul(seed * 2 + salt + 3) * 7919 % 101;
-    let shuffled = |mut order: Vec<PeerId>, salt: usize| {
-        order.sort_by_key(|it| place(it.index(), salt));
-        order
-    };
-    let ready = |peer: &PeerId| model.share(*peer).is_some();
-    let mut objects: BTreeMap<&str, PeerId> = BTreeMap::new();
-    for peer in shuffled(model.peers.ids().collect(), 1) {
-        objects.insert(&model.peers[peer].applied.name, peer);
-    }
-    let mut by_key: BTreeMap<[u8; 32], PeerId> = BTreeMap::new();
-    for peer in shuffled(objects.into_values().collect(), 5) {
-        if let Ok(translation) = &model.peers[peer].applied.spec {
-            by_key.insert(translation.key, peer);
-        }
-    }
-    let mut there: Vec<PeerId> = by_key.into_values().filter(ready).collect();
-    there.sort_by_key(|it| &model.peers[*it].applied.name);
-    let mut taken = BTreeSet::new();
-    let mut entries: Vec<([u8; 32], Vec<Cidr>)> = Vec::new();
-    for (segment, own) in model.topology.segments.numbered().skip(1) {
-        let mut ranges: Vec<Cidr> = own
-            .allowed_ips
-            .iter()
-            .map(|it| it.interface.network)
-            .collect();
-        ranges.extend(own.wireguard_ip.computed().map(Cidr::host));
-        entries.push((model.key(Tunnel::Segment(segment)).unwrap(), ranges));
-    }
-    for peer in there {
-        let translation = model.share(peer).unwrap().translation;
-        let kept = translation
-            .allowed_ips
-            .iter()
-            .filter(|it| taken.insert(it.to_string()));
-        let ranges = kept.map(|it| it.interface.network).collect();
-        entries.push((translation.key, ranges));
-    }
-    let own = model.key(Tunnel::Segment(first(model)));
-    let mut device: BTreeMap<Cidr, [u8; 32]> = BTreeMap::new();
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by_key(|it| place(*it, 11));
-    for entry in order {
-        let (key, ranges) = &entries[entry];
-        if Some(*key) != own {
-            device.retain(|_, holder| holder != key);
-            device.extend(ranges.iter().map(|it| (*it, *key)));
-        }
-    }
-    device
-        .into_iter()
-        .map(|(range, key)| (range, STANDARD.encode(key)))
-        .collect()
-}
-
-/// Names what no agent applies, and because of whom.
-fn unapplied(nodes: &str, lines: &str) -> Option<String> {
-    with(nodes, lines, |model| {
-        let unapplied = model.unapplied()?;
-        let named = |tunnels: Vec<Tunnel>| {
-            let claim = |tunnel| TunnelClaim {
-                tunnel,
-                index: 0,
-                is_certain: true,
-            };
-            let names: Vec<String> = tunnels
-                .into_iter()
-                .map(|it| called(model, claim(it)))
-                .collect();
-            names.join(" ")
-        };
-        let peers = |peers: &[PeerId]| named(peers.iter().copied().map(Tunnel::Peer).collect());
-        let segments = unapplied.segments.iter().copied().map(Tunnel::Segment);
-        Some(format!(
-            "{}: {}; {}",
-            peers(&unapplied.because_of),
-            peers(&unapplied.peers),
-            named(segments.collect())
-        ))
-    })
-}
-
-#[test]
-fn a_peer_without_endpoint_hides_what_comes_after_it_by_the_text_of_keys() {
-    // As bytes 2 < 80 < 200 < 250, as texts `+vr6…` < `AgIC…` < `UFBQ…` < `yMjI…`.
-    let nodes = TWO
-        .replace("b pod", &format!("b key={} pod", key(2)))
-        .replace("a pod", &format!("a key={} pod", key(251)));
-    let with_mute = |mute: &str| {
-        format!("high 200 10.1.0.0/24 1.1.1.1:1\nlow 250 10.2.0.0/24 2.2.2.2:1\n{mute}")
-    };
-    let finding = |mute: &str| unapplied(&nodes, &with_mute(mute));
-    assert_eq!(
-        finding("mute 80 10.3.0.0/24").as_deref(),
-        Some("mute: high; ")
-    );
-    assert_eq!(
-        finding("mute 1 10.3.0.0/24").as_deref(),
-        Some("mute: high; node:b")
-    );
-    assert_eq!(
-        finding("mute 80 10.3.0.0/24\nmuter 1 10.4.0.0/24").as_deref(),
-        Some("muter mute: high; node:b")
-    );
-    assert_eq!(finding("none 1 10.3.0.0/24 192.0.2.1:9"), None);
-    // Kilo writes objects that it does not accept as Peers into no configuration.
-    assert_eq!(finding("bare 1 -"), None);
-    // A node has no tunnel to itself.
-    assert_eq!(
-        unapplied(ONE, &with_mute("mute 1 10.3.0.0/24")).as_deref(),
-        Some("mute: high; ")
-    );
 }

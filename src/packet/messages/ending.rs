@@ -1,14 +1,14 @@
 //! Endings in words: what keeps a packet from getting there, and what to do.
 
-use super::{called, peer, peer_of, place, speaker, tunnel, upset};
+use super::doubt::ambiguous;
+use super::{called, peer, peer_of, place, speaker, tunnel};
 use crate::agent::fabric::{At, Fabric, Owner};
-use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Tunnel, TunnelClaim};
-use crate::agent::peers::{ClusterPeer, PeerId, PeerStanding, Prize};
+use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
 use crate::net::Cidr;
 use crate::packet::rule;
-use crate::packet::{Dials, Doubt, Ending, Goal, Packet, Unaccepted};
+use crate::packet::{Dials, Ending, Goal, Packet, Unaccepted};
 use crate::place::Place;
 
 /// The remedy for manifests that lack a range: they are out of date, or it was left out.
@@ -382,172 +382,6 @@ fn source_rejected(
         ),
         _ => finding.help(LEFT_OUT),
     }
-}
-
-fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
-    let here = called(fabric, at);
-    let cluster = fabric.site(at.site).cluster.as_str();
-    match doubt {
-        Doubt::Range { claims, range } => {
-            let peers: Vec<PeerId> = claims.iter().filter_map(TunnelClaim::peer).collect();
-            if let Some(mut cause) = cause(fabric, at, &peers) {
-                cause.message = format!(
-                    "the owner of {range} on {here} is uncertain: {}",
-                    cause.message
-                );
-                return cause;
-            }
-            let names: Vec<String> = claims
-                .iter()
-                .map(|it| tunnel(fabric, at.site, it.tunnel))
-                .collect();
-            let message = format!(
-                "{range} on {here} belongs to {}{}, depending on which was applied last",
-                names.join(" or "),
-                if names.len() == 1 {
-                    " or to no Peer"
-                } else {
-                    ""
-                }
-            );
-            let finding = Finding::new(&rule::AMBIGUOUS, message);
-            let finding = claims.iter().fold(finding, |finding, claim| {
-                finding.at(place(fabric, at, *claim), "claims the range")
-            });
-            finding.help("keep the range in one Peer only")
-        }
-        Doubt::Key { holders } => {
-            let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
-            Finding::new(
-                &rule::AMBIGUOUS,
-                format!(
-                    "{here} sends it to a key that {} share: WireGuard uses the one that \
-                     connected last",
-                    names.join(" and ")
-                ),
-            )
-            .help("delete Kilo's key file on one of the nodes, so that each node has its own key")
-        }
-        Doubt::Peers { peers } => cause(fabric, at, peers).unwrap_or_else(|| {
-            let names: Vec<&str> = peers
-                .iter()
-                .map(|it| peer_of(fabric, at.site, *it))
-                .collect();
-            let message = format!(
-                "the Peer {} of {cluster} exists or not, depending on what was applied last",
-                names.join(" or ")
-            );
-            Finding::new(&rule::AMBIGUOUS, message)
-        }),
-        Doubt::Refused(KernelRefusal::Segment { node, route }) => {
-            let node = called(fabric, At { node: *node, ..at });
-            let gateway = route
-                .gateway
-                .or(route.source)
-                .map_or_else(String::new, |it| format!(" via {it}"));
-            let message = format!(
-                "the kernel refuses the route to {}{gateway} that Kilo sets on {node}: Kilo stops \
-                 there, so other routes of {here} may be missing",
-                route.destination
-            );
-            Finding::new(&rule::AMBIGUOUS, message).help(
-                "run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, \
-                 such as `--subnet fd00:10:4::/112` for IPv6",
-            )
-        }
-        Doubt::Refused(KernelRefusal::Range { peer, index }) => {
-            let peer = &fabric.site(at.site).model.peers[*peer];
-            let range = peer
-                .share()
-                .and_then(|it| it.translation.allowed_ips.get(*index));
-            Finding::new(&rule::AMBIGUOUS, format!(
-                "the kernel refuses the route {} of the Peer {}: Kilo stops there, so other routes \
-                 of {here} may be missing",
-                range.map_or_else(String::new, ToString::to_string),
-                peer.applied.name
-            ))
-            .at(peer.allowed_ip(*index), "the kernel refuses it")
-            .help(
-                "write ranges without host bits, in the address family of the nodes' internal \
-                 addresses",
-            )
-        }
-        Doubt::Leader => Finding::new(
-            &rule::AMBIGUOUS,
-            format!(
-                "{here} may not be the leader of its location, and only the leader has tunnels"
-            ),
-        )
-        .help("take a new snapshot after the election"),
-    }
-}
-
-/// Finds why it is not certain which of these Peers a node has: what stops every agent of the cluster,
-/// or who has the same name or key.
-fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
-    let site = fabric.site(at.site);
-    if let Some(upset) = upset(fabric, at) {
-        return Some(upset);
-    }
-    let contest = peers
-        .iter()
-        .find_map(|it| match site.model.peers[*it].standing {
-            PeerStanding::Contested(_, number) => Some(&site.model.contests[number]),
-            _ => None,
-        });
-    if let Some(contest) = contest {
-        let rivals: Vec<&ClusterPeer> = contest
-            .peers
-            .iter()
-            .map(|it| &site.model.peers[*it])
-            .collect();
-        let names: Vec<&str> = rivals.iter().map(|it| it.applied.name.as_str()).collect();
-        let (message, help) = match contest.over {
-            Prize::Key => (
-                format!(
-                    "the Peers {} of {} have the same key: only the last one applied exists in \
-                     WireGuard",
-                    names.join(" and "),
-                    site.cluster
-                ),
-                "delete all but one of them, then touch the remaining one: `kubectl annotate peers \
-                 --overwrite NAME touched=1`",
-            ),
-            Prize::Name => (
-                format!(
-                    "{} has {} Peers named {}: only the last one applied exists",
-                    site.cluster,
-                    names.len(),
-                    names.first()?
-                ),
-                "give each of them its own name, or delete all but one",
-            ),
-        };
-        let finding = Finding::new(&rule::AMBIGUOUS, message);
-        let finding = rivals.iter().fold(finding, |finding, it| {
-            finding.at(Some(it.place()), "one of them")
-        });
-        return Some(finding.help(help));
-    }
-    let twin = peers.iter().find(|it| site.has_own_key(**it))?;
-    let peer = &site.model.peers[*twin];
-    let key = site.model.key(Tunnel::Peer(*twin));
-    let node = site
-        .model
-        .topology
-        .nodes
-        .position(|it| it.kilo.key == key)?;
-    let message = format!(
-        "the Peer {} has the key of {}, a node of the same cluster",
-        peer.applied.name,
-        called(fabric, At { node, ..at })
-    );
-    let finding = Finding::new(&rule::AMBIGUOUS, message);
-    Some(
-        finding
-            .at(Some(peer.place().key("spec").key("publicKey")), "this key")
-            .help("delete this Peer: a cluster needs no Peers for its own nodes"),
-    )
 }
 
 fn not_ready(fabric: &Fabric, at: At) -> Finding {

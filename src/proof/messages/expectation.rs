@@ -6,10 +6,10 @@ use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, Selection};
 use crate::packet::Step;
 use crate::packet::messages::{verdict, whose};
-use crate::packet::rule;
 use crate::packet::trace::Trace;
 use crate::place::Place;
 use crate::proof::expectation::{Check, ExpectationSide, Void};
+use crate::proof::rule;
 
 /// Returns what an expectation is called in a sentence.
 pub fn name(expectation: &Expectation) -> String {

@@ -4,9 +4,9 @@ use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::diagnostic::Finding;
 use crate::packet::messages::{called, tunnel, whose};
-use crate::packet::rule;
 use crate::place::Place;
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
+use crate::proof::rule;
 use crate::text::listed;
 use std::collections::BTreeSet;
 

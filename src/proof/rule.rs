@@ -1,0 +1,27 @@
+//! The rules about what the proof finds in the manifests as they are applied.
+
+rules! {
+    "../rules/reach" about Proof
+    with crate::packet::rule::NO_ROUTE,
+    with crate::packet::rule::LOCAL_SHADOW,
+    with crate::packet::rule::STOLEN_BY,
+    with crate::packet::rule::UNKNOWN_KEY,
+    with crate::packet::rule::NOT_ACCEPTED,
+    with crate::packet::rule::LOOPS,
+    with crate::packet::rule::FLAPPING,
+    with crate::packet::rule::SOURCE_REJECTED,
+    with crate::packet::rule::AMBIGUOUS,
+    with crate::packet::rule::NOT_READY,
+    with crate::packet::rule::RETURN_FAILS;
+    UNPROMISED_REACH = "unpromised-reach" Error;
+    ASSUMED_REACH = "assumed-reach" Notice;
+    NOTHING_PROVED = "nothing-proved" Error;
+    UNPROVED_CLUSTER = "unproved-cluster" Warning;
+    UNREACHED_PODS = "unreached-pods" Notice;
+    OUTSIDE_PEER = "outside-peer" Warning;
+    FAILED_EXPECTATION = "failed-expectation" Error;
+    EMPTY_EXPECTATION = "empty-expectation" Error;
+    IMPERSONATION = "impersonation" Error;
+    CAPTURE = "capture" Error;
+    BROKEN_ISOLATION = "broken-isolation" Error;
+}
