@@ -52,14 +52,8 @@ impl<'t> Misindented<'t> {
         }
         open.retain(|it| it.key.is_some() == token.key.is_some());
         let is_aligned = open.iter().any(|it| it.column == token.column);
-        let above = open
-            .iter()
-            .filter(|it| token.column < it.column)
-            .next_back();
-        let below = open
-            .iter()
-            .filter(|it| it.column < token.column)
-            .next_back();
+        let above = open.iter().rfind(|it| token.column < it.column);
+        let below = open.iter().rfind(|it| it.column < token.column);
         let candidates: Vec<Token> = above.into_iter().chain(below).copied().collect();
         (!is_aligned && !candidates.is_empty()).then_some(Self { token, candidates })
     }
