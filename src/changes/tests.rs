@@ -257,7 +257,7 @@ fn a_setting_of_the_mesh_changes() {
     brief
       Setting(Setting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive }): west +0 ~2 -0
       west: [OthersChanged(2)]
-      8 states; paths +0 -0, apart 0, stuck 0, paused 0
+      4 states; paths +0 -0, apart 0, stuck 0, paused 0
     "#);
     insta::assert_snapshot!(report("anchors: [{ nodes: [n2] }]", EAST), @r#"
     brief
