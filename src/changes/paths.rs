@@ -69,16 +69,16 @@ impl PathProof {
                 })
             })
             .collect();
-        let states = Prover {
+        let prover = Prover {
             passages,
             blocks: &blocks,
             reaches: &reaches,
         };
         let senders: Vec<SiteId> = passages.0.ids().collect();
         let found = senders.into_par_iter();
-        let found: Vec<Vec<Proved>> = found.map(|from| states.from(from, touched)).collect();
+        let found: Vec<Vec<Proved>> = found.map(|from| prover.from(from, touched)).collect();
         let mut pairs: Vec<Proved> = found.into_iter().flatten().collect();
-        let unproven = states.mix(&mut pairs);
+        let unproven = prover.mix(&mut pairs);
         Self {
             proved: pairs,
             unproven,

@@ -237,7 +237,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     }
 
     /// Returns the clusters, several of which are verified at the same time.
-    fn sites(&self) -> impl ParallelIterator<Item = SiteId> + IndexedParallelIterator {
+    fn sites(&self) -> impl IndexedParallelIterator<Item = SiteId> {
         let sites: Vec<SiteId> = self.reach.fabric.sites.ids().collect();
         sites.into_par_iter()
     }
@@ -270,8 +270,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 reach,
                 from,
                 to,
-                is_linked: link.is_some(),
-                is_ended: self.links.is_ended(from, to),
+                link: self.links.kind(from, to),
                 sends: &self.promises[from],
                 receives: &self.promises[to],
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),

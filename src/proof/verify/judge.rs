@@ -9,7 +9,7 @@ use super::promise::Promises;
 use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tally};
 use super::{excused, undeclared};
 use crate::agent::fabric::{At, Site, SiteId};
-use crate::mesh::Range;
+use crate::mesh::{Link, Range};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise};
@@ -22,10 +22,9 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) reach: &'j Reach<'f, 'a>,
     pub(super) from: SiteId,
     pub(super) to: SiteId,
-    pub(super) is_linked: bool,
-    /// Whether one of the two leaves, so that what still works is undeclared and ends with the Peers
-    /// that are left.
-    pub(super) is_ended: bool,
+    /// The link. If one of the two leaves, what still works is undeclared and ends with the Peers that
+    /// are left.
+    pub(super) link: Option<Link>,
     pub(super) sends: &'j Promises,
     pub(super) receives: &'j Promises,
     /// What the one that sends takes, and what the one that receives does.
@@ -42,7 +41,8 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
 
 impl PairJudge<'_, '_, '_> {
     pub(super) fn count(&mut self, verdict: &ClassVerdict, part: &mut ProofPart) {
-        let is_promise = self.is_linked && are_promised(verdict.from, verdict.to);
+        let is_promise =
+            self.link == Some(Link::Exchange) && are_promised(verdict.from, verdict.to);
         let [near, far] = &self.takes;
         let [local_near, local_far] = self.local;
         let is_promised = |block: &&AddressBlock, promises: &Promises, (number, takes, local)| {
@@ -92,8 +92,7 @@ impl PairJudge<'_, '_, '_> {
         let mut traces = verdict.traces.iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
         if let Some(arrived) = arrived
-            && !self.is_linked
-            && !self.is_ended
+            && !matches!(self.link, Some(Link::Exchange | Link::Ended))
         {
             part.leaks.push(Leak {
                 trace: arrived.clone(),

@@ -77,8 +77,8 @@ impl<'a> MeshLinks<'a> {
         link.map(|it| it.mesh)
     }
 
-    /// Returns whether two clusters no longer exchange Peers because one of them leaves.
-    pub(super) fn is_ended(&self, one: SiteId, other: SiteId) -> bool {
-        self.0[one][other].is_some_and(|it| it.link == Link::Ended)
+    /// Returns how a mesh links two clusters, if one does.
+    pub(super) fn kind(&self, one: SiteId, other: SiteId) -> Option<Link> {
+        self.0[one][other].map(|it| it.link)
     }
 }

@@ -540,7 +540,7 @@ fn a_mistake_in_the_mesh_is_reported_without_what_follows_from_it() {
     let folder = Folder::rendered();
     let mesh = folder.read("mesh.yaml");
     let wrong = "      granularity: full\n      wireguardCIDR:";
-    folder.write("mesh.yaml", &mesh.replace("      wireguardCIDR:", wrong));
+    folder.write("mesh.yaml", mesh.replace("      wireguardCIDR:", wrong));
     let (code, text) = verified(&folder, &[]);
     assert!(
         text.contains("error[invalid-value]: `granularity` cannot be `full`"),

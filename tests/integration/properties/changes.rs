@@ -246,11 +246,6 @@ fn no_state_is_worse_than_its_grade() {
         Ok(())
     });
     checked.unwrap();
-    println!(
-        "{} states of {} additive changes",
-        states.get(),
-        additive.get()
-    );
     assert!(
         100 < states.get() && 2 < additive.get(),
         "{states:?} {additive:?}"

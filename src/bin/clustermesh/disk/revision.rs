@@ -164,7 +164,7 @@ impl Revision {
         const OUTSIDE: &str = "it is outside of the repository, so no commit has it";
         let mut walk = Walk::new(&self.root);
         let path = if path.is_absolute() {
-            match self.from_top(path) {
+            match self.below_top(path) {
                 Some(path) => path,
                 None => return Ok(Found::Refused(OUTSIDE)),
             }
@@ -218,7 +218,7 @@ impl Revision {
     }
 
     /// Returns an absolute path as seen from the top of the repository, if it is in that.
-    fn from_top(&self, path: &Path) -> Option<PathBuf> {
+    fn below_top(&self, path: &Path) -> Option<PathBuf> {
         let top = &self.repository.top;
         let whole = || roots::whole(path).ok();
         let inside = path.strip_prefix(top).map(Path::to_owned).ok();

@@ -49,7 +49,12 @@ enum Header {
 impl ObjectId {
     /// Returns the name of this many bytes.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
-        Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        Self(
+            digits
+                .filter_map(|it| char::from_digit(it.into(), 16))
+                .collect(),
+        )
     }
 
     /// Returns how many bytes it has, which is the same in all of a repository.

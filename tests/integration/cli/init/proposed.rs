@@ -291,7 +291,7 @@ mod live {
     }
 
     /// The operator's cluster, with its meshes.
-    fn hub(meshes: Value, west: &ApiServer) -> Setup {
+    fn hub(meshes: &Value, west: &ApiServer) -> Setup {
         let nodes = dump(1)["items"].as_array().unwrap().clone();
         let list = json!({ "kind": "ClusterMeshList", "metadata": {}, "items": meshes });
         let setup = Setup::nodes(&nodes).secret(
@@ -328,7 +328,7 @@ mod live {
 
     const OPERATOR: [&str; 2] = ["init", "--secrets-from=hub"];
 
-    fn taken_over(meshes: Value) -> (Folder, Run) {
+    fn taken_over(meshes: &Value) -> (Folder, Run) {
         let nodes = dump(2)["items"].as_array().unwrap().clone();
         let west = Setup::nodes(&nodes).start();
         let hub = hub(meshes, &west).start();
@@ -340,7 +340,7 @@ mod live {
 
     #[test]
     fn meshes_of_the_operator_are_taken_over() {
-        let (folder, written) = taken_over(json!([mesh()]));
+        let (folder, written) = taken_over(&json!([mesh()]));
         assert_eq!(written.code, 0, "{}", written.stderr);
         let text = folder.read("mesh.yaml");
         assert!(
@@ -369,7 +369,7 @@ mod live {
         let mut foreign = mesh();
         foreign["spec"]["more"] = json!({ "\n- x": ["\u{1b}[2J"] });
         for meshes in [json!([]), json!([hostile]), json!([foreign])] {
-            let (folder, run) = taken_over(meshes);
+            let (folder, run) = taken_over(&meshes);
             assert!(run.code == 1 || run.code == 2, "{}", run.stderr);
             assert_eq!(run.stdout, "");
             assert!(!run.stderr.contains('\u{1b}'), "{}", run.stderr);

@@ -6,6 +6,7 @@ use clustermesh::changes::{
     PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
 };
 use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::schema;
@@ -324,7 +325,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenCause<'
     WrittenCause {
         kind: wording::kind(cause),
         message: wording::cause(cause, compared),
-        cluster: cause.cluster().map(|it| it.as_str()),
+        cluster: cause.cluster().map(ClusterName::as_str),
         node: cause.node().map(|it| escaped(&it.node, NAME)),
         before: setting.and_then(|it| written_place(it.before.as_ref(), old)),
         after: setting.and_then(|it| written_place(it.after.as_ref(), compared.files)),
@@ -357,7 +358,7 @@ fn target(target: &TargetChange) -> WrittenTarget<'_> {
     });
     WrittenTarget {
         cluster: target.cluster.as_str(),
-        renamed_from: target.renamed_from.as_ref().map(|it| it.as_str()),
+        renamed_from: target.renamed_from.as_ref().map(ClusterName::as_str),
         grade: grade(target.grade()),
         reasons: reasons.collect(),
         peers_before: target.peers_before,
