@@ -3,22 +3,26 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::agent::applied::{AppliedFile, Content};
+use crate::agent::applied::{Applied, AppliedFile, Content};
 
 /// Returns the foreign Peers of a cluster that has some files and gets others; none if it has none. They
 /// stay when the others arrive, so they belong to both versions.
+///
+/// A Peer with the key of one that arrives is not foreign. The new Peer replaces it, as it does the Peers
+/// of `kgctl` and of the operator.
 pub fn foreign_peers(
     has: &[AppliedFile],
     gets: &[AppliedFile],
     is_ours: impl Fn(&str) -> bool,
 ) -> Option<AppliedFile> {
-    let peers = |files: &'_ [AppliedFile]| -> BTreeSet<String> {
-        let peers = files.iter().flat_map(|it| &it.content.peers);
-        peers.map(|it| it.name.clone()).collect()
+    let known = gets.iter().flat_map(|it| &it.content.peers);
+    let names: BTreeSet<&str> = known.clone().map(|it| it.name.as_str()).collect();
+    let keys: BTreeSet<[u8; 32]> = known.filter_map(key).collect();
+    let is_replaced = |peer: &Applied| {
+        names.contains(peer.name.as_str()) || key(peer).is_some_and(|it| keys.contains(&it))
     };
-    let known = peers(gets);
     let found = has.iter().flat_map(|it| &it.content.peers);
-    let foreign = found.filter(|it| !known.contains(&it.name) && !is_ours(&it.name));
+    let foreign = found.filter(|it| !is_replaced(it) && !is_ours(&it.name));
     let foreign: Vec<_> = foreign.cloned().collect();
     let source = Arc::clone(&has.first()?.source);
     (!foreign.is_empty()).then(|| AppliedFile {
@@ -28,4 +32,8 @@ pub fn foreign_peers(
             others: Vec::new(),
         }),
     })
+}
+
+fn key(peer: &Applied) -> Option<[u8; 32]> {
+    peer.spec.as_ref().ok().map(|it| it.key)
 }

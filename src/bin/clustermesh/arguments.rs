@@ -40,9 +40,9 @@ pub(crate) enum Command {
     Init(commands::init::InitArgs),
     Validate(commands::validate::ValidateArgs),
     Verify(commands::verify::VerifyArgs),
+    Diff(commands::diff::DiffArgs),
     Trace(commands::trace::TraceArgs),
     Capacity(commands::capacity::CapacityArgs),
-    Diff(commands::diff::DiffArgs),
     #[cfg(feature = "snapshot")]
     Status(commands::status::StatusArgs),
     Rbac(commands::rbac::RbacArgs),

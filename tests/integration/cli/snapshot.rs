@@ -420,7 +420,10 @@ fn refuses_an_empty_list() {
     let run = folder.run_with_input(&accepted, empty);
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (0, "snapshots/east.json: 0 nodes, 0 usable, written\n")
+        (
+            0,
+            "snapshots/east.json: 0 nodes, 0 usable, written (+0 ~0 -2 nodes)\n"
+        )
     );
 }
 

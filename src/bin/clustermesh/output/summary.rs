@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clustermesh::changes::PeerCounts;
+use clustermesh::diagnostic::escaped;
 use clustermesh::plan::{Plan, Target};
 use clustermesh::text;
 
@@ -13,6 +14,9 @@ use crate::rendered::target_of;
 
 /// The number of changed targets that have a line each.
 const SHOWN: usize = 20;
+
+/// The longest name of a folder that is shown, in characters.
+const NAME: usize = 253;
 
 /// The number of files of a target that a render changes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,6 +100,7 @@ fn line(plan: &Plan, name: &str, change: TargetChange, peers: Option<&PeerCounts
         },
     );
     let peers = peers.map_or_else(String::new, |it| format!(" ({})", counts(*it)));
+    let name = escaped(name, NAME);
     format!("{name}: +{added} ~{changed} -{removed} files, {now}{peers}")
 }
 

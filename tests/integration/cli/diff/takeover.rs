@@ -107,14 +107,3 @@ fn peers_of_kgctl_are_recognised_by_their_keys() {
     let help = target["keyMoves"][0]["help"].as_str().unwrap();
     assert!(help.contains("kubectl --context west"), "{help}");
 }
-
-#[test]
-fn a_foreign_peer_has_no_cause() {
-    let folder = Folder::rendered();
-    let laptop = "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  name: laptop\nspec:\n  \
-                  allowedIPs:\n  - 10.99.0.1/32\n  publicKey: AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n";
-    let changes = compared(&folder, &format!("{}{laptop}", peers(&folder)));
-    assert_eq!(changes["targets"][0]["peers"][0]["name"], "laptop");
-    assert_eq!(changes["targets"][0]["peers"][0]["change"], "removed");
-    assert_eq!(changes["causes"], json!([]));
-}

@@ -117,7 +117,7 @@ fn survives_depth_where_nobody_looks() {
         (run.code, run.stderr.as_str()),
         (
             0,
-            "snapshots/east.json: 1 node, none with a Kilo key (does Kilo run there?), written\n"
+            "snapshots/east.json: 1 node, none with a Kilo key (does Kilo run there?), written (+1 ~0 -2 nodes)\n"
         )
     );
 }

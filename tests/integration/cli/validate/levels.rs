@@ -440,14 +440,14 @@ fn snapshots_are_reported_of_as_it_says() {
     let (code, report) = carry_over("", &[]);
     assert_eq!(code, 0);
     insta::assert_snapshot!(report, @"
-    snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
+    snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written (+0 ~1 -0 nodes)
     warning[carried-over]: east/n2: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
     help: if Kilo was removed from it permanently, add `--no-carry-over east`
     ");
     let (code, report) = carry_over("rules: { carried-over: { level: error } }", &[]);
     assert_eq!(code, 1);
     insta::assert_snapshot!(report, @"
-    snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
+    snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written (+0 ~1 -0 nodes)
     error[carried-over]: east/n2: has no key at the moment (its Kilo agent may be restarting); the annotations of the last snapshot were kept
     help: if Kilo was removed from it permanently, add `--no-carry-over east`
     ");
@@ -456,7 +456,8 @@ fn snapshots_are_reported_of_as_it_says() {
         carry_over(off, &["--strict"]),
         (
             0,
-            "snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written\n".to_owned()
+            "snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written (+0 ~1 -0 nodes)\n"
+                .to_owned()
         )
     );
     let ignored = "ignore: [{ rule: carried-over, cluster: east, node: n2, reason: x }]";
@@ -469,7 +470,7 @@ fn snapshots_are_reported_of_as_it_says() {
     let (code, report) = carry_over(&past, &[]);
     assert_eq!(code, 0);
     insta::assert_snapshot!(report, @"
-    snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written
+    snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written (+0 ~1 -0 nodes)
     warning[expired-level]: level `off` of `carried-over` expired on 2001-01-31; `snapshot` still applies it
      --> clustermesh.yaml:3:56
       |

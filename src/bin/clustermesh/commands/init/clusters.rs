@@ -31,7 +31,7 @@ pub(super) struct ClusterOptions {
     #[arg(long = "context", value_name = "[CLUSTER=]CONTEXT", value_parser = context)]
     contexts: Vec<ClusterContext>,
 
-    /// Propose the mesh from a JSON or YAML file with the nodes of a cluster; repeatable
+    /// Propose the mesh from a file with the nodes of a cluster; repeatable
     ///
     /// The file is the output of `kubectl get nodes -o json`; `-` is standard input.
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
@@ -211,6 +211,7 @@ impl ClusterOptions {
     }
 
     #[cfg(not(feature = "snapshot"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
     fn other_contexts(&self) -> Vec<ClusterContext> {
         Vec::new()
     }
