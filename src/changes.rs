@@ -125,7 +125,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     let causes = fleets.map(|fleets| {
         let moves: BTreeSet<&CarrierMove> = targets.iter().flat_map(|it| &it.carriers).collect();
         let mut causes = counterparts.causes(versions);
-        causes.extend(settings::causes(fleets, &counterparts));
+        causes.extend(settings::causes((before, after), fleets, &counterparts));
         causes.extend(nodes::causes(fleets, &counterparts));
         causes.extend(moves.into_iter().filter_map(CarrierMove::cause));
         causes

@@ -59,6 +59,11 @@ impl Counterparts {
         without_counterpart(&self.after)
     }
 
+    /// Returns the names of the clusters that are in both versions, the old one first.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&ClusterName, &ClusterName)> {
+        self.names.iter().map(|(was, is)| (was, is))
+    }
+
     /// Returns the first entry of each cluster that is in both versions, with its nodes.
     pub(super) fn members<'f, 'a>(
         &self,

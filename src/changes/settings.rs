@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use super::Version;
 use super::cause::{Cause, Setting};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::{Entry, Mesh, Networks, Range};
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
 
 /// Finds the settings that differ: those of each mesh that is in both versions, and those of each
 /// cluster.
-pub(super) fn causes((old, new): (&Fleet, &Fleet), counterparts: &Counterparts) -> Vec<Cause> {
-    let mut settings = Vec::new();
+pub(super) fn causes(
+    (before, after): (&Version, &Version),
+    (old, new): (&Fleet, &Fleet),
+    counterparts: &Counterparts,
+) -> Vec<Cause> {
+    let mut settings = states(before.asked.meshes, after.asked.meshes, counterparts);
     let (had, has) = (meshes(old), meshes(new));
     for (name, mesh) in &has {
         if let Some(old) = had.get(name).filter(|it| it.topology != mesh.topology) {
@@ -66,6 +72,24 @@ fn renamed_meshes(had: &BTreeMap<&str, &Mesh>, has: &BTreeMap<&str, &Mesh>) -> V
     }
 }
 
+/// Finds entries that join or leave by their state. Fleets have only those that give Peers.
+fn states(had: &[Mesh], has: &[Mesh], counterparts: &Counterparts) -> Vec<Setting> {
+    let entry = |meshes: &'_ [Mesh], name: &ClusterName| {
+        let mut entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+        entries.find(|it| it.name == *name).cloned()
+    };
+    let states = counterparts.names().filter_map(|(was, is)| {
+        let (old, new) = (entry(had, was)?, entry(has, is)?);
+        (old.state != new.state).then(|| Setting {
+            cluster: Some(is.clone()),
+            field: "state",
+            before: Some(old.place.key("state")),
+            after: Some(new.place.key("state")),
+        })
+    });
+    states.collect()
+}
+
 /// Returns whether two entries of a cluster declare anything different.
 pub(super) fn differ(old: &Entry, new: &Entry) -> bool {
     !of_entry(old, new).is_empty()
@@ -76,7 +100,6 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<Setting> {
     let mut settings = of_networks(old, new);
     let place = |entry: &Entry, field: &str| Some(entry.place.key(field));
     let fields = [
-        ("state", old.state != new.state),
         ("wireguardPort", old.port != new.port),
         (
             "persistentKeepalive",

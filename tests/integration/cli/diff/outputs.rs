@@ -269,3 +269,21 @@ spec:
     );
     assert!(run.stdout.contains("laptop"));
 }
+
+#[test]
+fn a_cluster_that_leaves_by_its_state_is_the_cause() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    folder.edit(
+        "mesh.yaml",
+        "- name: west",
+        "- name: west\n      state: Leaving",
+    );
+    let run = repository.diff(&["--output", "json"]);
+    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(changes["causes"][0]["kind"], "setting", "{}", run.stdout);
+    let message = "`state` of west changed (mesh.yaml:14)";
+    assert_eq!(changes["causes"][0]["message"], message, "{}", run.stdout);
+    assert_eq!(changes["causes"].as_array().unwrap().len(), 1);
+    assert_eq!(changes["grade"], "destructive");
+}
