@@ -108,7 +108,7 @@ fn nodes(world: &World) -> Vec<Node> {
                 annotations.insert("force-endpoint", format!("{address}:{port}"));
             }
             Endpoint::Name => {
-                let name = format!("n{number}.wg.example.org:{port}");
+                let name = format!("n{number}.wg{pool}.example.org:{port}");
                 annotations.insert("force-endpoint", name);
             }
             Endpoint::Nat => drop(annotations.insert("endpoint", format!("{private}:{port}"))),
