@@ -620,3 +620,18 @@ fn a_hostile_list_takes_little_memory() {
         assert_eq!(is_read, code == 0, "{head}: {}", run.stdout);
     }
 }
+
+#[test]
+fn diff_compares_with_what_clusters_have() {
+    let site = Site::new();
+    let run = site.run(&["diff", "--live", "--fail-at", "additive"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.stdout);
+    let mut peers = site.rendered("west");
+    peers.pop();
+    site.servers[2].apply(&peers);
+    let run = site.run(&["diff", "--live", "--output", "json"]);
+    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(changes["targets"][0]["cluster"], "west", "{}", run.stdout);
+    assert_eq!(changes["targets"][0]["added"], 1, "{}", run.stdout);
+    assert_eq!(changes["causes"], serde_json::json!([]));
+}
