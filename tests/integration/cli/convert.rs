@@ -106,3 +106,15 @@ fn one_of_several_files_is_named() {
         run.stderr
     );
 }
+
+#[test]
+fn a_file_without_a_mesh_is_not_printed() {
+    let folder = Folder::mesh();
+    for text in ["", "root:x:0:0\nsecret-of-others\n"] {
+        folder.write("other.yaml", text);
+        let run = folder.run(&["convert", "--to", "flat", "--mesh", "other.yaml"]);
+        let error = "error: `other.yaml` contains no ClusterMesh\n";
+        assert_eq!((run.code, run.stderr.as_str()), (2, error));
+        assert_eq!(run.stdout, "");
+    }
+}

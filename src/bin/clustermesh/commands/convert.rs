@@ -102,6 +102,14 @@ pub(crate) fn run(
     let source = sources
         .get(chosen)
         .ok_or_else(|| anyhow!("no mesh was found"))?;
+    // Only files of ours are quoted, and the result is a copy of the whole file.
+    if !inputs
+        .meshes
+        .iter()
+        .any(|it| it.place.source == source.name)
+    {
+        bail!("`{}` contains no ClusterMesh", source.name);
+    }
     let converted = converted(source, &inputs.meshes, &inputs.snapshots, args.to.into());
     let text = match converted {
         Ok(text) => text,
