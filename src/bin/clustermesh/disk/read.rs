@@ -134,7 +134,7 @@ pub(super) fn open(roots: &Roots, path: &Path) -> anyhow::Result<(File, Metadata
 fn open_pipe(path: &Path) -> anyhow::Result<File> {
     let (done, opened) = mpsc::channel();
     let owned = path.to_owned();
-    // Opening ends only when there is a writer, so the thread stays behind if there is none.
+    // Opening a pipe blocks until a program writes to it. Without a writer, this thread never ends.
     let waiting = thread::Builder::new().spawn(move || done.send(File::open(owned)));
     if waiting.is_err() {
         return Ok(File::open(path)?);
