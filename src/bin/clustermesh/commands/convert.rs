@@ -102,7 +102,7 @@ pub(crate) fn run(
     let source = sources
         .get(chosen)
         .ok_or_else(|| anyhow!("no mesh was found"))?;
-    // Only files of ours are quoted, and the result is a copy of the whole file.
+    // The result is a copy of the whole file, so a file of another program must not get this far.
     if !inputs
         .meshes
         .iter()
