@@ -41,13 +41,14 @@ type loop struct {
 	// The Peers of the nodes of the other clusters.
 	others map[string][]string
 	next   int
-	kills  int
+	// How many killed runs had changed the repository.
+	partial int
 	// How long the last run of a command took.
 	takes map[string]time.Duration
 }
 
 // Loop changes nodes of `east` at random, and after each change runs `snapshot`, `render` and the deliveries to
-// the other clusters. In half of the steps `snapshot` or `render` is killed at a random moment, what it
+// the other clusters. In every second step `snapshot` or `render` is killed at a random moment, what it
 // left is delivered, and it runs again. No step may lose a Peer whose node is still there.
 func Loop(t *testing.T, east *Server, deliveries ...Delivery) {
 	seed, steps := uint64(time.Now().UnixNano()), loopSteps
@@ -79,8 +80,8 @@ func Loop(t *testing.T, east *Server, deliveries ...Delivery) {
 		held := l.held(t)
 		change := l.change(t)
 		t.Logf("step %d: %s", step, change)
-		if l.random.IntN(2) == 0 && l.killed(t) {
-			l.kills++
+		if step%2 == 0 {
+			l.kill(t)
 			l.deliver(t)
 			l.check(t, before, held)
 		}
@@ -92,7 +93,8 @@ func Loop(t *testing.T, east *Server, deliveries ...Delivery) {
 			t.Fatalf("LOOP_SEED=%d, step %d, %s", seed, step, change)
 		}
 	}
-	t.Logf("%d steps with %d killed runs in %s", steps, l.kills, time.Since(started).Round(time.Second))
+	t.Logf("%d steps in %s; of %d killed runs, %d had written something",
+		steps, time.Since(started).Round(time.Second), (steps+1)/2, l.partial)
 }
 
 // prepare starts with eight nodes of `east`, and one of each other cluster.
@@ -201,15 +203,31 @@ func (l *loop) follow(t *testing.T) {
 	}
 }
 
-// killed runs `snapshot` or `render` until a random moment, and returns whether it was killed.
-func (l *loop) killed(t *testing.T) bool {
+// kill runs `snapshot` or `render` and kills it at a random moment. A run that ends before is undone, and
+// another one is killed earlier.
+func (l *loop) kill(t *testing.T) {
 	run := []string{"snapshot", "render"}[l.random.IntN(2)]
 	if run == "render" {
 		if run := Clustermesh(t, l.repository, "snapshot"); run.Code != 0 {
 			t.Fatal(run)
 		}
 	}
+	before := Copy(t, l.repository)
 	after := time.Duration(l.random.Int64N(int64(l.takes[run] + 1)))
+	for !l.killed(t, run, after) {
+		Remove(t, l.repository)
+		if err := os.CopyFS(l.repository, os.DirFS(before)); err != nil {
+			t.Fatal(err)
+		}
+		after /= 2
+	}
+	if exec.Command("diff", "-rq", before, l.repository).Run() != nil {
+		l.partial++
+	}
+}
+
+// killed runs a command for some time, and returns whether it was killed.
+func (l *loop) killed(t *testing.T, run string, after time.Duration) bool {
 	command := exec.Command(Program(t), run)
 	command.Dir, command.Env = l.repository, []string{}
 	if err := command.Start(); err != nil {

@@ -49,14 +49,19 @@ func (n Node) Annotations() Object {
 	}
 }
 
-// Create stores the node.
-func (n Node) Create(t testing.TB, server *Server) {
-	t.Helper()
-	node, err := json.Marshal(Object{
+// object is the node as the API server has it.
+func (n Node) object() Object {
+	return Object{
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": Object{"name": n.Name(), "annotations": n.Annotations()},
 		"spec":     Object{"podCIDRs": []string{fmt.Sprintf("10.%d.%d.0/24", podRange+n.Cluster, n.Number)}},
-	})
+	}
+}
+
+// Create stores the node.
+func (n Node) Create(t testing.TB, server *Server) {
+	t.Helper()
+	node, err := json.Marshal(n.object())
 	if err == nil {
 		_, err = server.Request(http.MethodPost, "/api/v1/nodes", "application/json", node)
 	}

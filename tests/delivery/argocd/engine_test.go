@@ -107,7 +107,7 @@ func plain(t *testing.T, objects []*unstructured.Unstructured) []cluster.Object 
 // outcome is the result of a sync, by the names of the Peers.
 type outcome struct {
 	synced, pruned []string
-	// Automated syncs do not run if every resource would be pruned (controller/appcontroller.go, autoSync).
+	// Automated syncs do not run if every resource would be pruned.
 	refusedIfAutomated bool
 }
 
@@ -167,6 +167,17 @@ func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error
 	slices.Sort(done.pruned)
 	done.refusedIfAutomated = len(objects) == 0 && !a.Spec.SyncPolicy.Automated.AllowEmpty
 	return done, err
+}
+
+// autoSync syncs as the application controller does on its own: not if this would prune every resource
+// (controller/appcontroller.go, autoSync).
+func (a *application) autoSync(t *testing.T, server *cluster.Server) (outcome, error) {
+	t.Helper()
+	objects, err := a.generate()
+	if err != nil || len(objects) == 0 && !a.Spec.SyncPolicy.Automated.AllowEmpty {
+		return outcome{refusedIfAutomated: err == nil}, err
+	}
+	return a.sync(t, server)
 }
 
 // documents reads all objects of a kind from the files of argocd/.
