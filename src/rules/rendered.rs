@@ -90,6 +90,7 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, a
         return;
     }
     let instruction = allowing.instruction(&allowed_by(losses));
+    let intention = intention(losses);
     let losses: Vec<Finding> = losses
         .iter()
         .map(|it| {
@@ -101,7 +102,7 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, a
                 (Loss::SilentSource { .. } | Loss::EmptyTarget { .. }, None) => {
                     format!("{REPAIR}; if it should have no Peers, {instruction}")
                 }
-                _ => format!("if intended, {instruction}"),
+                _ => format!("{intention}, {instruction}"),
             };
             finding.help(help)
         })
@@ -116,14 +117,52 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, a
     gravest_first(findings);
 }
 
-/// Returns what allows losses, as `TARGET` or `TARGET/SOURCE`.
-fn allowed_by(losses: &[Loss]) -> Vec<String> {
-    let mut targets_of: BTreeMap<&str, usize> = BTreeMap::new();
+/// Returns the first part of a remedy: the reviewed way to remove clusters, and when a flag is right.
+fn intention(losses: &[Loss]) -> String {
+    let removed = losses.iter().filter_map(|it| match it {
+        Loss::Target { target, .. } => Some(target.as_str()),
+        _ => None,
+    });
+    let removed: Vec<&str> = removed.collect();
+    // A source that only one target loses has probably lost a link.
+    let targets_of = targets_of(losses);
+    let lost = targets_of.iter().filter(|(_, targets)| 1 < **targets);
+    let lost: Vec<&str> = lost.map(|(source, _)| *source).collect();
+    match (removed.as_slice(), lost.as_slice()) {
+        ([], []) => "if intended".to_owned(),
+        ([], [source]) => format!(
+            "if `{}` should leave the mesh, set `state: Leaving` in its entry; if only these Peers \
+             should be removed",
+            bare(source)
+        ),
+        ([], _) => "if these clusters should leave the mesh, set `state: Leaving` in their \
+                    entries; if only these Peers should be removed"
+            .to_owned(),
+        ([target], _) => format!(
+            "if `{}` should leave the mesh, restore its entry with `state: Leaving`; to remove its \
+             folder now",
+            bare(target)
+        ),
+        _ => "if these clusters should leave the mesh, restore their entries with `state: \
+              Leaving`; to remove their folders now"
+            .to_owned(),
+    }
+}
+
+/// Counts the targets that lose a source, for each source.
+fn targets_of(losses: &[Loss]) -> BTreeMap<&str, usize> {
+    let mut targets_of = BTreeMap::new();
     for loss in losses {
         if let Loss::Source { source, .. } = loss {
-            *targets_of.entry(source).or_default() += 1;
+            *targets_of.entry(source.as_str()).or_default() += 1;
         }
     }
+    targets_of
+}
+
+/// Returns what allows losses, as `TARGET` or `TARGET/SOURCE`.
+fn allowed_by(losses: &[Loss]) -> Vec<String> {
+    let targets_of = targets_of(losses);
     let mut flags: Vec<String> = Vec::new();
     for loss in losses {
         let flag = match loss {

@@ -40,7 +40,7 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     insta::assert_snapshot!(refusal(&folder, &[]), @"
     error[lost-source]: east: all 2 Peers would be removed from north
     error[lost-source]: east: all 2 Peers would be removed from west
-    help: if intended, run `clustermesh render --allow-empty '*/east'`
+    help: if `east` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/east'`
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
 
@@ -125,7 +125,7 @@ fn keeps_the_peers_of_a_target_that_no_mesh_names() {
     error[lost-target]: north: is no longer in any mesh, but its folder has 4 Peers
     error[lost-source]: north: all 2 Peers would be removed from east
     error[lost-source]: north: all 2 Peers would be removed from west
-    help: if intended, run `clustermesh render --allow-empty north --allow-empty '*/north'`
+    help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north --allow-empty '*/north'`
 
     3 errors, 1 notice
     nothing was written
@@ -160,7 +160,7 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
     help: add the cluster to a mesh, or delete the file
 
     error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
-    help: if intended, run `clustermesh render --allow-empty north`
+    help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north`
 
     notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
     notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml

@@ -175,7 +175,7 @@ fn a_joined_cluster_that_is_set_to_joining_loses_nothing_unasked() {
     error[lost-source]: north: all 2 Peers would be removed from west
     error[lost-source]: east: all 2 Peers would be removed from north
     error[lost-source]: west: all 2 Peers would be removed from north
-    help: if intended, run `clustermesh render --allow-empty '*/north' --allow-empty north/east --allow-empty north/west`
+    help: if `north` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/north' --allow-empty north/east --allow-empty north/west`
 
     4 errors
     nothing was written

@@ -39,7 +39,8 @@ pub(super) fn text(states: &[State]) -> String {
     for state in states {
         table.add(row(state).to_vec());
     }
-    let mut text = table.text("", Width::stdout());
+    let width = Width::stdout();
+    let mut text = table.folded(width);
     for state in states {
         let notes = notes(state);
         if notes.is_empty() {
@@ -48,10 +49,12 @@ pub(super) fn text(states: &[State]) -> String {
         let _ = writeln!(text, "\n{}", state.cluster);
         for Note { about, lines, help } in notes {
             for line in lines {
-                let _ = writeln!(text, "  {about}: {line}");
+                let line = width.hanging(4, &format!("{about}: {line}"));
+                let _ = writeln!(text, "  {line}");
             }
             if let Some(help) = help {
-                let _ = writeln!(text, "    help: {help}");
+                let help = width.hanging(4, &format!("help: {help}"));
+                let _ = writeln!(text, "    {help}");
             }
         }
     }

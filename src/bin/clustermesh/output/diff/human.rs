@@ -17,13 +17,16 @@ const TARGETS: usize = 8;
 /// Returns the causes, a table of the targets, and their Peers.
 pub(super) fn text(compared: &Compared) -> String {
     let changes = compared.changes;
+    let width = Width::stdout();
     let mut text = String::new();
     for effect in changes.causes.iter().take(LISTED) {
+        let cause = wording::cause(&effect.cause, compared);
+        let effects = wording::effects(effect, TARGETS);
         let _ = writeln!(
             text,
             "{}\n    {}",
-            wording::cause(&effect.cause, compared),
-            wording::effects(effect, TARGETS)
+            width.hanging(2, &cause),
+            width.hanging(4, &effects)
         );
     }
     more(&mut text, changes.causes.len(), "", "cause");
@@ -40,11 +43,13 @@ pub(super) fn text(compared: &Compared) -> String {
         }
         text.push('\n');
         for reason in target.reasons.iter().take(LISTED) {
-            let _ = writeln!(text, "  {}", wording::reason(reason));
+            let reason = width.hanging(4, &wording::reason(reason));
+            let _ = writeln!(text, "  {reason}");
         }
         more(&mut text, target.reasons.len(), "  ", "reason");
         for change in target.peers.iter().take(LISTED) {
-            let _ = writeln!(text, "    {}", wording::change(change));
+            let change = width.hanging(6, &wording::change(change));
+            let _ = writeln!(text, "    {change}");
         }
         more(&mut text, target.peers.len(), "    ", "Peer");
         if let Some(load) = &target.load {
@@ -55,15 +60,17 @@ pub(super) fn text(compared: &Compared) -> String {
             .iter()
             .filter_map(|it| wording::cure(target, it))
         {
-            let _ = writeln!(text, "  help: {cure}");
+            let cure = width.hanging(4, &format!("help: {cure}"));
+            let _ = writeln!(text, "  {cure}");
         }
     }
     text.push_str(&paths(compared));
     if !changes.targets.is_empty() {
         let grade = changes.grade().name();
-        let _ = writeln!(text, "\n{grade}: {}", compared.verdict());
+        let verdict = format!("{grade}: {}", compared.verdict());
+        let _ = writeln!(text, "\n{}", width.wrapped(0, &verdict));
     }
-    let _ = writeln!(text, "{}", compared.headline());
+    let _ = writeln!(text, "{}", width.wrapped(0, &compared.headline()));
     text
 }
 
@@ -72,13 +79,9 @@ fn paths(compared: &Compared) -> String {
     let paths = &compared.changes.paths;
     let mut text = String::new();
     for path in paths.iter().take(LISTED) {
-        let _ = write!(
-            text,
-            "\n{} → {}: {}",
-            path.from,
-            path.to,
-            wording::path_change(path).join(", ")
-        );
+        let change = wording::path_change(path).join(", ");
+        let line = format!("{} → {}: {change}", path.from, path.to);
+        let _ = write!(text, "\n{}", Width::stdout().hanging(2, &line));
     }
     if !text.is_empty() {
         text.push('\n');
