@@ -59,16 +59,16 @@ pub struct Version<'v, 'a> {
     pub fleet: Option<&'v Fleet<'v>>,
     /// The Peers of every cluster.
     pub fabric: &'v Fabric<'a>,
-    /// What the meshes declare.
+    /// The declared paths.
     pub asked: Asked<'v>,
 }
 
-/// How the changes are delivered, and the limits of the clusters.
+/// The delivery of the changes, and the limits of the clusters.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'d> {
     /// The engine that applies the Peers; without one, the worse of both counts.
     pub applied_by: Option<Engine>,
-    /// What is too much for a cluster.
+    /// The limits of a cluster.
     pub capacity: &'d Capacity,
     /// Foreign Peers, by cluster and name: see [`foreign_peers`].
     pub foreign: &'d [(ClusterName, String)],
@@ -77,11 +77,11 @@ pub struct Delivery<'d> {
 /// All differences between two versions.
 #[derive(Clone, Debug)]
 pub struct Changes {
-    /// What causes them, each cause once, in order of cluster and node.
+    /// The causes, each once, in order of cluster and node.
     pub causes: Vec<CauseEffect>,
     /// Every target with differences, by name.
     pub targets: Vec<TargetChange>,
-    /// What becomes of the paths between clusters, those that gain, lose or interrupt any.
+    /// The changes of the paths between clusters, where any path is gained, lost or interrupted.
     pub paths: Vec<PathChange>,
     /// The number of states that were proved: of two clusters each, with old or new Peers or those in
     /// between on either side.

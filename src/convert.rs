@@ -110,7 +110,7 @@ fn fields(
     }
 }
 
-/// What a range of a flat list is for.
+/// The use of a range of a flat list.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Use {
     Pods,

@@ -24,7 +24,7 @@ mod ranges;
 mod tests;
 mod written;
 
-/// How many overlaps are reported.
+/// The most overlaps that are reported.
 const OVERLAPS: usize = 20;
 
 /// A proposed mesh.
@@ -41,13 +41,13 @@ pub struct Proposal {
 pub struct ProposedCluster {
     /// The cluster.
     pub name: ClusterName,
-    /// Where the pods of most nodes have their addresses, at most one range of each family.
+    /// The pod ranges of most nodes, at most one of each family.
     pub pods: Vec<AgreedRange>,
-    /// Where the nodes' WireGuard addresses are.
+    /// The range of the nodes' WireGuard addresses.
     pub wireguard: WireguardRange,
-    /// What most nodes report.
+    /// The granularity that most nodes report.
     pub granularity: Option<Granularity>,
-    /// How other clusters dial the nodes.
+    /// The fields that let other clusters dial the nodes.
     pub endpoints: EndpointAdvice,
 }
 

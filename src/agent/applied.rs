@@ -46,20 +46,20 @@ pub struct Content {
 /// A Peer of a manifest.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Applied {
-    /// Where in the file it is.
+    /// The position in the file.
     pub spot: Spot,
     /// Its name, a DNS-1123 subdomain.
     pub name: String,
-    /// Whether the API server is about to remove it, and only waits for finalizers.
+    /// True if the Peer is being deleted and the API server only waits for finalizers.
     pub is_ending: bool,
-    /// How an agent reads it.
+    /// The Peer as an agent reads it.
     pub spec: Result<Translation, TranslationFault>,
 }
 
 /// Something else than a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Other {
-    /// Where in the file it is.
+    /// The position in the file.
     pub spot: Spot,
     /// The kind.
     pub what: What,
@@ -70,7 +70,7 @@ pub struct Other {
 pub struct Spot {
     /// Its document, counted from zero.
     pub document: usize,
-    /// Where in that.
+    /// The position in the document.
     pub pointer: Pointer,
 }
 
@@ -81,9 +81,9 @@ pub enum What {
     Broken(Vec<Finding>),
     /// An object of another kind.
     Kind {
-        /// As written; empty if missing.
+        /// The field as written; empty if missing.
         api_version: String,
-        /// As written; empty if missing.
+        /// The field as written; empty if missing.
         kind: String,
     },
     /// A Peer whose name is missing, or is refused by API servers.

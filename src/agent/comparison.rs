@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 use super::peers::{ClusterPeer, Peers};
 
-/// What becomes of a Peer. Peers are compared by name.
+/// The result for one Peer. Peers are compared by name.
 #[derive(Clone, Copy, Debug)]
 pub enum Pair<'p, 'a> {
     /// It is up to date.
     Same(&'p ClusterPeer<'a>),
     /// It is something else.
     Changed {
-        /// What it is.
+        /// The current Peer.
         before: &'p ClusterPeer<'a>,
         /// The wanted Peer.
         after: &'p ClusterPeer<'a>,

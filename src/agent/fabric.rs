@@ -28,26 +28,26 @@ pub struct Fabric<'a> {
     index: Arc<FabricIndex>,
     /// Clusters whose contests come out one way or another, by number.
     tried: Tried<'a>,
-    /// How many packets were followed, answers aside.
+    /// The number of packets that were followed, without their answers.
     followed: Arc<AtomicU64>,
-    /// How many times what one cluster gives to another was looked up.
+    /// The number of lookups of the Peers that one cluster gives to another.
     looked_up: Arc<AtomicU64>,
 }
 
 /// Clusters by their numbers and by what is taken as won.
 type Tried<'a> = Arc<Mutex<BTreeMap<(SiteId, Vec<Won>), Arc<Site<'a>>>>>;
 
-/// Who has what, in all clusters.
+/// The owners of keys and endpoints in all clusters.
 #[derive(Debug, Default)]
 struct FabricIndex {
-    /// Who has a key.
+    /// The nodes that have each key.
     keys: BTreeMap<[u8; 32], Vec<At>>,
-    /// Who has the keys of Peers.
+    /// The nodes that have the keys of Peers.
     holdings: Sites<Peers<Holding>>,
-    /// Who is found at an address, and at which port.
+    /// The nodes at each address, with their ports.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
-    /// Where Peers and nodes are dialled, in order, with the cluster that this leads to; none if no
-    /// node has the key.
+    /// The addresses at which Peers and nodes are dialled, in order, with the cluster to which each
+    /// leads; none if no node has the key.
     dialled: Vec<(IpAddr, Option<SiteId>)>,
 }
 
@@ -70,7 +70,7 @@ pub struct At {
     pub node: NodeId,
 }
 
-/// Who of all clusters has the key of a Peer.
+/// The node of any cluster that has the key of a Peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Holding {
     /// No node.

@@ -11,16 +11,16 @@ use crate::kilo::peer::translation::AllowedIp;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Family, family};
 
-/// What is wrong with a range of a Peer.
+/// A problem with a range of a Peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Flaw {
     /// The range, with its Peer.
     pub claim: TunnelClaim,
-    /// What.
+    /// The problem.
     pub kind: FlawKind,
 }
 
-/// How a range fails.
+/// A kind of problem with a range.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FlawKind {
     /// Host bits are set: the kernel refuses the route, and Kilo, which compares with the masked
@@ -44,19 +44,19 @@ pub enum KernelRefusal {
     Range {
         /// The Peer.
         peer: PeerId,
-        /// Which of its allowed IPs.
+        /// The index of the allowed IP in its spec.
         index: usize,
     },
     /// To another node of the cluster itself.
     Segment {
-        /// On which node.
+        /// The node on which the route is refused.
         node: NodeId,
         /// The route.
         route: Route,
     },
 }
 
-/// What a node routes by itself.
+/// A route that a node has without Peers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Local {
     /// Everything that has no other case.
@@ -191,7 +191,7 @@ impl Model<'_> {
         found.into_iter().collect()
     }
 
-    /// What the nodes route by themselves, Kilo or not.
+    /// Returns the ranges that nodes route without Peers, by Kilo or not.
     fn local(&self) -> Prefixes<Local> {
         let mut local = Vec::new();
         for (number, node) in self.topology.nodes.numbered() {

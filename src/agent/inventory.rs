@@ -13,38 +13,38 @@ use crate::net::prefixes::{Span, widest};
 /// The Peers of a cluster, each by name and in that order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Inventory {
-    /// The number of those that are up to date.
+    /// The number of Peers that are up to date.
     pub in_sync: usize,
-    /// Those that are not there, or are being deleted.
+    /// Wanted Peers that do not exist, or are being deleted.
     pub missing: Vec<String>,
-    /// Those that are out of date.
+    /// Peers that are out of date.
     pub changed: Vec<String>,
-    /// Those that a mesh gave and gives no more.
+    /// Peers that were rendered for a mesh and are no longer wanted.
     pub left_over: Vec<String>,
-    /// Those that no mesh gives.
+    /// Peers that belong to no mesh.
     pub foreign: Vec<Foreign>,
-    /// Those that share a key, of which Kilo configures one.
+    /// Peers that share a key, of which Kilo configures one.
     pub same_key: Vec<Vec<String>>,
-    /// Those with the key of a node of the cluster.
+    /// Peers with the key of a node of the cluster.
     pub own_key: Vec<String>,
 }
 
-/// A Peer that no mesh gives.
+/// A Peer that belongs to no mesh.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Foreign {
     /// Its name.
     pub name: String,
     /// Its allowed IPs; none if Kilo does not take it.
     pub ranges: Vec<Cidr>,
-    /// Why Kilo does not take it.
+    /// The reason for which Kilo does not take it.
     pub fault: Option<TranslationFault>,
-    /// Who has its key.
+    /// The owner of its key.
     pub holder: Holder,
-    /// What it takes of the clusters of the meshes.
+    /// The ranges that it takes from the clusters of the meshes.
     pub takes: Vec<Taken>,
 }
 
-/// Who has a key.
+/// The owner of a key.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Holder {
     /// No node of any cluster: a laptop, or another network.

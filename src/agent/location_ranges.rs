@@ -14,7 +14,7 @@ pub struct Outranked {
     pub range: Cidr,
     /// The last segment with a range that overlaps it.
     pub by: SegmentId,
-    /// That segment's range.
+    /// The range of the segment `by`.
     pub stronger: Cidr,
 }
 
@@ -80,7 +80,7 @@ type Last = (Option<SegmentId>, SlotId);
 /// All location ranges, and for each the last segment with one that it meets.
 struct Later {
     ranges: Prefixes<SegmentId>,
-    /// That segment, and the slot of its range.
+    /// The last segment for each range, and the slot of its range.
     last: Numbered<OfSlot, Last>,
 }
 

@@ -26,9 +26,9 @@ pub struct Model<'a> {
     pub topology: Arc<KiloTopology>,
     /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
     pub peers: Peers<ClusterPeer<'a>>,
-    /// What more than one Peer wants to be.
+    /// The contests between its Peers.
     pub contests: Contests<Contest>,
-    /// What leaves nothing certain on any node.
+    /// The problems that leave nothing certain on any node.
     pub upsets: Vec<Upset>,
     /// The ranges that are routed into the tunnels, and through which one: what `Topology.Conf`
     /// writes, for all nodes together. See [`Model::holder`].
@@ -39,8 +39,8 @@ pub struct Model<'a> {
     shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
 }
 
-/// Why it depends on time, on every node, whether anything of the cluster's Kilo works: an agent that
-/// runs may go on for a while, one that starts does not get there.
+/// A problem that stops every agent of the cluster sooner or later: a running agent may continue
+/// for a while, and an agent that starts fails.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Upset {
     /// A Peer that the API server stores and no agent can decode, nor then the list that it is in
@@ -51,7 +51,7 @@ pub enum Upset {
     Mapped {
         /// The Peer.
         peer: PeerId,
-        /// Which of its allowed IPs.
+        /// The index of the allowed IP in its spec.
         index: usize,
     },
     /// The Kilo subnet has too few addresses for the segments (`kilo.md` §4.4).
@@ -70,15 +70,15 @@ pub enum Tunnel {
 /// A range that a far end lays claim to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TunnelClaim {
-    /// Who.
+    /// The far end.
     pub tunnel: Tunnel,
     /// The index of the range in the spec of a Peer.
     pub index: usize,
-    /// Whether the entry is there at all times, in the form that WireGuard takes.
+    /// True if the entry exists at all times, in the form that WireGuard takes.
     pub is_certain: bool,
 }
 
-/// Who has a range in the WireGuard table of a node.
+/// The holder of a range in the WireGuard table of a node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RangeHolder {
     /// This far end.
@@ -87,7 +87,7 @@ pub enum RangeHolder {
     Ambiguous(Vec<TunnelClaim>),
 }
 
-/// Whether a far end can be dialled.
+/// The address at which a far end can be dialled, or the reason for which it cannot.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Dial<'a> {
     /// At this address.

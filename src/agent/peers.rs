@@ -32,9 +32,9 @@ pub type Peers<T> = Numbered<OfPeer, T>;
 pub struct AppliedPeers<'a> {
     /// By name, bytewise; of one name in the order of the manifests.
     pub all: Peers<ClusterPeer<'a>>,
-    /// Those that are one to Kilo, by key; of one key by name.
+    /// The Peers that Kilo counts, by key; of one key by name.
     pub by_key: Vec<PeerId>,
-    /// What more than one of them wants to be.
+    /// The contests between them.
     pub contests: Contests<Contest>,
 }
 
@@ -43,16 +43,16 @@ pub struct AppliedPeers<'a> {
 pub struct ClusterPeer<'a> {
     /// Its place in the file.
     pub file: &'a AppliedFile,
-    /// What is written.
+    /// The object as written.
     pub applied: &'a Applied,
-    /// What becomes of it.
+    /// The way in which Kilo treats it.
     pub standing: PeerStanding<'a>,
 }
 
-/// What becomes of a Peer.
+/// The way in which Kilo treats a Peer.
 #[derive(Clone, Debug)]
 pub enum PeerStanding<'a> {
-    /// It never gets to WireGuard, and why.
+    /// It never reaches WireGuard, for this reason.
     Faulty(&'a TranslationFault),
     /// `Peer.Ready` is false: no allowed IP, or the zero key.
     NotReady,
@@ -62,17 +62,17 @@ pub enum PeerStanding<'a> {
     Contested(PeerShare<'a>, ContestId),
 }
 
-/// What a Peer keeps after `deduplicatePeerIPs`.
+/// The ranges that a Peer keeps after `deduplicatePeerIPs`.
 #[derive(Clone, Debug)]
 pub struct PeerShare<'a> {
     /// The kind.
     pub translation: &'a Translation,
-    /// What went to a Peer whose name is earlier, in the order of the spec.
+    /// The ranges that a Peer with an earlier name has instead, in the order of the spec.
     pub lost: Vec<Lost>,
     /// The indices of the ranges that it keeps only with a certain result of another Peer's
     /// contest, in order.
     doubtful: Vec<usize>,
-    /// Whether it is in no contest itself.
+    /// True if it is in no contest itself.
     is_certain: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct KeptRange {
     pub index: usize,
     /// The range.
     pub allowed: AllowedIp,
-    /// Whether it keeps it with every result of the contests before it.
+    /// True if the Peer keeps it with every result of the contests before it.
     pub is_certain: bool,
 }
 

@@ -15,15 +15,15 @@ pub struct Route {
     pub destination: AllowedIp,
     /// The next hop, if it needs one.
     pub gateway: Option<IpAddr>,
-    /// Through what.
+    /// The device that it leads through.
     pub device: Device,
     /// The source address that it suggests for what the node itself sends.
     pub source: Option<IpAddr>,
-    /// Which table it is in.
+    /// Its routing table.
     pub table: RouteTable,
 }
 
-/// What a route leads through, by Kilo's defaults: `--encapsulate always`, by IPIP.
+/// The device of a route with Kilo's defaults: `--encapsulate always`, by IPIP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Device {
     /// WireGuard's.
@@ -35,14 +35,14 @@ pub enum Device {
 /// A routing table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RouteTable {
-    /// The one for all packets.
+    /// The table for all packets.
     Main,
     /// Kilo's own, for packets from pods, and from tunnels, to nodes of the location.
     Kilo,
 }
 
-/// Why the kernel refuses a route. The pass ends there, so that others may be missing until a later
-/// pass takes them in a better order.
+/// The reason for which the kernel refuses a route. Kilo's pass ends there, so other routes may be
+/// missing until a later pass sets them in a better order.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Refused {
     /// Host bits are set.

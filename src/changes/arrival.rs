@@ -26,11 +26,11 @@ pub(super) struct Object<'a> {
 pub(super) struct Known {
     /// The place of the object among those that are tried together.
     pub(super) object: usize,
-    /// Whether it is the new content.
+    /// True if it is the new content.
     pub(super) is_new: bool,
 }
 
-/// What an agent has of some objects, by key.
+/// The objects that an agent knows, by key.
 pub(super) type Memory = BTreeMap<[u8; 32], Known>;
 
 /// A state of an agent.
@@ -38,7 +38,8 @@ pub(super) type Memory = BTreeMap<[u8; 32], Known>;
 pub(super) struct ArrivalState {
     /// The Peers that it has.
     pub(super) memory: Memory,
-    /// Whether everything has arrived, so that the state stays until the agent lists all Peers again.
+    /// True if everything has arrived, so that the state stays until the agent lists all Peers
+    /// again.
     pub(super) is_final: bool,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct ArrivalState {
 pub(super) struct Event {
     /// The object.
     pub(super) object: usize,
-    /// Whether it is deleted; else it is created or changed.
+    /// True if it is deleted; otherwise it is created or changed.
     pub(super) is_deletion: bool,
 }
 

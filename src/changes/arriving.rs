@@ -21,7 +21,7 @@ use crate::net::prefixes::{Prefixes, Span};
 /// The most tables between the old and the new one that are proved for a target.
 const MOST_TABLES: usize = 24;
 
-/// What a target's agents can have between the old and the new version.
+/// The states of a target's agents between the old and the new version.
 #[derive(Default)]
 pub(super) struct Arriving {
     /// The tables, apart from the old and the new one.
@@ -30,7 +30,7 @@ pub(super) struct Arriving {
     pub(super) key_moves: Vec<KeyMove>,
     /// Peers of which not every order was tried.
     pub(super) unproven: BTreeSet<String>,
-    /// How many states were found.
+    /// The number of states.
     pub(super) states: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Arriving {
 pub(super) struct TransientTable {
     /// Its Peers.
     pub(super) files: Vec<AppliedFile>,
-    /// Whether everything has arrived, and yet a Peer is missing.
+    /// True if everything has arrived, but a Peer is missing.
     pub(super) is_final: bool,
 }
 

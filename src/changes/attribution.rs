@@ -56,7 +56,7 @@ pub(super) fn attribute(
 /// The causes, by what they are about.
 struct CauseIndex {
     by_cluster: BTreeMap<ClusterName, Vec<usize>>,
-    /// Those about whole meshes.
+    /// The causes about whole meshes.
     general: Vec<usize>,
     /// The place of [`Cause::Other`].
     other: usize,

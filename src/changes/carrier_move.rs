@@ -22,7 +22,7 @@ pub struct CarrierMove {
     pub from: NodeRef,
     /// The node that carries them now.
     pub to: NodeRef,
-    /// Whether the range belongs to a cluster as a whole, so that an anchor has moved.
+    /// True if the range belongs to a cluster as a whole, so that an anchor has moved.
     pub is_shared: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::net::Cidr;
 use crate::place::Place;
 use crate::wireguard::Endpoint;
 
-/// Why Peers change.
+/// A reason for changes of Peers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
     /// A cluster is in a mesh that was in none.
@@ -37,7 +37,7 @@ pub enum Cause {
     NodeBack {
         /// The node.
         node: NodeRef,
-        /// Why it was excluded.
+        /// The reason for which it was excluded.
         reason: ExcludedReason,
     },
     /// A node has another key: it or its Kilo was reinstalled.
@@ -84,14 +84,14 @@ pub enum Cause {
     RangesGained {
         /// The node.
         node: NodeRef,
-        /// Which.
+        /// The ranges.
         ranges: Vec<Cidr>,
     },
     /// A node has fewer pod CIDRs.
     RangesLost {
         /// The node.
         node: NodeRef,
-        /// Which.
+        /// The ranges.
         ranges: Vec<Cidr>,
     },
     /// A range that belongs to a cluster as a whole has another carrier.
@@ -133,9 +133,9 @@ pub struct Setting {
     pub cluster: Option<ClusterName>,
     /// The field.
     pub field: &'static str,
-    /// Where it is in the old version, if it was there.
+    /// The place in the old version, if it was there.
     pub before: Option<Place>,
-    /// Where it is in the new version, if it is there.
+    /// The place in the new version, if it is there.
     pub after: Option<Place>,
 }
 
@@ -144,29 +144,29 @@ pub struct Setting {
 pub struct CauseEffect {
     /// The cause.
     pub cause: Cause,
-    /// What it changes in each target, by name. Empty if it changes no Peer.
+    /// Its effects on each target, by name. Empty if it changes no Peer.
     pub targets: Vec<TargetEffect>,
 }
 
-/// What a cause changes in a target.
+/// The effect of a cause on a target.
 #[derive(Clone, Debug)]
 pub struct TargetEffect {
     /// The target.
     pub cluster: ClusterName,
     /// Its Peers that change: their places in [`super::TargetChange::peers`].
     pub peers: Vec<usize>,
-    /// How many of each kind.
+    /// The number of changed Peers of each kind.
     pub counts: PeerCounts,
 }
 
-/// How many Peers change.
+/// Numbers of Peers that change.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PeerCounts {
     /// New ones.
     pub added: usize,
-    /// Those with another content.
+    /// Peers with another content.
     pub changed: usize,
-    /// Those that go.
+    /// Peers that are removed.
     pub removed: usize,
 }
 

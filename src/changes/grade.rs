@@ -4,7 +4,7 @@ use super::path_change::PathCounts;
 use crate::config::capacity::Quantity;
 use crate::name::ClusterName;
 
-/// How severe changes are.
+/// The severity of changes.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Grade {
     /// No Peer changes.
@@ -12,7 +12,7 @@ pub enum Grade {
     None,
     /// Paths are only gained, and nothing that works is disturbed.
     Additive,
-    /// What changes is interrupted for at most 30 seconds.
+    /// Changed paths may be interrupted for at most 30 seconds.
     Brief,
     /// A path is lost, or interrupted for longer.
     Disruptive,
@@ -29,7 +29,7 @@ pub enum Engine {
     ArgoCd,
 }
 
-/// Why a target's grade is not better.
+/// A reason for the grade of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
     /// It loses all of its Peers.

@@ -8,17 +8,17 @@ use super::grade::Engine;
 /// Peers that change together because keys move between them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct KeyMove {
-    /// What happens to the keys.
+    /// The kind of the move.
     pub kind: KeyMoveKind,
     /// The Peers, by name.
     pub peers: Vec<String>,
     /// Peers that agents do not have after the worst order of steps, until they list all Peers again.
     pub lost: Vec<String>,
-    /// How to avoid that, or to end it.
+    /// The way to avoid the loss, or to end it.
     pub cure: Cure,
 }
 
-/// What happens to the keys.
+/// A kind of move of keys.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KeyMoveKind {
     /// A Peer gets another name and keeps its key.
@@ -40,7 +40,7 @@ pub enum KeyMoveKind {
     Unproven,
 }
 
-/// How to avoid that keys are lost, or to end it.
+/// The way to avoid that keys are lost, or to restore them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Cure {
     /// With this engine no order loses a key.

@@ -13,7 +13,7 @@ pub struct LoadChange {
     pub before: Vec<Estimate>,
     /// The estimates for the new Peers, and for the change itself.
     pub after: Vec<Estimate>,
-    /// How many seconds Kilo is busy with the change on the busiest node.
+    /// The seconds for which Kilo is busy with the change on the busiest node.
     pub seconds: f64,
 }
 

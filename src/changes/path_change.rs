@@ -2,8 +2,8 @@
 
 use crate::name::ClusterName;
 
-/// What becomes of the paths from one cluster to another. A path counts in the first of these that is
-/// true of it.
+/// The changes of the paths from one cluster to another. A path counts in the first field that
+/// applies to it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PathChange {
     /// The cluster that sends.
@@ -20,7 +20,7 @@ pub struct PathChange {
     pub stuck: PathCounts,
     /// Paths that may be interrupted while the Peers of a cluster arrive.
     pub paused: PathCounts,
-    /// Whether anything works in the new version.
+    /// True if any path works in the new version.
     pub holds_any: bool,
     /// The number of states of the two clusters that were proved.
     pub states: usize,
@@ -31,7 +31,7 @@ pub struct PathChange {
 /// Numbers of paths, each between an owner of addresses in one cluster and one in the other.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PathCounts {
-    /// Those that a link declares.
+    /// Paths that a link declares.
     pub declared: u64,
     /// Others.
     pub undeclared: u64,

@@ -44,7 +44,7 @@ struct Past<'f, 'a, 'm> {
     reach: Reach<'f, 'a>,
     declared: Declared<'f, 'a, 'm>,
     blocks: Sites<Blocks>,
-    /// Whether a cluster has other nodes or has left.
+    /// True for clusters that have other nodes or have left.
     is_other: Sites<bool>,
 }
 
@@ -158,7 +158,7 @@ type End<'e> = (&'e Site<'e>, &'e Blocks);
 /// Counts paths between two clusters.
 struct Counter<'e> {
     ends: (End<'e>, End<'e>),
-    /// Whether a link declares a sender, and a receiver.
+    /// True where a link declares a sender, and a receiver.
     declared: [Vec<bool>; 2],
 }
 

@@ -23,15 +23,16 @@ pub(super) struct Proved {
     pub(super) from: SiteId,
     /// The cluster that receives.
     pub(super) to: SiteId,
-    /// What holds with the old Peers.
+    /// The paths that work with the old Peers.
     pub(super) old: Held,
-    /// What holds with the new Peers.
+    /// The paths that work with the new Peers.
     pub(super) new: Held,
-    /// What holds in both and not while one of the clusters has its old and the other its new Peers.
+    /// The paths that work with both, but not while one cluster has its old and the other its new
+    /// Peers.
     pub(super) apart: Held,
-    /// What holds in both and not in a state that stays.
+    /// The paths that work with both, but not in a state that stays.
     pub(super) stuck: Held,
-    /// What holds in both and not in a state that passes.
+    /// The paths that work with both, but not in a state that passes.
     pub(super) paused: Held,
     /// The number of states that were proved.
     pub(super) states: usize,
@@ -45,7 +46,7 @@ pub(super) struct PathProof {
     pub(super) proved: Vec<Proved>,
     /// Clusters with states that are too many to be proved.
     pub(super) unproven: BTreeSet<SiteId>,
-    /// What every cluster has.
+    /// The address blocks of every cluster.
     pub(super) blocks: Sites<Blocks>,
 }
 

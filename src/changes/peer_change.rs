@@ -10,24 +10,24 @@ use crate::net::Cidr;
 use crate::place::Place;
 use crate::wireguard::Endpoint;
 
-/// What becomes of a Peer.
+/// A change of a Peer.
 #[derive(Clone, Debug)]
 pub struct PeerChange {
     /// Its name.
     pub name: String,
-    /// What happens to it.
+    /// The kind of the change.
     pub kind: PeerChangeKind,
     /// The node that has its key: the new one, or the old one if it goes. None if no node of the fleet has.
     pub holder: Option<NodeRef>,
-    /// Where it was.
+    /// The place in the old version.
     pub before: Option<Place>,
-    /// Where it is.
+    /// The place in the new version.
     pub after: Option<Place>,
     /// Its causes, by their places in [`super::Changes::causes`].
     pub causes: Vec<usize>,
 }
 
-/// What happens to a Peer.
+/// A kind of change of a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PeerChangeKind {
     /// It is new.
@@ -53,7 +53,7 @@ pub enum PeerChangeKind {
 pub enum Difference {
     /// The key.
     Key,
-    /// Where it is dialled; none if it must connect first.
+    /// The endpoint; none if the node must connect first.
     Endpoint {
         /// The old one.
         from: Option<Endpoint>,
@@ -75,7 +75,7 @@ pub enum Difference {
     RangesLost(Vec<Cidr>),
     /// The order of its ranges, or how they are written.
     Spelling,
-    /// Whether Kilo accepts it at all.
+    /// Kilo accepts only one of the two versions.
     Validity,
 }
 

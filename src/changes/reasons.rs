@@ -13,11 +13,11 @@ use crate::agent::fabric::Site;
 use crate::agent::unapplied::Unapplied;
 use crate::name::ClusterName;
 
-/// How long a stream in one direction is silent when the other side has forgotten the session: WireGuard's
-/// own timeouts (`kilo.md` §2.10).
+/// The time for which a stream in one direction is silent when the other side has forgotten the
+/// session: WireGuard's own timeouts (`kilo.md` §2.10).
 pub const SILENCE_SECONDS: f64 = 15.0;
 
-/// How long what changes may be interrupted in a brief change.
+/// The longest interruption of a brief change.
 pub const BRIEF_SECONDS: f64 = 30.0;
 
 impl TargetChange {

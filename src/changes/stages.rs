@@ -32,11 +32,11 @@ pub(super) struct Passage<'s> {
     pub(super) now: Arc<Site<'s>>,
     /// It in the new version.
     pub(super) after: Arc<Site<'s>>,
-    /// Whether its Peers are other ones.
+    /// True if its Peers have changed.
     pub(super) has_new_peers: bool,
-    /// Whether its nodes, or what is declared about it, are other ones.
+    /// True if its nodes, or the declarations about it, have changed.
     pub(super) has_new_nodes: bool,
-    /// What its agents have in between.
+    /// The states of its agents in between.
     pub(super) arriving: Arriving,
 }
 

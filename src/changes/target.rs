@@ -25,9 +25,9 @@ pub struct TargetChange {
     pub cluster: ClusterName,
     /// Its old name, if that was another one.
     pub renamed_from: Option<ClusterName>,
-    /// How many Peers it had.
+    /// The number of Peers before.
     pub peers_before: usize,
-    /// How many Peers it has.
+    /// The number of Peers now.
     pub peers_after: usize,
     /// Its Peers that change, by name.
     pub peers: Vec<PeerChange>,
@@ -39,7 +39,7 @@ pub struct TargetChange {
     pub carriers: Vec<CarrierMove>,
     /// The load of its Kilo; none if it left.
     pub load: Option<LoadChange>,
-    /// Why it is not graded better, the worst first.
+    /// The reasons for the grade, the worst first.
     pub reasons: Vec<Reason>,
 }
 

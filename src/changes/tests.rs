@@ -1,4 +1,4 @@
-//! What two versions of small meshes differ in.
+//! Differences between two versions of small meshes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

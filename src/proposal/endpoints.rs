@@ -10,7 +10,7 @@ use crate::kilo::node;
 use crate::mesh::{DEFAULT_PORT, EndpointSource, Entry};
 use crate::wireguard::{Endpoint, Host};
 
-/// How other clusters can dial the nodes that lead segments.
+/// The fields that let other clusters dial the nodes that lead segments.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct EndpointAdvice {
     /// The number of these nodes.

@@ -6,7 +6,7 @@ use super::ranges::RangeProblem;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 
-/// What keeps clusters from being joined.
+/// A reason for which clusters cannot be joined.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Obstacle {
     /// A cluster whose ranges are unknown.
@@ -14,13 +14,13 @@ pub enum Obstacle {
     Range {
         /// The cluster.
         cluster: ClusterName,
-        /// Why.
+        /// The problem.
         problem: RangeProblem,
     },
     /// Two ranges with common addresses.
     #[error("{moves} overlaps {stays}")]
     Overlap {
-        /// The one that is easier to change.
+        /// The range that is easier to change.
         moves: RangeUse,
         /// The other one.
         stays: RangeUse,
@@ -39,7 +39,7 @@ pub struct RangeUse {
     pub cluster: ClusterName,
     /// The range.
     pub cidr: Cidr,
-    /// Whether it has the addresses of WireGuard, not of pods.
+    /// True if it has the addresses of WireGuard, not of pods.
     pub is_wireguard: bool,
 }
 

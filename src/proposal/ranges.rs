@@ -24,7 +24,7 @@ pub struct AgreedRange {
     pub all: usize,
 }
 
-/// Where the WireGuard addresses of a cluster are.
+/// The range of the WireGuard addresses of a cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WireguardRange {
     /// In the network that the nodes report.
@@ -33,7 +33,7 @@ pub enum WireguardRange {
     Free(Cidr),
 }
 
-/// Why a range of a cluster is unknown.
+/// The reason for which a range of a cluster is unknown.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 pub enum RangeProblem {
     /// Kubernetes assigns no pod CIDRs.
@@ -57,7 +57,7 @@ pub enum RangeProblem {
     },
 }
 
-/// Where Kilo's default `--subnet` is, and ranges beside it.
+/// The second byte of Kilo's default `--subnet`, and of the ranges beside it.
 const SUBNETS: std::ops::RangeInclusive<u8> = 4..=41;
 
 /// Ranges for pods that no distribution uses by default.

@@ -12,15 +12,14 @@ use super::{AppliedFile, Spot, is_list, is_peer, objects, own_text};
 use crate::diagnostic::{Quoted, escaped};
 use crate::document::{Broken, Position};
 
-/// How much of what an API server writes is shown, in characters.
+/// The longest text of an API server that is shown, in characters.
 const SHOWN: usize = 400;
 
 /// The longest name of a kind that is shown.
 const KIND: usize = 63;
 
-/// Why a text is not the list of a cluster's Peers.
-///
-/// The text may be any file, so nothing of it is quoted that does not look like a part of the API.
+/// The reason for which a text is not the list of a cluster's Peers. The text may be any file, so
+/// only parts that look like the API are quoted.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum PeerDumpError {
     /// Nothing, or only comments.
@@ -29,7 +28,7 @@ pub enum PeerDumpError {
     /// HTML.
     #[error("is a web page; is `server` in the kubeconfig a Kubernetes API server?")]
     WebPage,
-    /// What kubectl prints for people, or other text.
+    /// A table of kubectl, or other text.
     #[error("is a table or other plain text; use the output of `kubectl get peers -o yaml`")]
     Table,
     /// Neither YAML nor JSON.
@@ -46,9 +45,9 @@ pub enum PeerDumpError {
     /// Another object.
     #[error("contains {}; use the output of `kubectl get peers -o yaml`", what(.api_version, .kind))]
     Kind {
-        /// As written; empty if missing.
+        /// The field as written; empty if missing.
         api_version: String,
-        /// As written; empty if missing.
+        /// The field as written; empty if missing.
         kind: String,
     },
     /// A page of a longer list.

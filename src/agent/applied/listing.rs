@@ -50,7 +50,7 @@ pub struct PeerListing {
     count: usize,
 }
 
-/// Why a text is not a page of Peers.
+/// The reason for which a text is not a page of Peers.
 #[derive(Debug, Error)]
 pub enum PeerPageError {
     /// It is not JSON, or something else.

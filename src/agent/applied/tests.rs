@@ -138,7 +138,7 @@ fn one_text_is_read_once() {
     assert_eq!(read[0].content.peers.len(), 1);
 }
 
-/// What of our text is varied.
+/// The parts of a generated file that a test varies.
 #[derive(Clone, Debug)]
 struct Peer {
     name: String,
@@ -184,7 +184,7 @@ fn own(peer: &Peer) -> String {
 
 const HEAD: &str = "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n    app.kubernetes.io/managed-by: clustermesh\n    kilo-clustermesh.io/mesh: ";
 
-/// What we write, as the examples hold it.
+/// Files that clustermesh writes, as in the examples.
 #[test]
 fn rendered_files_take_the_short_way() {
     let rendered = [

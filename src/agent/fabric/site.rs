@@ -35,11 +35,11 @@ pub struct Site<'a> {
     pub won: Vec<Won>,
     /// Its Peers as Kilo handles them.
     pub model: Model<'a>,
-    /// Who has what; of one range the most particular first.
+    /// The owners of ranges; of one range, the most particular first.
     pub owned: Prefixes<Owner>,
     /// The ranges that it declares as a whole.
     for_all: Prefixes<()>,
-    /// What nodes are connected to, which they need no tunnel for.
+    /// The networks that nodes are connected to, which they reach without a tunnel.
     connected: Prefixes<NodeId>,
     /// A route that no kernel accepts. Kilo's pass ends at it, and all later routes are missing
     /// (`kilo.md` §2.5).
@@ -48,15 +48,15 @@ pub struct Site<'a> {
     own_keys: Vec<PeerId>,
     /// The kinds of address that each node shows.
     shown: Nodes<Families>,
-    /// Whether a node may dial a kind of address that it does not show.
+    /// True if a node may dial a kind of address that it does not show.
     pub(crate) has_unseen: bool,
     /// Declared ranges on the LAN of one node, with the node.
     distant: Prefixes<NodeId>,
-    /// Where each node is dialled.
+    /// The addresses and ports at which each node is dialled.
     pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
 }
 
-/// Who has an address of a cluster.
+/// The owner of an address of a cluster.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Owner {
     /// A node: its internal address.

@@ -16,7 +16,7 @@ pub type Contests<T> = Numbered<OfContest, T>;
 /// More than one Peer where there is room for one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Contest {
-    /// What they have in common.
+    /// The property that they share.
     pub over: Prize,
     /// The Peers.
     pub peers: Vec<PeerId>,
@@ -31,7 +31,7 @@ pub struct Won {
     pub by: PeerId,
 }
 
-/// What only one Peer can have.
+/// A property that only one Peer can have.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Prize {
     /// The name: the last that is applied is the object.

@@ -40,17 +40,17 @@ mod program;
 mod proxy;
 mod secret;
 
-/// How many clusters are opened in parallel: programs run, and may wait for the network.
+/// The number of clusters that are opened in parallel: programs run, and may wait for the network.
 const OPENED_AT_ONCE: usize = 16;
 
-/// How many clusters are listed in parallel. All nodes of each are in memory, and a page of its
-/// answer.
+/// The number of clusters that are listed in parallel. All nodes of each are in memory, and a page
+/// of its answer.
 const LISTED_AT_ONCE: usize = 3;
 
-/// How many times as long as an answer everything about a cluster may take.
+/// The limit for all answers of a cluster together, as a multiple of the limit for one answer.
 const ANSWERS: u32 = 10;
 
-/// What a cluster is asked for.
+/// The objects that are requested from a cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wanted {
     /// Its nodes.
@@ -80,43 +80,43 @@ impl Wanted {
     }
 }
 
-/// How a cluster is reached.
+/// The way in which a cluster is contacted.
 pub(crate) enum ClusterRoute {
-    /// With the service account of the pod we run in.
+    /// The service account of the pod in which clustermesh runs.
     InCluster,
-    /// With a context of a kubeconfig.
+    /// A context of a kubeconfig.
     Context(Box<SelectedContext>),
     /// It is the cluster that holds the Secrets.
     Store(Arc<Store>),
-    /// With a kubeconfig in a Secret.
+    /// A kubeconfig in a Secret.
     Secret(Arc<Store>, SecretKey),
 }
 
-/// What came of a cluster.
+/// The result of contacting a cluster.
 pub(crate) struct Arrival {
     /// The cluster.
     pub(crate) cluster: ClusterName,
-    /// What it has, or why that is not known.
+    /// The answer, or the reason for which there is none.
     pub(crate) answer: Result<ClusterAnswer, Fault>,
-    /// How long it took.
+    /// The time that it took.
     pub(crate) took: Duration,
 }
 
-/// What a cluster has, as far as it was asked.
+/// The requested objects of a cluster.
 pub(crate) struct ClusterAnswer {
     /// The nodes.
     pub(crate) listing: Listing,
-    /// In how many pages they came.
+    /// The number of pages of the list.
     pub(crate) pages: usize,
     /// The Peers.
     pub(crate) peers: PeerList,
-    /// Why it may not have been the cluster that answered.
+    /// Reasons for which another server may have answered.
     pub(crate) weaknesses: Vec<Weakness>,
-    /// What no message about them may show.
+    /// The secrets that no message may show.
     pub(crate) hidden: Redactions,
 }
 
-/// How many may run in parallel.
+/// Limits on the number of clusters in parallel.
 struct Turns {
     opening: Semaphore,
     listing: Arc<Semaphore>,

@@ -39,7 +39,7 @@ mod listing;
 
 use listing::{FoundPeers, PeerListing, Read, read_alike};
 
-/// Where Peers come from that are not those of the rendered tree.
+/// Sources of Peers other than the rendered tree.
 #[derive(Default, clap::Args)]
 pub(crate) struct Dumps {
     /// Read the Peers of a cluster from a file instead of its rendered folder
@@ -53,7 +53,7 @@ pub(crate) struct Dumps {
     live: Live,
 }
 
-/// Whether clusters are asked for their Peers.
+/// The clusters whose Peers are read from their API servers.
 #[cfg(feature = "snapshot")]
 #[derive(Default, clap::Args)]
 struct Live {
@@ -91,11 +91,11 @@ pub(crate) struct AppliedFiles {
 pub(crate) struct DumpedPeers {
     /// The files, by cluster.
     pub(crate) files: BTreeMap<ClusterName, Vec<AppliedFile>>,
-    /// Why it may not have been the clusters that answered.
+    /// Reasons for which other servers may have answered.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What a proof is made from, before any Peer.
+/// The inputs of a proof without the Peers.
 pub(crate) struct Gathered {
     pub(crate) inputs: Inputs,
     /// Problems that are so severe that every proof must report them.

@@ -21,19 +21,19 @@ use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
 use super::redact::Redactions;
 
-/// How long a server may take to be reached at all.
+/// The timeout for a connection.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// How long it may take to be done with a plugin that took all the time it had.
+/// The extra time to finish with a plugin that has used up its own timeout.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
-/// What a fault of our own credentials is a fault of.
+/// The name of our own credentials in messages.
 const POD: &str = "the pod's service account";
 
 /// The service account's token in a pod.
 const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// Who may sign the certificate of a pod's API server.
+/// The certificate authority of a pod's API server.
 const POD_AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 
 /// A server that can be asked.
@@ -45,21 +45,21 @@ pub(super) struct Connection {
     pub(super) server: String,
     /// The proxy on the way.
     pub(super) proxy: Option<Proxy>,
-    /// Who we are to it.
+    /// The user whose credentials are sent.
     pub(super) user: User,
-    /// What no message may show.
+    /// The secrets that no message may show.
     pub(super) hidden: Redactions,
-    /// Why it may be another that answers.
+    /// Reasons for which another server may answer.
     pub(super) weaknesses: Vec<Weakness>,
-    /// How long an answer may take.
+    /// The timeout for an answer.
     pub(super) patience: Duration,
-    /// How long it may take to be reached.
+    /// The timeout for a connection.
     pub(super) connect: Duration,
-    /// What the server is called, if it is reached by an address that was looked up here.
+    /// The host name of the server, if it is contacted at an address that was looked up here.
     pub(super) host: Option<HeaderValue>,
 }
 
-/// What kube needs to know, and what it need not.
+/// The way to a server: the part for kube, and the part that clustermesh does itself.
 struct ServerWay {
     config: Config,
     user: User,

@@ -82,7 +82,7 @@ fn without_brackets(host: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Which of them exempt a server.
+    /// Returns the entries that exempt a server.
     fn exempting<'a>(server: &str, list: &[&'a str]) -> Vec<&'a str> {
         let server = server.parse().unwrap();
         let list = list.iter().copied();

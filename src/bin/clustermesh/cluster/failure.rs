@@ -11,7 +11,7 @@ use rustls::{AlertDescription, CertificateError};
 use super::connection::Connection;
 use super::proxy::Proxy;
 
-/// Why there is no answer.
+/// The reason for which there is no answer.
 pub(super) enum RequestFailure {
     /// It stays so.
     Final(Fault),

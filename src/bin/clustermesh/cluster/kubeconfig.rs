@@ -14,19 +14,19 @@ mod source;
 /// A context, looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct SelectedContext {
-    /// Where it was found, for messages.
+    /// Its source, for messages.
     pub(super) origin: String,
     /// The server.
     pub(super) cluster: Cluster,
     /// The user, with its credentials.
     pub(super) user: AuthInfo,
-    /// What that user is called in messages.
+    /// The name of that user in messages.
     pub(super) named: User,
 }
 
 /// Kubeconfigs that were read, each once.
 pub(crate) struct Kubeconfigs {
-    /// How long a pipe may take.
+    /// The timeout for a pipe.
     patience: Duration,
     read: BTreeMap<Vec<PathBuf>, Result<Arc<Loaded>, Fault>>,
 }

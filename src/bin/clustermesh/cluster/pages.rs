@@ -10,16 +10,17 @@ use super::failure::{self, RequestFailure};
 use super::redact::Redactions;
 use super::request::{ApiRequest, ApiResponse, PAGE as LARGEST, answer, encoded};
 
-/// How many objects a page has: half of what client-go asks for, as several are in memory.
+/// The number of objects on a page: half as many as client-go requests, as several pages are in
+/// memory.
 const PAGE: usize = 250;
 
 /// The most pages that a list is believed to have.
 const PAGES: usize = 1000;
 
-/// How often a list is begun that changes faster than it can be read.
+/// The number of attempts to read a list that changes faster than it can be read.
 const BEGINNINGS: usize = 3;
 
-/// What a list is read into.
+/// A collection into which a list is read.
 pub(super) trait Collection: Default {
     /// Returns how many objects there are so far.
     fn count(&self) -> usize;
@@ -49,7 +50,7 @@ pub(super) async fn list<C: Collection>(
     })
 }
 
-/// What came of a list that was begun.
+/// The result of reading a list from its first page.
 enum ListedPages<C> {
     Whole(C, usize),
     /// It does not exist.

@@ -48,7 +48,7 @@ impl PeerList {
     }
 }
 
-/// As much of a group as is needed.
+/// The used part of an API group.
 #[derive(Deserialize)]
 struct ApiGroup {
     versions: Vec<Version>,

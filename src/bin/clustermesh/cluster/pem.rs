@@ -10,7 +10,7 @@ use rustls::pki_types::pem::{SectionKind, from_buf};
 /// A text that should be PEM.
 pub(super) struct Pem(Vec<u8>);
 
-/// What is wrong with it, to be written after the name of its field.
+/// A problem with a PEM text, as a predicate for the name of its field.
 pub(super) type PemProblem = &'static str;
 
 impl Pem {

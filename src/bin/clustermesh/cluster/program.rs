@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 /// The most that is kept of what a program prints, in bytes.
 const OUTPUT: usize = 1 << 20;
 
-/// How often a program is looked at.
+/// The interval between two looks at a program.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// How long it may take for the last of its output to arrive.
+/// The timeout for the rest of the output after a program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A program that has ended.
 pub(super) struct Ended {
-    /// How it ended.
+    /// The exit status.
     pub(super) status: ExitStatus,
-    /// What it printed.
+    /// The standard output.
     pub(super) stdout: String,
-    /// What it complained about.
+    /// The standard error.
     pub(super) stderr: String,
 }
 
-/// What a program prints, as far as it has come.
+/// The output of a program so far.
 struct ProgramOutput {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Ends with the output.

@@ -16,7 +16,7 @@ const CONFIGURED: &str = "proxy-url";
 /// A proxy on the way to a server.
 #[derive(Clone)]
 pub(super) struct Proxy {
-    /// Where it is, and who we are to it.
+    /// The URL, with the credentials for the proxy.
     pub(super) url: Uri,
     /// The setting that names it: a field of the kubeconfig, or a variable.
     pub(super) origin: &'static str,

@@ -20,12 +20,12 @@ const SHORTEST_VALUE: usize = 8;
 /// The shortest secret that nothing but a secret has in it.
 const UNMISTAKABLE: usize = 12;
 
-/// What the name of a secret has in it.
+/// Parts of names that mark a secret.
 const NAMES: [&str; 11] = [
     "auth", "bearer", "cookie", "cred", "jwt", "key", "pass", "pwd", "secret", "session", "token",
 ];
 
-/// What stands around the words of a command line.
+/// Characters around the words of a command line.
 const QUOTES: [char; 4] = ['\'', '"', ',', ';'];
 
 /// Texts that no message may show.
@@ -33,7 +33,7 @@ const QUOTES: [char; 4] = ['\'', '"', ',', ';'];
 pub(crate) struct Redactions {
     /// The longest first: a text in another may not split it.
     texts: Vec<String>,
-    /// Those of them that are credentials for certain, and can be nothing else.
+    /// Texts that are certainly credentials.
     credentials: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ use tokio::time;
 use super::connection::Connection;
 use super::failure::{self, RequestFailure};
 
-/// For the logs of who runs the server.
+/// The user agent, for the logs of the server.
 const AGENT: &str = concat!("clustermesh/", env!("CARGO_PKG_VERSION"));
 
 /// The largest page of a list that is believed, in bytes: 250 nodes of 130 KB.
@@ -27,16 +27,16 @@ pub(super) const SMALL: usize = 4 << 20;
 /// The largest error that is read, in bytes.
 const ERROR: usize = 64 << 10;
 
-/// How often a request is sent to a server that fails.
+/// The number of attempts to send a request to a server that fails.
 const ATTEMPTS: u32 = 5;
 
-/// How long a server may refuse connections: a restart takes about ten seconds.
+/// The time for which a server may refuse connections: a restart takes about ten seconds.
 const RESTART: Duration = Duration::from_secs(20);
 
 /// The pause before the second attempt; it doubles up to four seconds.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What is asked, and what it needs.
+/// A request, with the right that it needs.
 pub(super) struct ApiRequest {
     /// The path, with its query.
     pub(super) path: String,
@@ -46,7 +46,7 @@ pub(super) struct ApiRequest {
     pub(super) limit: usize,
 }
 
-/// What came of a request.
+/// The result of a request.
 pub(super) enum ApiResponse<T> {
     /// This.
     With(T),
@@ -65,11 +65,11 @@ struct ApiStatus {
 #[derive(Default)]
 struct Attempts {
     count: u32,
-    /// How many of them count towards [`ATTEMPTS`].
+    /// The number of failures that count towards [`ATTEMPTS`].
     failed: u32,
-    /// When the first one failed.
+    /// The time of the first failure.
     since: Option<Instant>,
-    /// Whether the connection was lost or refused, so that the server may have restarted.
+    /// True if the connection was lost or refused, so that the server may have restarted.
     is_restart: bool,
 }
 

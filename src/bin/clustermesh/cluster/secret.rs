@@ -29,7 +29,7 @@ pub(crate) struct SecretKey {
     secret: SecretKeyRef,
 }
 
-/// As much of a Secret as is needed.
+/// The used part of a Secret.
 #[derive(Deserialize)]
 struct Secret {
     kind: Option<String>,

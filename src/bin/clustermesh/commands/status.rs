@@ -32,7 +32,7 @@ pub(crate) use json::schema;
 
 use state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
 
-/// How long to wait before clusters are read again.
+/// The pause before clusters are read again.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Compare what clusters have with what is rendered
@@ -76,7 +76,7 @@ Examples:
   clustermesh status --output json | jq '.clusters[] | select(.peers.foreign != [])'
   clustermesh rbac --peers | kubectl --context east apply -f -";
 
-/// How it is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum StatusFormat {
     /// A table, and what differs
@@ -203,7 +203,7 @@ fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterNam
     named.map(|it| fabric::named(it, &all).cloned()).collect()
 }
 
-/// What a cluster answered.
+/// The answers of a cluster.
 struct Live {
     /// Its state, with an empty inventory.
     state: State,

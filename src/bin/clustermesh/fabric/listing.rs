@@ -12,7 +12,7 @@ use crate::disk::{EntryType, Roots};
 use crate::files::MANIFEST_LIMIT;
 use crate::{disk, input_file};
 
-/// How much of a problem is shown, in characters.
+/// The longest description of a problem, in characters.
 const SHOWN: usize = 400;
 
 /// A manifest in the tree that is not a link.
@@ -22,7 +22,7 @@ pub(super) struct FoundPeers {
     pub(super) path: PathBuf,
 }
 
-/// What became of it.
+/// A file that was read, or could not be read.
 pub(super) struct Read {
     pub(super) cluster: usize,
     pub(super) path: PathBuf,
@@ -30,11 +30,11 @@ pub(super) struct Read {
     pub(super) file: Result<AppliedFile, String>,
 }
 
-/// What is in the folder of a cluster.
+/// The content of the folder of a cluster.
 pub(super) struct PeerListing {
     /// Its manifests; none without the folder.
     pub(super) found: Option<Vec<FoundPeers>>,
-    /// What is not read, and why.
+    /// The files that are not read, each with the reason.
     pub(super) skipped: Vec<(PathBuf, String)>,
 }
 

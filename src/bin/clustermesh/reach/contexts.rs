@@ -15,9 +15,9 @@ pub(super) type Contexts = BTreeMap<ClusterName, String>;
 /// The clusters of a command.
 #[derive(Clone, Copy)]
 pub(crate) struct Addressed<'a> {
-    /// Those that are contacted.
+    /// The clusters that are contacted.
     pub(crate) read: &'a BTreeSet<&'a ClusterName>,
-    /// Those that may have a context: also those that are read from files.
+    /// The clusters that may have a context, including those that are read from files.
     pub(crate) nameable: &'a BTreeSet<&'a ClusterName>,
 }
 

@@ -3,13 +3,13 @@
 /// The replacement.
 const HIDDEN: &str = "[hidden]";
 
-/// What a JSON Web Token begins with: `{"` in base64.
+/// The beginning of a JSON Web Token: `{"` in base64.
 const JWT: &str = "eyJ";
 
 /// The shortest text after it that makes one.
 const JWT_LENGTH: usize = 12;
 
-/// What a key or certificate in PEM begins and ends with.
+/// The beginnings of the first and the last line of a key or certificate in PEM.
 const PEM: [&str; 2] = ["-----BEGIN ", "-----END "];
 
 /// Returns a text without keys in PEM, JSON Web Tokens, and what follows the word Bearer.

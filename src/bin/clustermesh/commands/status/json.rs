@@ -17,7 +17,7 @@ const API_VERSION: &str = "kilo-clustermesh.io/v1";
 /// The kind of the object.
 const KIND: &str = "Status";
 
-/// How much of a problem is shown, in characters.
+/// The longest description of a problem, in characters.
 const PROBLEM: usize = 400;
 
 /// The output of `clustermesh status --output json`. Later versions may add fields.

@@ -1,4 +1,4 @@
-//! States for people: a line for each cluster, and what is to be acted on.
+//! States for people: a line for each cluster, and the problems below.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::output::wrap::Width;
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
 
-/// How many names or lines of a kind are shown for a cluster.
+/// The most names or lines of a kind that are shown for a cluster.
 const LISTED: usize = 10;
 
 /// The columns of the table, with the cluster first.
@@ -28,7 +28,7 @@ pub(super) const COLUMNS: [&str; 8] = [
     "SNAPSHOT",
 ];
 
-/// Returns the table and, below it, what is to be acted on.
+/// Returns the table and, below it, the problems of each cluster.
 pub(super) fn text(states: &[State]) -> String {
     let mut columns = vec![Align::Left; COLUMNS.len()];
     for column in columns.iter_mut().take(7).skip(2) {
@@ -61,7 +61,7 @@ pub(super) fn text(states: &[State]) -> String {
     text
 }
 
-/// Returns the sentence for clusters in which there is nothing to act on.
+/// Returns the sentence for clusters without problems.
 pub(super) fn success(states: &[State]) -> String {
     let found = states.iter().filter_map(|it| it.found.as_ref().ok());
     let peers: usize = found.map(|it| it.inventory.in_sync).sum();
@@ -102,17 +102,17 @@ pub(super) fn row(state: &State) -> [String; 8] {
     ]
 }
 
-/// Something to act on, or to know.
+/// A problem of a cluster, or a notice.
 pub(super) struct Note {
-    /// What it is about.
+    /// The subject.
     pub(super) about: &'static str,
-    /// What is the matter.
+    /// The lines of the message.
     pub(super) lines: Vec<String>,
-    /// What to do.
+    /// The remedy.
     pub(super) help: Option<String>,
 }
 
-/// Returns everything to act on, or to know.
+/// Returns the problems of a cluster, and the notices.
 pub(super) fn notes(state: &State) -> Vec<Note> {
     let cluster = &state.cluster;
     let found = match &state.found {
@@ -208,7 +208,7 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
     notes
 }
 
-/// Describes a Peer that no mesh gives.
+/// Describes a Peer that belongs to no mesh.
 fn foreigner(it: &Foreign) -> String {
     let holder = match &it.holder {
         Holder::Outsider => "its key belongs to no node".to_owned(),

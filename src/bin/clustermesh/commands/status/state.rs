@@ -6,21 +6,21 @@ use clustermesh::rules::Finding;
 
 use crate::Outcome;
 
-/// What is known of a cluster.
+/// A cluster, with its state if it could be read.
 pub(super) struct State {
     /// Its name.
     pub(super) cluster: ClusterName,
-    /// What was found, or why it could not be read.
+    /// The state, or the reason for which the cluster could not be read.
     pub(super) found: Result<ClusterState, UnreadCluster>,
-    /// Why it may not have been the cluster that answered, and what Kilo does not take of its Peers.
+    /// Reasons for which another server may have answered, and the Peers that Kilo does not take.
     pub(super) findings: Vec<Finding>,
 }
 
 /// A cluster that could not be read.
 pub(super) struct UnreadCluster {
-    /// Why.
+    /// The reason.
     pub(super) finding: Finding,
-    /// Whether another try would end the same.
+    /// True if another attempt would end the same.
     pub(super) is_final: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum RenderedFolder {
     Absent,
 }
 
-/// What was found in a cluster.
+/// The state of a cluster.
 #[derive(Default)]
 pub(super) struct ClusterState {
     /// The versions of Kilo's CRD; none without a CRD.
@@ -49,9 +49,9 @@ pub(super) struct ClusterState {
     pub(super) nodes: NodeCounts,
 }
 
-/// How the nodes compare with the snapshot.
+/// The comparison of the nodes with the snapshot.
 pub(super) enum NodeCounts {
-    /// What differs, a line each.
+    /// The differences, a line each.
     Compared(Vec<String>),
     /// They make no snapshot, and why.
     Unreadable(String),
