@@ -14,12 +14,14 @@ use crate::wireguard::Host;
 use crate::yaml;
 
 mod kustomization;
+mod old_peer;
 mod reading;
 mod written;
 
 pub use crate::yaml::HEADER;
 pub use kustomization::Kustomization;
-pub use reading::{Oddity, OldPeer, Reading, Unfit, reading};
+pub use old_peer::OldPeer;
+pub use reading::{Oddity, Reading, Unfit, reading};
 
 /// The file of a target that lists the files to apply.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";

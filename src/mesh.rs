@@ -21,6 +21,7 @@ mod across;
 mod anchor;
 mod entry;
 mod gate;
+mod mistakes;
 mod networks;
 mod overlap;
 mod raw;

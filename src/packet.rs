@@ -17,6 +17,7 @@ pub use tunnel::Dials;
 
 mod ending;
 mod follow;
+mod missing_routes;
 mod tunnel;
 pub mod rule;
 pub mod trace;

@@ -8,12 +8,15 @@ use crate::name::{ClusterName, MeshName, PeerSetName};
 use crate::net::Cidr;
 
 use self::conflicts::Conflicts;
+use self::decision::Decisions;
 use self::key::Keepers;
 use self::peer_set::{PeerSetKey, PeerSets};
 use self::target_view::TargetView;
 
 mod accepted;
 mod anchor;
+mod carrier;
+mod decision;
 mod peer_set;
 mod withheld;
 mod conflicts;
@@ -22,6 +25,8 @@ mod key;
 mod loops;
 mod absent_source;
 mod promise;
+mod rangeless;
+mod refused;
 mod seat;
 mod target_view;
 mod own_loops;
@@ -101,7 +106,7 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
     let mut withheld = Vec::new();
     for target in fleet.clusters() {
         let view = TargetView::new(&conflicts, target);
-        let mut decisions = view.decisions();
+        let mut decisions = decisions(&view);
         let mut keepers = Keepers::new();
         let mut given = Vec::new();
         let mut without = BTreeSet::new();
@@ -157,6 +162,25 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         targets,
         withheld,
     })
+}
+
+/// Returns what is left out for a target, and why, except what follows from keys.
+///
+/// Each check sees everything that the sources offer, not the rest of another check, so no
+/// result depends on another one.
+fn decisions(view: &TargetView) -> Decisions {
+    let mut decisions = Decisions::new();
+    for source in &view.sources {
+        loops::settle(view, source, &mut decisions);
+        captured::settle(view, source, &mut decisions);
+    }
+    for source in &view.sources {
+        rangeless::count(view, source, &mut decisions);
+    }
+    for source in &view.sources {
+        refused::settle(view, source, &mut decisions);
+    }
+    decisions
 }
 
 fn silent(fleet: &Fleet, peer_sets: &[PeerSet]) -> Vec<ClusterName> {

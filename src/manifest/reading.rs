@@ -5,13 +5,13 @@ use std::ops::Range;
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::old_peer::OldPeer;
 use super::written;
 use crate::diagnostic::Finding;
 use crate::document::{Source, TreeNode};
 use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::TranslationFault;
 use crate::name::{is_dns_subdomain, is_label_value};
-use crate::net::Cidr;
 use crate::wireguard::PublicKey;
 use crate::yaml::HEADER;
 
@@ -24,23 +24,6 @@ pub struct Reading {
     pub peers: Vec<OldPeer>,
     /// The parts that clustermesh would not write like this.
     pub oddities: Vec<Oddity>,
-}
-
-/// A Peer as written in a file; any part of it may be invalid.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct OldPeer {
-    /// Its name; empty where it has none.
-    pub name: String,
-    /// The cluster that it leads to, if it has the label.
-    pub source: Option<String>,
-    /// Its key, if it has one that Kilo can read.
-    pub key: Option<[u8; 32]>,
-    /// Its ranges, as far as they are any.
-    pub ranges: Vec<Cidr>,
-    /// Whether it has an endpoint, or the placeholder for one.
-    pub has_endpoint: bool,
-    /// The place of its name in the file.
-    pub bytes: Range<usize>,
 }
 
 /// A part of a file that clustermesh would not write like this.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::reading::OldPeer;
+use super::old_peer::OldPeer;
 use super::{MESH_LABEL, SOURCE_LABEL, push_peer};
 use crate::kilo::peer::Peer;
 use crate::net::Cidr;

@@ -11,7 +11,7 @@ use crate::wireguard::Keepalive;
 
 use super::accepted::accepted;
 use super::anchor;
-use super::gate::name_or_finding;
+use super::mistakes::name_or_finding;
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{

@@ -6,6 +6,7 @@ use crate::place::Place;
 
 use super::MeshReading;
 use super::gate::{self, Outline};
+use super::mistakes::is_wrong;
 use super::raw::RawMesh;
 
 /// The group that our version and Kilo's own resources share.
@@ -81,7 +82,7 @@ impl MeshReader {
             .iter()
             .flat_map(|outline| outline.named.iter().cloned());
         self.reading.named.extend(named);
-        if problems.is_empty() && !gate::is_wrong(&findings, 0) {
+        if problems.is_empty() && !is_wrong(&findings, 0) {
             let mesh = outline.and_then(Outline::finished);
             self.reading.meshes.extend(mesh);
         } else {

@@ -9,10 +9,10 @@ use crate::place::Place;
 
 use super::Topology;
 use super::entry::Draft;
-use super::gate::is_wrong;
+use super::mistakes::is_wrong;
 use super::raw::{self, Mode};
 
-/// Returns the topology, unless something is wrong with it; either way `told` gets all of it.
+/// Returns the topology, unless something is wrong with it; either way `findings` gets all of its mistakes.
 pub(super) fn topology(
     written: &raw::RawTopology,
     drafts: &[Draft],

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::missing_routes::missing;
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
 use crate::agent::fabric::{At, Fabric, Owner, Site};
@@ -224,13 +225,6 @@ pub(crate) fn stays(site: &Site, at: At, destination: IpAddr) -> Result<(), Endi
         return shadow(Some(connected));
     }
     Ok(())
-}
-
-/// Looks whether any of a node's routes may be missing: what is decided by one, for better or worse, is
-/// chance then.
-pub(super) fn missing(site: &Site, at: At) -> Option<Ending> {
-    let doubt = Doubt::Refused(site.refused()?);
-    Some(Ending::Ambiguous { at, doubt })
 }
 
 /// Looks whether the destination belongs to the sender's own segment, whose nodes pass it to each other

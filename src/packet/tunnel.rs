@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use super::follow::missing;
+use super::missing_routes::missing;
 use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
 use crate::agent::fabric::{At, Fabric, Site};
 use crate::agent::model::{Dial, RangeHolder, Tunnel};

@@ -1,11 +1,6 @@
 //! Accepted ranges: a target accepts only ranges that are completely inside one entry of each of its
 //! lists.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use super::target_view::{Decisions, TargetSource, TargetView};
-use super::withheld::{TargetReason, WithheldRanges};
 use crate::mesh::Range;
 use crate::net::{Cidr, Cover};
 use crate::place::Place;
@@ -46,7 +41,7 @@ impl<'f> Accepted<'f> {
     }
 
     /// Returns the first list that does not take a range, by where it begins.
-    fn refusal(&self, range: Cidr) -> Option<&Place> {
+    pub(super) fn refusal(&self, range: Cidr) -> Option<&Place> {
         let refusing = self.lists.iter().find(|list| !list.takes(range))?;
         Some(&refusing.first?.place)
     }
@@ -57,36 +52,5 @@ impl AcceptedList<'_> {
     fn takes(&self, range: Cidr) -> bool {
         let holder = self.ranges.holder(range.first());
         holder.is_some_and(|(entry, ())| entry.contains(range))
-    }
-}
-
-/// Leaves out what the target does not take of a source.
-pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
-    let Some(accepted) = view.accepted(source) else {
-        return;
-    };
-    let mut refused: BTreeMap<Option<Cidr>, BTreeSet<Cidr>> = BTreeMap::new();
-    for range in source.member.given() {
-        if view.can_route(range) && !accepted.takes(range) {
-            let declared = source.member.declaration(range).map(|it| it.cidr);
-            refused.entry(declared).or_default().insert(range);
-        }
-    }
-    for ranges in refused.into_values() {
-        let decision = decisions.entry(source.index).or_default();
-        decision.withheld.extend(&ranges);
-        let Some(&first) = ranges.first() else {
-            continue;
-        };
-        let place = accepted.refusal(first).cloned();
-        decision.reasons.extend(place.map(|accepted| {
-            Arc::new(TargetReason::Unaccepted {
-                ranges: WithheldRanges {
-                    declared: source.member.declaration(first).map(|it| it.place.clone()),
-                    cidrs: ranges.into_iter().collect(),
-                },
-                accepted,
-            })
-        }));
     }
 }

@@ -2,32 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::carrier::Carrier;
 use super::seat::{Seat, Seats};
 use super::withheld::{DistantAnchor, FewerAnchors, TargetReason, UnknownAnchor};
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
-use crate::membership::PeerCandidate;
 use crate::mesh::Anchor;
 use crate::net::Cidr;
-
-/// A candidate that is left for a target, and what it gives.
-pub(super) struct Carrier<'f> {
-    pub(super) candidate: &'f PeerCandidate,
-    pub(super) ranges: Vec<Cidr>,
-}
 
 /// Some of the ranges, and who carries them.
 struct AnchorShare<'a> {
     anchor: &'a Anchor,
     /// Those that it names, by their places among those that are left, the best first.
     named: Vec<usize>,
-}
-
-impl Carrier<'_> {
-    /// Returns whether it can be dialled and has something of its own to give.
-    pub(super) fn is_dialled_for_its_own(&self) -> bool {
-        self.candidate.endpoint.is_some() && !self.ranges.is_empty()
-    }
 }
 
 /// Hands the ranges to those who carry them, and returns what is carried: their parts, where they

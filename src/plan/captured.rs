@@ -8,7 +8,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::conflicts::{Conflict, Conflicting};
-use super::target_view::{Decisions, SourceDecision, TargetSource, TargetView};
+use super::decision::{Decisions, SourceDecision};
+use super::target_view::{TargetSource, TargetView};
 use super::withheld::{
     Captured, CapturedOutcome, LocalAddress, LocalNetwork, TargetReason, WithheldRanges,
 };

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::target_view::{SourceDecision, TargetSource, TargetView};
+use super::decision::SourceDecision;
+use super::target_view::{TargetSource, TargetView};
 use super::withheld::TargetReason;
 use crate::membership::PeerCandidate;
 use crate::name::ClusterName;

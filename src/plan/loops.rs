@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::conflicts::Conflicting;
+use super::decision::Decisions;
 use super::own_loops::Inside;
-use super::target_view::{Decisions, TargetSource, TargetView};
+use super::target_view::{TargetSource, TargetView};
 use super::withheld::{LoopingPeer, TargetReason, WithheldEndpoint};
 use crate::net::Cidr;
 
@@ -13,7 +14,7 @@ use crate::net::Cidr;
 ///
 /// What people declare takes precedence over what a node claims, in both forms of an entry: so no
 /// node can take a range from another cluster, and none can have another cluster's Peer left out.
-pub(super) fn of_source(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
+pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
     for (cluster, meetings) in view.conflicts.endpoints(source.index) {
         let Some(owner) = view.source(cluster) else {
             continue;

@@ -3,20 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::PeerSet;
 use super::anchor;
+use super::carrier::Carrier;
+use super::decision::Holes;
 use super::own_loops::OwnLoops;
 use super::promise::{self, BrokenPromise};
 use super::withheld::TargetReason;
-use super::{PeerSet, anchor::Carrier};
 use crate::fleet::Member;
 use crate::kilo::peer::Peer;
 use crate::membership::PeerCandidate;
 use crate::name::{PeerName, PeerSetName};
 use crate::net::{Cidr, Family};
 use crate::wireguard::Endpoint;
-
-/// The parts that are cut out of ranges, by range.
-pub(super) type Holes = BTreeMap<Cidr, BTreeSet<Cidr>>;
 
 /// Everything that decides a set of Peers, except the loops of the member itself: the member, the
 /// address family, the excluded candidates, the withheld ranges, and the parts that are cut out of

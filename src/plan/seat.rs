@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::anchor::Carrier;
+use super::carrier::Carrier;
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
 use crate::kilo::stand::{RangeStanding, Stands};

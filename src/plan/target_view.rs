@@ -2,15 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use super::accepted::Accepted;
 use super::conflicts::{Conflict, Conflicts};
-use super::peer_set::Holes;
-use super::withheld::TargetReason;
-use super::{accepted, captured, loops};
 use crate::fleet::Member;
-use crate::membership::PeerCandidate;
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family, family};
 
@@ -40,22 +35,6 @@ pub(super) struct TargetSource<'f> {
     /// The place of that in the fleet.
     pub(super) own_index: Option<usize>,
 }
-
-/// The Peers and ranges of a source that are withheld from a target.
-#[derive(Default)]
-pub(super) struct SourceDecision {
-    /// The candidates.
-    pub(super) excluded: BTreeSet<usize>,
-    /// The ranges.
-    pub(super) withheld: BTreeSet<Cidr>,
-    /// The parts that are cut out of the other ranges.
-    pub(super) holes: Holes,
-    /// The findings about both.
-    pub(super) reasons: Vec<Arc<TargetReason>>,
-}
-
-/// The decisions for a target, by the index of the source; most sources have none.
-pub(super) type Decisions = BTreeMap<usize, SourceDecision>;
 
 impl<'g, 'f> TargetView<'g, 'f> {
     pub(super) fn new(conflicts: &'g Conflicts<'f>, target: &'f ClusterName) -> Self {
@@ -90,25 +69,6 @@ impl<'g, 'f> TargetView<'g, 'f> {
             by_cluster,
             accepted,
         }
-    }
-
-    /// Returns what is left out, and why, except what follows from keys.
-    ///
-    /// Each check sees everything that the sources offer, not the rest of another check, so no
-    /// result depends on another one.
-    pub(super) fn decisions(&self) -> Decisions {
-        let mut decisions = Decisions::new();
-        for source in &self.sources {
-            loops::of_source(self, source, &mut decisions);
-            captured::settle(self, source, &mut decisions);
-        }
-        for source in &self.sources {
-            self.count_rangeless(source, &mut decisions);
-        }
-        for source in &self.sources {
-            accepted::settle(self, source, &mut decisions);
-        }
-        decisions
     }
 
     /// Returns the source that is a cluster, if the target sees it.
@@ -156,47 +116,5 @@ impl<'g, 'f> TargetView<'g, 'f> {
         };
         self.conflicts
             .local_nodes(own, self.conflicts.cluster(source.member))
-    }
-
-    /// Counts the Peers that have no ranges left because of claims of nodes, of the source or of
-    /// the target. The nodes of the target also determine which families its Kilo can route.
-    fn count_rangeless(&self, source: &TargetSource, decisions: &mut Decisions) {
-        let own_loops = self.conflicts.own_loops(source.index);
-        let decision = decisions.get(&source.index);
-        if decision.is_none() && own_loops.withheld.is_empty() && self.families.len() < 2 {
-            return;
-        }
-        let is_withheld = |it: &Cidr| {
-            let of_target = decision.is_some_and(|decision| decision.withheld.contains(it));
-            of_target || own_loops.withheld.contains(it)
-        };
-        let is_bare = |candidate: &PeerCandidate| {
-            // `localNetworks` are not claims of nodes.
-            let is_local = |it: &&Cidr| {
-                let mut local = source.own.entry.local_networks.iter();
-                local.any(|network| network.cidr.contains(**it))
-            };
-            let mut claims = candidate
-                .claims
-                .iter()
-                .filter(|it| !is_local(it))
-                .filter(|it| self.families.contains(&it.family()))
-                .peekable();
-            claims.peek().is_some() && claims.all(|it| !self.can_route(*it) || is_withheld(it))
-        };
-        let candidates = source.member.membership.candidates.iter().enumerate();
-        let (mut peers, mut nodes) = (0, 0);
-        for (index, candidate) in candidates {
-            let is_dropped = decision.is_some_and(|decision| decision.excluded.contains(&index));
-            if !is_dropped && !own_loops.excluded.contains(&index) && is_bare(candidate) {
-                peers += 1;
-                nodes += candidate.nodes;
-            }
-        }
-        if 0 < peers {
-            let decision = decisions.entry(source.index).or_default();
-            let reason = TargetReason::Rangeless { peers, nodes };
-            decision.reasons.push(Arc::new(reason));
-        }
     }
 }

@@ -20,6 +20,7 @@ mod revision;
 mod roots;
 pub(crate) mod swap;
 pub(crate) mod tree;
+mod whole_path;
 
 pub(crate) use entry_type::EntryType;
 pub(crate) use read::{
@@ -88,7 +89,7 @@ pub(crate) fn check_output(roots: &Roots, path: &Path) -> anyhow::Result<()> {
 /// Returns the canonical path of something that need not be there; the path as it is where that
 /// cannot be found.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
-    roots::whole(path).unwrap_or_else(|_| path.to_owned())
+    whole_path::whole(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Removes temporary files that killed runs have left in a folder and that no process has locked.

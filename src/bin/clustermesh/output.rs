@@ -13,6 +13,7 @@ use crate::Outcome;
 use crate::disk::tree::TreeSurvey;
 use crate::files::ShownFiles;
 use crate::input_file::Unreadable;
+use crate::rendered::CountsByTarget;
 use crate::settings::{NoMesh, Voice};
 
 mod checked;
@@ -51,7 +52,6 @@ pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use markdown::code;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
-pub(crate) use summary::CountsByTarget;
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
 pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;

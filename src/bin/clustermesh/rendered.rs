@@ -22,7 +22,6 @@ use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey};
 use crate::disk::{self, Roots};
 use crate::files::{LaterFile, MANIFEST_LIMIT, ShownFiles};
 use crate::input_file;
-use crate::output::CountsByTarget;
 use crate::outputs::Outputs;
 use crate::settings::Settings;
 
@@ -69,6 +68,9 @@ pub(crate) fn compare(
         outputs: Outputs::default(),
     })
 }
+
+/// How many Peers change, by target.
+pub(crate) type CountsByTarget = BTreeMap<String, PeerCounts>;
 
 /// Returns how many Peers the next render adds, changes and removes in each target of which a file
 /// changes or goes.

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, bail};
 
-use super::{EntryType, roots, shown};
+use super::whole_path::whole;
+use super::{EntryType, shown};
 use crate::git::{EntryMode, GitRepository, ObjectId, Tree, TreeEntry, os_string};
 
 /// How many links may lead to a file: as many as on Linux.
@@ -220,9 +221,8 @@ impl Revision {
     /// Returns an absolute path as seen from the top of the repository, if it is in that.
     fn below_top(&self, path: &Path) -> Option<PathBuf> {
         let top = &self.repository.top;
-        let whole = || roots::whole(path).ok();
         let inside = path.strip_prefix(top).map(Path::to_owned).ok();
-        inside.or_else(|| whole()?.strip_prefix(top).map(Path::to_owned).ok())
+        inside.or_else(|| whole(path).ok()?.strip_prefix(top).map(Path::to_owned).ok())
     }
 
     fn tree(&self, id: &ObjectId) -> anyhow::Result<Arc<Tree>> {

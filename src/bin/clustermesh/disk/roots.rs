@@ -8,15 +8,14 @@
 //! the read; that is out of scope.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
 use super::revision::Revision;
 use super::shown;
+use super::whole_path::whole;
 
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
@@ -186,24 +185,4 @@ fn git_folders(folder: &Path) -> Vec<PathBuf> {
     }
     folders.push(canonical);
     folders
-}
-
-/// Returns the canonical path of something that need not be there: of the folders above it that are.
-pub(super) fn whole(path: &Path) -> anyhow::Result<PathBuf> {
-    let mut rest: Vec<&OsStr> = Vec::new();
-    let mut there = path;
-    while fs::symlink_metadata(there).is_err_and(|it| it.kind() == io::ErrorKind::NotFound) {
-        // `..` of what is not there leads nowhere.
-        let name = there
-            .file_name()
-            .context("a folder in its path does not exist")?;
-        rest.push(name);
-        there = match there.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-    }
-    let mut whole = there.canonicalize()?;
-    whole.extend(rest.iter().rev());
-    Ok(whole)
 }

@@ -10,7 +10,7 @@ use clustermesh::text;
 use super::checked;
 use super::diff::counts;
 use crate::disk::tree::TreeSurvey;
-use crate::rendered::target_of;
+use crate::rendered::{CountsByTarget, target_of};
 
 /// The number of changed targets that have a line each.
 const SHOWN: usize = 20;
@@ -20,14 +20,11 @@ const NAME: usize = 253;
 
 /// The number of files of a target that a render changes.
 #[derive(Clone, Copy, Debug, Default)]
-struct TargetChange {
+struct FileCounts {
     added: usize,
     changed: usize,
     removed: usize,
 }
-
-/// How many Peers change, by target.
-pub(crate) type CountsByTarget = BTreeMap<String, PeerCounts>;
 
 /// Returns the lines of the summary.
 pub(super) fn lines(
@@ -67,8 +64,8 @@ pub(super) fn targets(plan: &Plan, survey: &TreeSurvey, counts: &CountsByTarget)
 }
 
 /// Returns what changes, by target.
-fn changes(survey: &TreeSurvey) -> BTreeMap<&str, TargetChange> {
-    let mut changes: BTreeMap<&str, TargetChange> = BTreeMap::new();
+fn changes(survey: &TreeSurvey) -> BTreeMap<&str, FileCounts> {
+    let mut changes: BTreeMap<&str, FileCounts> = BTreeMap::new();
     for path in &survey.missing {
         changes.entry(target_of(path)).or_default().added += 1;
     }
@@ -82,8 +79,8 @@ fn changes(survey: &TreeSurvey) -> BTreeMap<&str, TargetChange> {
 }
 
 /// Returns what becomes of one target.
-fn line(plan: &Plan, name: &str, change: TargetChange, peers: Option<&PeerCounts>) -> String {
-    let TargetChange {
+fn line(plan: &Plan, name: &str, change: FileCounts, peers: Option<&PeerCounts>) -> String {
+    let FileCounts {
         added,
         changed,
         removed,

@@ -17,9 +17,6 @@ use super::surroundings::WorkingRepository;
 use crate::disk::{self, Roots};
 use crate::input_file::{self, InputFile, Unreadable};
 
-/// The config's name, looked for from the working folder upwards.
-pub(super) const NAME: &str = "clustermesh.yaml";
-
 /// The largest config that is read, in bytes.
 const LIMIT: u64 = 1 << 20;
 
@@ -149,13 +146,6 @@ impl ConfigFile {
         });
         unnamed.collect()
     }
-}
-
-/// Returns whether a folder has meshes under the names that need no config.
-pub(super) fn has_mesh(folder: &Path) -> bool {
-    let roots = Roots::anywhere();
-    disk::is_file(&roots, &folder.join("mesh.yaml"))
-        || disk::is_folder(&roots, &folder.join("meshes"))
 }
 
 /// Returns the folder of a config that a person named, or that is above: its paths may lead there.

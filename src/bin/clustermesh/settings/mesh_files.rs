@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::bail;
 use thiserror::Error;
 
-use super::config_file::{self, ConfigFile};
-use super::surroundings::WorkingRepository;
+use super::config_file::ConfigFile;
+use super::surroundings::{self, WorkingRepository};
 use crate::disk::{self, Roots};
 use crate::input_file::InputFile;
 
@@ -87,7 +87,7 @@ fn above(surroundings: &WorkingRepository) -> Option<PathBuf> {
     surroundings
         .upwards(&here)
         .map(|(relative, _)| relative)
-        .find(|folder| config_file::has_mesh(folder))
+        .find(|folder| surroundings::has_mesh(folder))
 }
 
 /// A folder means the YAML files in it, by name.

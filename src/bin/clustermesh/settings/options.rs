@@ -10,8 +10,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, ColorChoice, Command, FromArgMatches, ValueHint};
 use clustermesh::config::ceilings::Ceiling;
 
-use super::config_file::NAME;
 use super::setting::{Setting, SettingOrigin};
+use super::surroundings::NAME;
 use super::surroundings::WorkingRepository;
 use crate::disk::{self, Revision, Roots};
 

@@ -3,9 +3,11 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::config_file::{self, NAME};
 use super::owner::Owners;
 use crate::disk::{self, Roots};
+
+/// The config's name, looked for from the working folder upwards.
+pub(super) const NAME: &str = "clustermesh.yaml";
 
 /// The mark of a git repository: a folder, or a file in worktrees and submodules.
 pub(crate) const MARKER: &str = ".git";
@@ -104,13 +106,17 @@ impl WorkingRepository {
     pub(super) fn home(&self) -> Option<PathBuf> {
         let here = env::current_dir().ok()?;
         let config = self.upwards(&here).find(|(it, _)| it.join(NAME).is_file());
-        let mesh = || {
-            self.upwards(&here)
-                .find(|(it, _)| config_file::has_mesh(it))
-        };
+        let mesh = || self.upwards(&here).find(|(it, _)| has_mesh(it));
         let (_, folder) = config.or_else(mesh)?;
         Some(folder.to_owned())
     }
+}
+
+/// Returns whether a folder has meshes under the names that need no config.
+pub(super) fn has_mesh(folder: &Path) -> bool {
+    let roots = Roots::anywhere();
+    disk::is_file(&roots, &folder.join("mesh.yaml"))
+        || disk::is_folder(&roots, &folder.join("meshes"))
 }
 
 /// Returns the working folder, and the users whose files count there.

@@ -14,11 +14,14 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Verified, undeclared};
+use super::Verified;
 use crate::output::json::{API_VERSION, WrittenFinding, written};
 
 mod expected;
 mod hostile;
+mod undeclared;
+
+pub(super) use undeclared::PathSide;
 
 /// The kind of the object.
 const KIND: &str = "Verification";

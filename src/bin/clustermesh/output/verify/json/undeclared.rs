@@ -1,0 +1,83 @@
+//! Undeclared paths, as they are written.
+
+use clustermesh::proof::verify::{Paths, Undeclared};
+use clustermesh::rules::verified::whose;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{WrittenClass, class};
+use crate::output::verify::Verified;
+
+/// Paths from or to one range that work although no mesh declares them.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Undeclared")]
+#[serde(rename_all = "camelCase")]
+pub(in crate::output::verify) struct WrittenUndeclared {
+    /// The cluster that sends.
+    pub(in crate::output::verify) from: String,
+    /// The cluster that receives.
+    pub(in crate::output::verify) to: String,
+    /// The class of a source.
+    sender: WrittenClass,
+    /// The class of the destination.
+    receiver: WrittenClass,
+    /// Whether the range is that of the sender or of the receiver.
+    pub(in crate::output::verify) side: PathSide,
+    /// The range: a CIDR, or its first and last address.
+    #[schemars(example = &"10.42.1.0/24")]
+    pub(in crate::output::verify) range: String,
+    /// The owner of the addresses.
+    #[schemars(example = &"pods of east/worker-1")]
+    pub(in crate::output::verify) owner: String,
+    /// The narrowest declared range that contains it, if any.
+    #[schemars(with = "&str", example = &"10.42.0.0/16")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::output::verify) declared: Option<String>,
+    /// The number of paths between owners: nodes, or cluster-wide ranges.
+    pub(in crate::output::verify) pairs: u64,
+}
+
+/// A side of a path.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Side")]
+pub(in crate::output::verify) enum PathSide {
+    /// The sender.
+    Sender,
+    /// The receiver.
+    Receiver,
+}
+
+impl Verified<'_, '_> {
+    /// Returns undeclared paths in their written form.
+    pub(in crate::output::verify) fn undeclared(
+        &self,
+        undeclared: &Undeclared,
+    ) -> WrittenUndeclared {
+        let Paths {
+            from,
+            to,
+            sender,
+            receiver,
+            is_source,
+            span,
+            owner,
+        } = undeclared.paths;
+        let home = if is_source { from } else { to };
+        WrittenUndeclared {
+            from: self.cluster(from),
+            to: self.cluster(to),
+            sender: class(sender),
+            receiver: class(receiver),
+            side: if is_source {
+                PathSide::Sender
+            } else {
+                PathSide::Receiver
+            },
+            range: span.to_string(),
+            owner: whose(self.fabric, home, owner),
+            declared: undeclared.declared.map(|it| it.to_string()),
+            pairs: undeclared.pairs,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Old Peers: those in files that were rendered before, as far as they can be read.
+
+use std::ops::Range;
+
+use crate::net::Cidr;
+
+/// A Peer as written in a file; any part of it may be invalid.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct OldPeer {
+    /// Its name; empty where it has none.
+    pub name: String,
+    /// The cluster that it leads to, if it has the label.
+    pub source: Option<String>,
+    /// Its key, if it has one that Kilo can read.
+    pub key: Option<[u8; 32]>,
+    /// Its ranges, as far as they are any.
+    pub ranges: Vec<Cidr>,
+    /// Whether it has an endpoint, or the placeholder for one.
+    pub has_endpoint: bool,
+    /// The place of its name in the file.
+    pub bytes: Range<usize>,
+}

@@ -1,0 +1,32 @@
+//! Mistakes: what all checks of a mesh share.
+
+use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
+use crate::name::NameError;
+use crate::place::Place;
+
+/// Returns whether there is an error after the first `before` diagnostics.
+pub(super) fn is_wrong(findings: &[Finding], before: usize) -> bool {
+    findings
+        .iter()
+        .skip(before)
+        .any(|diagnostic| diagnostic.severity == Severity::Error)
+}
+
+/// Returns a name, or reports why it is invalid.
+pub(super) fn name_or_finding<T>(
+    whose: &str,
+    text: &str,
+    parsed: Result<T, NameError>,
+    place: &Place,
+    findings: &mut Vec<Finding>,
+) -> Option<T> {
+    match parsed {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let reason = escaped(&error.to_string(), 240);
+            let message = format!("{} is not a valid {whose} name: {reason}", Quoted(text));
+            findings.push(Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), ""));
+            None
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Missing routes: when Kilo refuses something, any route of its node may be missing.
+
+use super::{Doubt, Ending};
+use crate::agent::fabric::{At, Site};
+
+/// Looks whether any of a node's routes may be missing: what is decided by one, for better or worse, is
+/// chance then.
+pub(super) fn missing(site: &Site, at: At) -> Option<Ending> {
+    let doubt = Doubt::Refused(site.refused()?);
+    Some(Ending::Ambiguous { at, doubt })
+}
