@@ -2,4 +2,5 @@
 
 pub mod endpoint;
 pub mod kilo_site;
+pub mod location;
 pub mod location_range;

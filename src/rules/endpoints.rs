@@ -1,6 +1,5 @@
 //! Can one side of every pair dial the other?
 
-use super::membership::on_node;
 use super::{Finding, Rule};
 use crate::analysis::endpoint::DialledEndpoint;
 use crate::fleet::{Fleet, Member};
@@ -28,11 +27,6 @@ rules! {
     UNREACHABLE_FAMILY = "unreachable-family" Notice;
 }
 
-/// Returns the command that gives a node an endpoint.
-pub(super) fn annotate(node: &str) -> String {
-    format!("kubectl annotate nodes {node} kilo.squat.ai/clustermesh-endpoint=HOST:51820")
-}
-
 /// Returns findings about which clusters can dial which nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut members: Vec<&Member> = fleet.members().iter().collect();
@@ -50,5 +44,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 /// Returns a finding about an endpoint, at its place.
 fn on_endpoint(dialled: &DialledEndpoint, rule: &'static Rule, message: String) -> Finding {
     let leader = dialled.candidate.leader.as_str();
-    on_node(rule, dialled.member, leader, message, &dialled.place())
+    let cluster = &dialled.member.entry.name;
+    Finding::on_node(rule, cluster, leader, message).at(dialled.place(), "")
 }

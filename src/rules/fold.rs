@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::kilo::command_name;
+use super::command::command_name;
 use super::{Finding, bare};
 use crate::diagnostic::{Alike, Cause, Label, Quoted, Severity};
 use crate::text::{NAMED, listed};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::plan::within;
-use super::{Finding, Rule, bare, reach};
+use super::refusal::consequence;
+use super::{Finding, Rule, bare};
 use crate::capacity::units;
 use crate::config::Limits;
 use crate::config::capacity::Quantity;
@@ -370,7 +371,7 @@ fn odd(file: &ChangedFile, name: &str, oddity: &Oddity) -> Finding {
                     let key = Quoted(key);
                     format!("the API server refuses {name}: the value of label {key} is not valid")
                 }
-                Unfit::Spec(fault) => reach::consequence(peer, fault),
+                Unfit::Spec(fault) => consequence(peer, fault),
             };
             let finding = on_path(&REFUSED_PEER, &file.path, message);
             finding.at(file.place(bytes), "").help(ANEW)

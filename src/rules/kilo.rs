@@ -3,7 +3,6 @@
 use super::Finding;
 use crate::analysis::kilo_site::KiloSite;
 use crate::fleet::Fleet;
-use crate::name::is_dns_subdomain;
 use crate::snapshot::Node;
 
 mod annotations;
@@ -64,22 +63,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         findings.extend(fleet.memberships(cluster).flat_map(keepalive::findings));
     }
     super::once(findings)
-}
-
-/// Returns the command that changes an annotation of a node.
-fn annotate(node: &Node, change: &str) -> String {
-    let name = command_name(&node.name);
-    format!("kubectl annotate node {name} --overwrite {change}")
-}
-
-/// Returns a command as a help text.
-fn run(command: &str) -> String {
-    format!("run `{command}`")
-}
-
-/// Returns a node's name for use in a command: an unchecked name is never part of one.
-pub(super) fn command_name(name: &str) -> &str {
-    if is_dns_subdomain(name) { name } else { "NODE" }
 }
 
 /// Returns a node's annotation.

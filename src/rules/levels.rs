@@ -2,22 +2,12 @@
 
 use super::fold::folded;
 use super::registry::all;
-use super::{Rule, Subject, find};
+use super::{Rule, Subject, config, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};
-use crate::diagnostic::{Finding, Quoted, escaped, gravest_first, mistake};
+use crate::diagnostic::{Finding, Quoted, gravest_first, mistake};
 use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
-
-rules! {
-    "levels" about Files;
-    EXPIRED_IGNORE = "expired-ignore" Warning;
-    EXPIRED_LEVEL = "expired-level" Warning;
-    UNUSED_IGNORE = "unused-ignore" Warning;
-}
-
-/// The longest part of a reason that is shown, in characters.
-const MAX_LENGTH: usize = 200;
 
 /// The levels and hidden findings of the config, by rule.
 #[derive(Clone, Debug, Default)]
@@ -102,19 +92,12 @@ impl Levels {
         let levels = self.levels.iter().filter_map(|(rules, level)| {
             let until = level.until.filter(|&until| until < today)?;
             let then = then(rules, purpose)?;
-            let (rule, meant) = (Quoted(&level.rule), level.level);
-            let message = format!("level `{meant}` of {rule} expired on {until}; {then}");
-            let help = still_meant(level.reason.as_deref());
-            let place = level.place.key("until");
-            Some(on_config(&EXPIRED_LEVEL, message, place, help))
+            Some(config::expired_level(level, until, then))
         });
         let ignores = self.ignores.iter().filter_map(|(rules, ignore)| {
             let until = ignore.until.filter(|&until| until < today)?;
             let then = then(rules, purpose)?;
-            let message = format!("ignore of {} expired on {until}; {then}", what(ignore));
-            let help = still_meant(Some(&ignore.reason));
-            let place = ignore.place.key("until");
-            Some(on_config(&EXPIRED_IGNORE, message, place, help))
+            Some(config::expired_ignore(ignore, until, then))
         });
         levels.chain(ignores).collect()
     }
@@ -130,11 +113,7 @@ impl Levels {
             is_of_mesh && !is_used && !is_over(ignore.until, today)
         });
         unused
-            .map(|(_, ignore)| {
-                let message = format!("unused ignore: no finding matches {}", what(ignore));
-                let help = "remove it, or correct its cluster and node".to_owned();
-                on_config(&UNUSED_IGNORE, message, ignore.place.key("rule"), help)
-            })
+            .map(|(_, ignore)| config::unused_ignore(ignore))
             .collect()
     }
 
@@ -149,7 +128,7 @@ impl Levels {
     }
 }
 
-/// Reports expired entries, if these rules are requested.
+/// Returns what the end of an entry about these rules means, if that matters for the purpose.
 fn then(rules: &[&'static Rule], purpose: Purpose) -> Option<&'static str> {
     let is_of_mesh = rules.iter().any(|rule| rule.subject != Subject::Snapshots);
     match purpose {
@@ -204,29 +183,6 @@ fn lowered(rules: &[&'static Rule], level: &RuleLevel) -> Option<Finding> {
 fn unlowerable(rule: &Rule, what: &str, place: Place) -> Finding {
     let message = format!("`{}` cannot be {what}: it prevents rendering", rule.name);
     Finding::new(&mistake::INVALID_LEVEL, message).at(place, "")
-}
-
-fn on_config(rule: &'static Rule, message: String, place: Place, help: String) -> Finding {
-    Finding::new(rule, message).at(place, "").help(help)
-}
-
-/// Names the ignored finding: `missing-endpoint` of east/n1.
-fn what(ignore: &Ignore) -> String {
-    let rule = Quoted(&ignore.rule);
-    match (&ignore.cluster, &ignore.node) {
-        (None, None) => rule.to_string(),
-        (Some(cluster), None) => format!("{rule} of `{cluster}`"),
-        (None, Some(node)) => format!("{rule} of any node {}", Quoted(node)),
-        (Some(cluster), Some(node)) => format!("{rule} of {} of `{cluster}`", Quoted(node)),
-    }
-}
-
-fn still_meant(reason: Option<&str>) -> String {
-    let now = "set a new date, or remove it";
-    match reason {
-        Some(reason) => format!("{now} (reason given: {})", escaped(reason, MAX_LENGTH)),
-        None => now.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT, annotate};
+use super::command::{annotate_endpoint, command_name};
+use super::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
 use super::identity::{
     DUPLICATE_ADDRESS, DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY,
     NO_PUBLIC_KEY,
 };
 use super::kilo::{
     INVALID_WIREGUARD_IP, LEADER_LEFT_OUT, MIXED_GRANULARITY, NO_WIREGUARD_IP, NODE_NOT_READY,
-    command_name,
 };
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
 use super::ranges::{
@@ -65,12 +65,14 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let is_undeclared = |it: &&WithheldRange| !is_of_undeclared_family(member, it);
     let withheld_ranges = membership.withheld.iter().filter(is_undeclared);
     findings.extend(withheld_ranges.map(|it| withheld(member, it)));
+    let cluster = &member.entry.name;
     findings.extend(membership.dissenters.iter().map(|it| {
         let message = format!(
             "has granularity {}, but the cluster is rendered with {}",
             it.says, member.cluster.granularity
         );
-        let finding = on_node(&MIXED_GRANULARITY, member, &it.node, message, &it.place);
+        let finding = Finding::on_node(&MIXED_GRANULARITY, cluster, &it.node, message)
+            .at(it.place.clone(), "");
         finding.with_cause(contradicted(member, |it| {
             matches!(it, Contradicted::Granularity(_))
         }))
@@ -206,26 +208,11 @@ fn cause(member: &Member, reason: &ExcludedReason) -> Option<Cause> {
     }
 }
 
-/// Returns a finding about a node of a cluster, at a place in its snapshot.
-pub(super) fn on_node(
-    rule: &'static Rule,
-    member: &Member,
-    node: &str,
-    message: String,
-    place: &Place,
-) -> Finding {
-    let mut finding = Finding::on_node(rule, &member.entry.name, node, message);
-    finding.labels.push(Label {
-        place: place.clone(),
-        text: String::new(),
-    });
-    finding
-}
-
 fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     let message = format!("left out: {}", words(&node.reason));
     let place = part(&node.reason, &node.place);
-    let mut finding = on_node(rule_of(&node.reason), member, &node.node, message, &place);
+    let (rule, cluster) = (rule_of(&node.reason), &member.entry.name);
+    let mut finding = Finding::on_node(rule, cluster, &node.node, message).at(place, "");
     if let Some((what, value)) = in_common(&node.reason) {
         finding = finding.with_alike(format!("left out: {what}"), Some(value));
     }
@@ -293,7 +280,7 @@ fn agent_help(member: &Member) -> String {
 fn endpoint_help(member: &Member, node: &ExcludedNode) -> String {
     let sources = &member.entry.endpoint_from;
     let cluster = &member.entry.name;
-    let annotate = annotate("NODE");
+    let annotate = annotate_endpoint("NODE");
     if node.kilo_has_endpoint && !sources.contains(&EndpointSource::Kilo) {
         return format!(
             "set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `{cluster}` if other clusters \
@@ -402,7 +389,8 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
         ),
     };
     let message = format!("{range} left out: {why}");
-    let finding = on_node(rule, member, &withheld.node, message, &withheld.place);
+    let finding = Finding::on_node(rule, &member.entry.name, &withheld.node, message)
+        .at(withheld.place.clone(), "");
     finding.with_alike(format!("a range is left out: {why}"), Some(range.clone()))
 }
 

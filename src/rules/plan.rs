@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Finding;
+use super::command::annotate_endpoint;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
-use super::{Finding, endpoints};
 use crate::diagnostic::{Label, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
@@ -135,7 +136,7 @@ fn finding(withheld: &Withheld) -> Finding {
             );
             Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(
                 "give the nodes of one side an endpoint: `{}`",
-                endpoints::annotate("NODE")
+                annotate_endpoint("NODE")
             ))
         }
     }

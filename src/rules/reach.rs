@@ -1,10 +1,10 @@
 //! Reachability: the results of the proof for the manifests as they are applied.
 
+use super::Page;
 use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
-use super::{Page, bare};
+use super::refusal::consequence;
 use crate::agent::applied::{Applied, AppliedFile, What};
 use crate::diagnostic::{Finding, Quoted, Severity};
-use crate::kilo::peer::translation::TranslationFault;
 use crate::name::ClusterName;
 use crate::place::Place;
 
@@ -101,23 +101,4 @@ fn refused(target: &ClusterName, file: &AppliedFile, peer: &Applied) -> Option<F
     let message = consequence(&peer.name, fault);
     let finding = Finding::on_cluster(&REFUSED_PEER, target, message);
     Some(finding.at(file.place(&peer.spot), ""))
-}
-
-/// Describes the effect of an invalid spec on a Peer.
-pub(super) fn consequence(peer: &str, fault: &TranslationFault) -> String {
-    effect(&bare(peer), fault)
-}
-
-/// Describes the effect of an invalid spec on a Peer that is called `name`.
-pub fn effect(name: &str, fault: &TranslationFault) -> String {
-    match fault {
-        TranslationFault::NotStored(mismatch) => format!(
-            "the API server refuses {name}: {} {}",
-            mismatch.field, mismatch.problem
-        ),
-        TranslationFault::Undecodable(refusal) => {
-            format!("{name} prevents restarted Kilo agents from reading any Peer: {refusal}")
-        }
-        TranslationFault::Ignored(refusal) => format!("Kilo ignores {name}: {refusal}"),
-    }
 }

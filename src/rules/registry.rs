@@ -1,7 +1,7 @@
 //! The registry: every rule, by the question that it answers.
 
 use super::{
-    Rule, access, capacity, clusters, endpoints, gitops, identity, kilo, levels, nodes, ranges,
+    Rule, access, capacity, clusters, config, endpoints, gitops, identity, kilo, nodes, ranges,
     rendered, snapshots, states,
 };
 use crate::diagnostic::mistake;
@@ -68,7 +68,7 @@ pub static QUESTIONS: &[Question] = &[
     },
     Question {
         title: "Levels and ignores in the config",
-        rules: levels::RULES,
+        rules: config::RULES,
     },
     Question {
         title: "Checks of new snapshots",

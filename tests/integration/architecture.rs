@@ -108,7 +108,7 @@ const MODULES: &[(&str, &str)] = &[
     // Judgement
     (
         "analysis",
-        "name net wireguard place mesh snapshot kilo membership fleet agent",
+        "name net wireguard granularity place mesh snapshot kilo membership fleet agent",
     ),
     (
         "rules",

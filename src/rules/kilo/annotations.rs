@@ -1,30 +1,26 @@
 //! Annotations that Kilo ignores or reads with another meaning.
 
-use super::{IGNORED_ANNOTATION, MISREAD_LEADER, annotate, annotated, run};
+use super::{IGNORED_ANNOTATION, MISREAD_LEADER, annotated};
 use crate::analysis::kilo_site::KiloSite;
 use crate::diagnostic::{Quoted, escaped};
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
 use crate::net::Interface;
 use crate::rules::Finding;
-use crate::rules::membership::on_node;
+use crate::rules::command::{annotate, run};
 use crate::snapshot::Node;
 
 /// Returns findings about annotations that people, or an unknown agent, wrote for Kilo.
 pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let cluster = &site.member.entry.name;
     for (node, _) in site.lively() {
         for (key, why) in ignored(node) {
             let text = Quoted(annotated(node, key).unwrap_or_default());
             let message = format!("annotation {key} is {text}, which Kilo ignores: {why}");
             let place = site.annotation(node, key);
-            findings.push(on_node(
-                &IGNORED_ANNOTATION,
-                site.member,
-                &node.name,
-                message,
-                &place,
-            ));
+            let finding = Finding::on_node(&IGNORED_ANNOTATION, cluster, &node.name, message);
+            findings.push(finding.at(place, ""));
         }
         findings.extend(misread_leader(site, node));
     }
@@ -79,9 +75,9 @@ fn misread_leader(site: &KiloSite, node: &Node) -> Option<Finding> {
         Quoted(text)
     );
     let place = site.annotation(node, key);
-    let mut finding = on_node(&MISREAD_LEADER, site.member, &node.name, message, &place);
-    finding.help = Some(run(&annotate(node, &format!("{key}-"))));
-    Some(finding)
+    let cluster = &site.member.entry.name;
+    let finding = Finding::on_node(&MISREAD_LEADER, cluster, &node.name, message).at(place, "");
+    Some(finding.help(run(&annotate(node, &format!("{key}-")))))
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Keepalive: do nodes behind NAT keep their way open?
 
-use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotate, annotated, run};
+use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotated};
 use crate::analysis::endpoint::usual_network;
-use crate::diagnostic::{Label, Quoted};
+use crate::diagnostic::Quoted;
 use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
 use crate::membership::PeerCandidate;
 use crate::place::Place;
 use crate::rules::Finding;
+use crate::rules::command::{annotate, run};
 use crate::rules::endpoints::ROAMING_NODE;
-use crate::rules::membership::on_node;
 use crate::snapshot::Node;
 use crate::text::{NAMED, listed};
 use crate::wireguard::Host;
@@ -103,12 +103,10 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
         Some(_) => return None,
     };
     let name = candidate.leader.as_str();
-    let mut finding = on_node(rule, member, name, message, &written(candidate, node));
-    finding.labels.push(Label {
-        place: member.entry.place.key("persistentKeepalive"),
-        text: String::new(),
-    });
-    finding.help = Some(run(&annotate(node, &format!("{key}=25"))));
+    let finding = Finding::on_node(rule, &member.entry.name, name, message)
+        .at(written(candidate, node), "")
+        .at(member.entry.place.key("persistentKeepalive"), "")
+        .help(run(&annotate(node, &format!("{key}=25"))));
     Some(finding)
 }
 

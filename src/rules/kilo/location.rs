@@ -1,226 +1,149 @@
-//! Locations: do nodes share one by mistake, and which node leads it?
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Locations: words for nodes that share one by mistake, and for unclear leaders.
 
 use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
-    annotate, annotated, run,
+    annotated,
 };
 use crate::analysis::kilo_site::KiloSite;
-use crate::diagnostic::{Label, Quoted, Severity};
-use crate::granularity::Granularity;
-use crate::kilo::cluster::ClusterNode;
-use crate::kilo::id::NodeId;
-use crate::kilo::node::{InternalIp, KiloNode, annotation};
+use crate::analysis::location::{
+    self, AddresslessNode, LocationProblem, OtherLabel, SeveralLeaders, UncertainLeader,
+};
+use crate::diagnostic::{Quoted, Severity};
+use crate::kilo::node::annotation;
 use crate::rules::Finding;
-use crate::rules::membership::on_node;
+use crate::rules::command::{annotate, run};
 use crate::snapshot::Node;
 use crate::text::listed;
 
-/// Labels that name where a node is. Kubernetes knows the first two by the last two names too, which
-/// are older.
-const LABELS: [&str; 4] = [
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-];
-
 /// Returns findings about locations.
 pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
-    let mut findings = missing_internal_ips(site);
-    if site.member.cluster.granularity == Granularity::Location {
-        findings.extend(hidden_labels(site));
-        findings.extend(nameless(site));
-        findings.extend(several_leaders(site));
-        findings.extend(uncertain_leaders(site));
+    location::problems(site)
+        .into_iter()
+        .map(|problem| finding(site, problem))
+        .collect()
+}
+
+fn finding(site: &KiloSite, problem: LocationProblem) -> Finding {
+    match problem {
+        LocationProblem::NoInternalAddress(it) => missing_internal_ip(site, &it),
+        LocationProblem::HiddenLabel { node, value } => hidden_label(site, node, value),
+        LocationProblem::Unnamed(node) => unnamed(site, node),
+        LocationProblem::OtherLabel(it) => other_label(site, it),
+        LocationProblem::SeveralLeaders(it) => several_leaders(site, &it),
+        LocationProblem::UncertainLeader(it) => uncertain_leader(site, &it),
     }
-    findings
 }
 
-/// Reports nodes without an internal address in a location in which others have one.
-fn missing_internal_ips(site: &KiloSite) -> Vec<Finding> {
-    let granularity = site.member.cluster.granularity;
-    let having: BTreeMap<&str, &str> = site
-        .nodes()
-        .filter(|it| it.1.internal_address().is_some())
-        .map(|(node, kilo)| (kilo.location.as_str(), node.name.as_str()))
-        .collect();
-    let lacking = site.lively().filter_map(|(node, kilo)| {
-        let other = having.get(kilo.location.as_str())?;
-        let is_meant = kilo.internal_ip == InternalIp::Disabled;
-        let (what, severity) = match granularity {
-            _ if kilo.internal_address().is_some() => return None,
-            Granularity::Full => return None,
-            Granularity::Location if is_meant => return None,
-            Granularity::Location => ("it is a separate segment", Severity::Notice),
-            Granularity::Cross => (
-                "the Kilo agents of this location crash",
-                MISSING_INTERNAL_IP.severity,
-            ),
-        };
-        let message = format!(
-            "has no internal address, unlike {} in the same location, so {what}",
-            Quoted(other)
-        );
-        let key = annotation::INTERNAL_IP;
-        let place = match annotated(node, key) {
-            Some(_) => site.annotation(node, key),
-            None => site.place(node).key("name"),
-        };
-        let mut finding = on_node(
-            &MISSING_INTERNAL_IP,
-            site.member,
-            &node.name,
-            message,
-            &place,
-        );
-        finding.severity = severity;
-        Some(finding)
-    });
-    lacking.collect()
-}
-
-/// Reports empty annotations that hide a label.
-fn hidden_labels(site: &KiloSite) -> impl Iterator<Item = Finding> {
-    let label = &site.member.entry.topology_label;
-    site.lively().filter_map(move |(node, _)| {
-        let hidden = node.labels.get(label).filter(|it| !it.is_empty())?;
-        annotated(node, annotation::LOCATION).filter(|text| text.is_empty())?;
-        let message = format!(
-            "annotation {} is empty and overrides label {label} ({})",
-            annotation::LOCATION,
-            Quoted(hidden)
-        );
-        let place = site.annotation(node, annotation::LOCATION);
-        let mut finding = on_node(&EMPTY_LOCATION, site.member, &node.name, message, &place);
-        finding.help = Some(run(&annotate(node, &format!("{}-", annotation::LOCATION))));
-        Some(finding)
-    })
-}
-
-/// Reports nodes in the location without a name because they have neither annotation nor label.
-fn nameless(site: &KiloSite) -> Vec<Finding> {
-    let located: Vec<(&Node, &KiloNode)> = site
-        .lively()
-        .filter(|(_, kilo)| kilo.is_ready() && kilo.internal_address().is_some())
-        .collect();
-    let is_unnamed = |node: &Node| {
-        annotated(node, annotation::LOCATION).is_none()
-            && !node.labels.contains_key(&site.member.entry.topology_label)
+fn missing_internal_ip(site: &KiloSite, addressless: &AddresslessNode) -> Finding {
+    let AddresslessNode {
+        node,
+        other,
+        agents_crash,
+    } = addressless;
+    let (what, severity) = if *agents_crash {
+        let severity = MISSING_INTERNAL_IP.severity;
+        ("the Kilo agents of this location crash", severity)
+    } else {
+        ("it is a separate segment", Severity::Notice)
     };
-    let unnamed: Vec<&Node> = located
-        .iter()
-        .filter(|it| is_unnamed(it.0))
-        .map(|it| it.0)
-        .collect();
-    let label = &site.member.entry.topology_label;
-    if unnamed.len() == located.len() {
-        return by_another_label(site, &unnamed).into_iter().collect();
+    let message = format!(
+        "has no internal address, unlike {} in the same location, so {what}",
+        Quoted(&other.name)
+    );
+    let key = annotation::INTERNAL_IP;
+    let place = match annotated(node, key) {
+        Some(_) => site.annotation(node, key),
+        None => site.place(node).key("name"),
+    };
+    let cluster = &site.member.entry.name;
+    let finding = Finding::on_node(&MISSING_INTERNAL_IP, cluster, &node.name, message);
+    Finding {
+        severity,
+        ..finding.at(place, "")
     }
-    let unnamed = unnamed.iter().filter(|node| {
-        // `annotation-as-label` names the cause.
-        !node.labels.contains_key(annotation::LOCATION)
-    });
-    let unnamed = unnamed.map(|node| {
-        let message = format!(
-            "has no location, unlike other nodes: annotation {} and label {label} are missing",
-            annotation::LOCATION
-        );
-        let place = site.place(node).key("name");
-        on_node(&MISSING_LOCATION, site.member, &node.name, message, &place)
-    });
-    unnamed.collect()
 }
 
-/// Reports a cluster that is one location only because its nodes have another label.
-fn by_another_label(site: &KiloSite, nodes: &[&Node]) -> Option<Finding> {
-    let entry = &site.member.entry;
-    let others = LABELS.iter().filter(|it| **it != entry.topology_label);
-    let (label, values) = others
-        .map(|label| {
-            let values = nodes.iter().filter_map(|node| node.labels.get(*label));
-            (*label, values.collect::<BTreeSet<_>>())
-        })
-        .find(|(_, values)| 1 < values.len())?;
-    let values = listed(values.iter().map(|value| Quoted(value).to_string()));
+fn hidden_label(site: &KiloSite, node: &Node, value: &str) -> Finding {
+    let label = &site.member.entry.topology_label;
+    let key = annotation::LOCATION;
     let message = format!(
-        "all {} nodes are one location because none has the label {}, but label {label} has the \
-         values {values}",
-        nodes.len(),
+        "annotation {key} is empty and overrides label {label} ({})",
+        Quoted(value)
+    );
+    let cluster = &site.member.entry.name;
+    Finding::on_node(&EMPTY_LOCATION, cluster, &node.name, message)
+        .at(site.annotation(node, key), "")
+        .help(run(&annotate(node, &format!("{key}-"))))
+}
+
+fn unnamed(site: &KiloSite, node: &Node) -> Finding {
+    let entry = &site.member.entry;
+    let message = format!(
+        "has no location, unlike other nodes: annotation {} and label {} are missing",
+        annotation::LOCATION,
         entry.topology_label
     );
-    let mut finding = Finding::on_cluster(&MISSING_LOCATION, &entry.name, message);
-    let labelled = nodes.iter().find(|node| node.labels.contains_key(label))?;
-    finding.labels.push(Label {
-        place: site.place(labelled).key("labels").key(label),
-        text: String::new(),
-    });
-    finding.help = Some(format!(
-        "if Kilo runs with `--topology-label={label}`, set `topologyLabel: {label}` for `{}` \
-         in the mesh",
-        entry.name
-    ));
-    Some(finding)
+    Finding::on_node(&MISSING_LOCATION, &entry.name, &node.name, message)
+        .at(site.place(node).key("name"), "")
 }
 
-/// Reports locations in which more than one node volunteers.
-fn several_leaders(site: &KiloSite) -> Vec<Finding> {
-    let nodes = &site.cluster().nodes;
-    let formed = site.cluster().segments.formed.iter().filter_map(|segment| {
-        let volunteers = segment.members.iter().map(|it| &nodes[*it]);
-        let volunteers: Vec<&Node> = volunteers
-            .filter(|it| it.kilo.volunteers)
-            .map(|it| it.node)
-            .collect();
-        let ClusterNode {
-            node: leader, kilo, ..
-        } = &nodes[segment.leader];
-        let second = volunteers.get(1)?;
-        let names = volunteers.iter().map(|it| Quoted(&it.name).to_string());
-        let message = format!(
-            "{} of {} are candidates for leader: {} leads",
-            listed(names),
-            called(&kilo.location),
-            Quoted(&leader.name)
-        );
-        let mut finding = Finding::on_cluster(&SEVERAL_LEADERS, &site.member.entry.name, message);
-        finding.labels.push(Label {
-            place: site.annotation(second, annotation::LEADER),
-            text: String::new(),
-        });
-        Some(finding)
-    });
-    formed.collect()
+fn other_label(site: &KiloSite, other: OtherLabel) -> Finding {
+    let OtherLabel {
+        label,
+        values,
+        first,
+        nodes,
+    } = other;
+    let entry = &site.member.entry;
+    let values = listed(values.iter().map(|value| Quoted(value).to_string()));
+    let message = format!(
+        "all {nodes} nodes are one location because none has the label {}, but label {label} has \
+         the values {values}",
+        entry.topology_label
+    );
+    Finding::on_cluster(&MISSING_LOCATION, &entry.name, message)
+        .at(site.place(first).key("labels").key(label), "")
+        .help(format!(
+            "if Kilo runs with `--topology-label={label}`, set `topologyLabel: {label}` for `{}` \
+             in the mesh",
+            entry.name
+        ))
 }
 
-/// Reports locations whose leader is another node than the one that Kilo probably elects.
-fn uncertain_leaders(site: &KiloSite) -> Vec<Finding> {
-    let nodes = &site.cluster().nodes;
-    let uncertain = site.cluster().segments.formed.iter().filter(|segment| {
-        let has_name = |it: &NodeId| nodes[*it].kilo.has_name();
-        segment.leader != segment.elected && !segment.members.iter().any(has_name)
-    });
-    uncertain
-        .map(|segment| {
-            let (holder, elected) = (&nodes[segment.leader], &nodes[segment.elected]);
-            let message = format!(
-                "{} has the only WireGuard address of {}, but Kilo elects {}",
-                Quoted(&holder.node.name),
-                called(&holder.kilo.location),
-                Quoted(&elected.node.name),
-            );
-            let cluster = &site.member.entry.name;
-            let place = site.annotation(holder.node, annotation::WIREGUARD_IP);
-            let help = format!(
-                "take a new snapshot with `clustermesh snapshot {cluster}`; if the address is still \
-                 there, remove it: `{}`",
-                annotate(holder.node, &format!("{}-", annotation::WIREGUARD_IP))
-            );
-            let finding = Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message);
-            finding.at(place, "").help(help)
-        })
-        .collect()
+fn several_leaders(site: &KiloSite, several: &SeveralLeaders) -> Finding {
+    let volunteers = several.volunteers.iter();
+    let message = format!(
+        "{} of {} are candidates for leader: {} leads",
+        listed(volunteers.map(|it| Quoted(&it.name).to_string())),
+        called(several.location),
+        Quoted(&several.leader.name)
+    );
+    let second = several.volunteers.get(1);
+    let place = second.map(|it| site.annotation(it, annotation::LEADER));
+    Finding::on_cluster(&SEVERAL_LEADERS, &site.member.entry.name, message).at(place, "")
+}
+
+fn uncertain_leader(site: &KiloSite, leader: &UncertainLeader) -> Finding {
+    let UncertainLeader {
+        location,
+        holder,
+        elected,
+    } = leader;
+    let message = format!(
+        "{} has the only WireGuard address of {}, but Kilo elects {}",
+        Quoted(&holder.name),
+        called(location),
+        Quoted(&elected.name),
+    );
+    let cluster = &site.member.entry.name;
+    let key = annotation::WIREGUARD_IP;
+    Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message)
+        .at(site.annotation(holder, key), "")
+        .help(format!(
+            "take a new snapshot with `clustermesh snapshot {cluster}`; if the address is still \
+             there, remove it: `{}`",
+            annotate(holder, &format!("{key}-"))
+        ))
 }
 
 fn called(location: &str) -> String {

@@ -1,8 +1,6 @@
 //! Location ranges: what a node offers beside its own, by `allowed-location-ips`.
 
-use super::{
-    CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE, annotate, run,
-};
+use super::{CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE};
 use crate::analysis::kilo_site::KiloSite;
 use crate::analysis::location_range::{
     OfferProblem, OfferProblemKind, OutrankedOffer, OwnRange, OwnRangeUse, problems,
@@ -12,7 +10,7 @@ use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::net::Cidr;
 use crate::rules::Finding;
-use crate::rules::membership::on_node;
+use crate::rules::command::{annotate, run};
 use crate::text::{and_more, listed};
 
 /// Returns findings about location ranges.
@@ -88,7 +86,8 @@ fn finding(site: &KiloSite, problem: &OfferProblem) -> Finding {
         ),
     };
     let place = site.annotation(problem.node, annotation::ALLOWED_LOCATION_IPS);
-    let finding = on_node(rule, site.member, &problem.node.name, message, &place);
+    let cluster = &site.member.entry.name;
+    let finding = Finding::on_node(rule, cluster, &problem.node.name, message).at(place, "");
     match &problem.kind {
         OfferProblemKind::Ignored { is_spaced, .. } => finding.help(if *is_spaced {
             "separate the ranges with commas, without spaces"

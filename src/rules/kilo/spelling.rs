@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotate, annotated, run};
+use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
 use crate::analysis::kilo_site::KiloSite;
 use crate::diagnostic::{Label, Quoted, Severity};
 use crate::document::nearest;
@@ -10,6 +10,7 @@ use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
 use crate::place::Place;
 use crate::rules::Finding;
+use crate::rules::command::{annotate, run};
 use crate::snapshot::Node;
 use crate::text::listed;
 

@@ -4,7 +4,8 @@ use crate::diagnostic::{Cause, Quoted};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{DistantAnchor, FewerAnchors, UnknownAnchor};
-use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR, annotate};
+use crate::rules::command::annotate_endpoint;
+use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR};
 use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::{Finding, bare};
 use crate::text::listed;
@@ -21,7 +22,7 @@ pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
         .with_cause(silence)
         .help(format!(
             "give a node an endpoint: `{}`; or remove the ranges from the mesh",
-            annotate("NODE")
+            annotate_endpoint("NODE")
         ))
 }
 

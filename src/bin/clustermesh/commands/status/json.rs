@@ -2,7 +2,7 @@
 
 use clustermesh::agent::inventory::{Foreign, Holder, Inventory};
 use clustermesh::diagnostic::{escaped, plain_json};
-use clustermesh::rules::reach::effect;
+use clustermesh::rules::refusal::effect;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;

@@ -1,0 +1,217 @@
+//! Locations: do nodes share one by mistake, and which node leads it?
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::kilo_site::KiloSite;
+use crate::granularity::Granularity;
+use crate::kilo::id::NodeId;
+use crate::kilo::node::{InternalIp, KiloNode, annotation};
+use crate::snapshot::Node;
+
+/// Labels that name where a node is. Kubernetes knows the first two by the last two names too, which
+/// are older.
+const LABELS: [&str; 4] = [
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+];
+
+/// A problem of the locations of one cluster.
+pub enum LocationProblem<'f> {
+    /// A node without an internal address.
+    NoInternalAddress(AddresslessNode<'f>),
+    /// A node whose empty annotation hides its label.
+    HiddenLabel {
+        /// The node.
+        node: &'f Node,
+        /// The value of the label.
+        value: &'f str,
+    },
+    /// A node without annotation and label, unlike others.
+    Unnamed(&'f Node),
+    /// All nodes are one location, and another label would tell them apart.
+    OtherLabel(OtherLabel<'f>),
+    /// A location in which more than one node volunteers to lead.
+    SeveralLeaders(SeveralLeaders<'f>),
+    /// A location whose only WireGuard address is not on the node that Kilo probably elects.
+    UncertainLeader(UncertainLeader<'f>),
+}
+
+/// A node without an internal address in a location in which another has one.
+pub struct AddresslessNode<'f> {
+    /// The node.
+    pub node: &'f Node,
+    /// The other one.
+    pub other: &'f Node,
+    /// Whether that makes the agents of the location crash; else it is a segment of its own.
+    pub agents_crash: bool,
+}
+
+/// A label that tells nodes of one location apart.
+pub struct OtherLabel<'f> {
+    /// The label.
+    pub label: &'static str,
+    /// Its values; at least two.
+    pub values: BTreeSet<&'f str>,
+    /// The first node with it.
+    pub first: &'f Node,
+    /// The number of nodes in the location.
+    pub nodes: usize,
+}
+
+/// A location in which more than one node volunteers to lead.
+pub struct SeveralLeaders<'f> {
+    /// The location.
+    pub location: &'f str,
+    /// The node that leads.
+    pub leader: &'f Node,
+    /// All that volunteer; at least two.
+    pub volunteers: Vec<&'f Node>,
+}
+
+/// A location whose only WireGuard address is not on the node that Kilo probably elects.
+pub struct UncertainLeader<'f> {
+    /// The location.
+    pub location: &'f str,
+    /// The node with the address.
+    pub holder: &'f Node,
+    /// The node that Kilo elects.
+    pub elected: &'f Node,
+}
+
+/// Finds the problems of the locations of a cluster.
+pub fn problems<'f>(site: &KiloSite<'f>) -> Vec<LocationProblem<'f>> {
+    let mut problems: Vec<LocationProblem> = addressless(site)
+        .into_iter()
+        .map(LocationProblem::NoInternalAddress)
+        .collect();
+    if site.member.cluster.granularity == Granularity::Location {
+        problems.extend(hidden_labels(site));
+        problems.extend(unnamed(site));
+        problems.extend(several_leaders(site));
+        problems.extend(uncertain_leaders(site));
+    }
+    problems
+}
+
+fn addressless<'f>(site: &KiloSite<'f>) -> Vec<AddresslessNode<'f>> {
+    let granularity = site.member.cluster.granularity;
+    let having: BTreeMap<&str, &Node> = site
+        .nodes()
+        .filter(|it| it.1.internal_address().is_some())
+        .map(|(node, kilo)| (kilo.location.as_str(), node))
+        .collect();
+    site.lively()
+        .filter(|(_, kilo)| kilo.internal_address().is_none())
+        .filter_map(|(node, kilo)| {
+            let agents_crash = match granularity {
+                Granularity::Full => return None,
+                // A person wants that segment.
+                Granularity::Location if kilo.internal_ip == InternalIp::Disabled => return None,
+                Granularity::Location => false,
+                Granularity::Cross => true,
+            };
+            Some(AddresslessNode {
+                node,
+                other: having.get(kilo.location.as_str())?,
+                agents_crash,
+            })
+        })
+        .collect()
+}
+
+fn hidden_labels<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProblem<'f>> {
+    let label = &site.member.entry.topology_label;
+    site.lively().filter_map(move |(node, _)| {
+        let value = node.labels.get(label).filter(|it| !it.is_empty())?;
+        let annotation = node.annotations.get(annotation::LOCATION)?;
+        annotation
+            .is_empty()
+            .then_some(LocationProblem::HiddenLabel { node, value })
+    })
+}
+
+/// Finds nodes in the location without a name because they have neither annotation nor label.
+fn unnamed<'f>(site: &KiloSite<'f>) -> Vec<LocationProblem<'f>> {
+    let located: Vec<(&Node, &KiloNode)> = site
+        .lively()
+        .filter(|(_, kilo)| kilo.is_ready() && kilo.internal_address().is_some())
+        .collect();
+    let is_unnamed = |node: &Node| {
+        !node.annotations.contains_key(annotation::LOCATION)
+            && !node.labels.contains_key(&site.member.entry.topology_label)
+    };
+    let unnamed: Vec<&Node> = located
+        .iter()
+        .map(|it| it.0)
+        .filter(|node| is_unnamed(node))
+        .collect();
+    if unnamed.len() == located.len() {
+        let other = other_label(site, &unnamed).map(LocationProblem::OtherLabel);
+        return other.into_iter().collect();
+    }
+    unnamed
+        .into_iter()
+        // `annotation-as-label` names the cause.
+        .filter(|node| !node.labels.contains_key(annotation::LOCATION))
+        .map(LocationProblem::Unnamed)
+        .collect()
+}
+
+fn other_label<'f>(site: &KiloSite<'f>, nodes: &[&'f Node]) -> Option<OtherLabel<'f>> {
+    let (label, values) = LABELS
+        .iter()
+        .filter(|it| **it != site.member.entry.topology_label)
+        .map(|label| {
+            let values = nodes.iter().filter_map(|node| node.labels.get(*label));
+            (*label, values.map(String::as_str).collect::<BTreeSet<_>>())
+        })
+        .find(|(_, values)| 1 < values.len())?;
+    let first = nodes.iter().find(|node| node.labels.contains_key(label))?;
+    Some(OtherLabel {
+        label,
+        values,
+        first,
+        nodes: nodes.len(),
+    })
+}
+
+fn several_leaders<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProblem<'f>> {
+    let nodes = &site.cluster().nodes;
+    let formed = site.cluster().segments.formed.iter();
+    formed.filter_map(|segment| {
+        let volunteers: Vec<&Node> = segment
+            .members
+            .iter()
+            .map(|it| &nodes[*it])
+            .filter(|it| it.kilo.volunteers)
+            .map(|it| it.node)
+            .collect();
+        let leader = &nodes[segment.leader];
+        let is_contested = 1 < volunteers.len();
+        is_contested.then_some(LocationProblem::SeveralLeaders(SeveralLeaders {
+            location: &leader.kilo.location,
+            leader: leader.node,
+            volunteers,
+        }))
+    })
+}
+
+fn uncertain_leaders<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProblem<'f>> {
+    let nodes = &site.cluster().nodes;
+    let formed = site.cluster().segments.formed.iter();
+    formed
+        .filter(|segment| {
+            let has_name = |it: &NodeId| nodes[*it].kilo.has_name();
+            segment.leader != segment.elected && !segment.members.iter().any(has_name)
+        })
+        .map(|segment| {
+            let holder = &nodes[segment.leader];
+            LocationProblem::UncertainLeader(UncertainLeader {
+                location: &holder.kilo.location,
+                holder: holder.node,
+                elected: nodes[segment.elected].node,
+            })
+        })
+}
