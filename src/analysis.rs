@@ -1,6 +1,14 @@
-//! Problems of Kilo and of endpoints in a fleet, as facts. `rules` puts them into words.
+//! Problems of a fleet, as facts. `rules` puts them into words.
 
+pub mod access;
+pub mod cloned_key;
 pub mod endpoint;
 pub mod kilo_site;
 pub mod location;
 pub mod location_range;
+pub mod shared_endpoint;
+pub mod shared_internal_ip;
+pub mod shared_nodes;
+pub mod spelling;
+pub mod target_load;
+pub mod undone_selector;

@@ -1,20 +1,17 @@
 //! Does it stay within what Kilo and GitOps can carry? By the plan alone: Peers are counted, and no
 //! file is read for it.
 
-use std::collections::BTreeSet;
-
 use super::endpoints::DNS_ENDPOINT;
 use super::gitops::{CROWDED_TARGET, LARGE_FILE};
 use super::{Finding, Rule};
-use crate::capacity::{Bundle, Estimate, FileLoad, Load, NodeLoad, Wave, estimates, units};
+use crate::analysis::target_load;
+use crate::capacity::{Estimate, Load, Wave, estimates, units};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
-use crate::fleet::Fleet;
-use crate::kilo::peer::translation::AllowedIp;
-use crate::plan::{PeerSet, Plan, Target};
+use crate::plan::{Plan, Target};
 use crate::text::count;
-use crate::tree_diff::{ChangedContent, OnDiskTree};
+use crate::tree_diff::OnDiskTree;
 
 rules! {
     "capacity" about Tree;
@@ -31,49 +28,6 @@ const GROUP: &str = "clusters";
 pub fn is_about(rule: &Rule) -> bool {
     let others = [&CROWDED_TARGET, &LARGE_FILE, &DNS_ENDPOINT];
     RULES.iter().chain(&others).any(|it| it.name == rule.name)
-}
-
-/// Returns the load of every target of a plan, in order. The sizes of its sets of Peers as files
-/// are given.
-///
-/// Ranges with several claims, which Kilo drops, are not considered: a plan has none.
-pub fn loads(fleet: &Fleet, plan: &Plan, bytes: &[usize]) -> Vec<Load> {
-    let bundles: Vec<Bundle> = plan.peer_sets.iter().map(bundle).collect();
-    let load = |target: &Target| {
-        let bundles = target.peer_sets.iter().filter_map(|&it| bundles.get(it));
-        let largest = target
-            .peer_sets
-            .iter()
-            .filter_map(|&it| bytes.get(it))
-            .max();
-        Load {
-            nodes: nodes(fleet, target),
-            bundles: bundles.cloned().collect(),
-            files: Some(FileLoad {
-                entries: target.peer_sets.len() + 1,
-                largest: largest.copied().unwrap_or_default(),
-            }),
-        }
-    };
-    plan.targets.iter().map(load).collect()
-}
-
-fn bundle(peer_set: &PeerSet) -> Bundle {
-    let mut bundle = Bundle {
-        name: peer_set.name.to_string(),
-        ..Bundle::default()
-    };
-    for peer in &peer_set.peers {
-        let ranges = peer.allowed_ips.iter().copied().map(AllowedIp::new);
-        bundle.add(ranges, peer.endpoint.as_ref());
-    }
-    bundle
-}
-
-fn nodes(fleet: &Fleet, target: &Target) -> NodeLoad {
-    let member = fleet.memberships(&target.cluster).next();
-    let own = member.map(|member| NodeLoad::count(&member.cluster.topology));
-    own.unwrap_or_default()
 }
 
 /// Returns what is too much for a target, given the load of each.
@@ -96,55 +50,13 @@ pub(super) fn waves(
     on_disk: &OnDiskTree,
     capacity: &Capacity,
 ) -> Vec<Finding> {
-    let differing = on_disk
-        .files
-        .iter()
-        .filter(|it| !it.is_stale)
-        .map(|it| it.path.as_str());
-    let missing = on_disk.missing.iter().map(String::as_str);
-    let paths: BTreeSet<&str> = differing.chain(missing).collect();
     let mut findings = Vec::new();
-    for (target, load) in plan.targets.iter().zip(loads) {
-        let wave = wave(plan, target, load, &paths, on_disk);
-        let estimates = estimates(load, Some(&wave), capacity);
-        findings.extend(large_wave(target, &wave, &estimates));
+    let waves = target_load::waves(plan, loads, on_disk);
+    for ((target, load), wave) in plan.targets.iter().zip(loads).zip(&waves) {
+        let estimates = estimates(load, Some(wave), capacity);
+        findings.extend(large_wave(target, wave, &estimates));
     }
     findings
-}
-
-/// Returns what a target gets that it has not.
-fn wave(
-    plan: &Plan,
-    target: &Target,
-    load: &Load,
-    paths: &BTreeSet<&str>,
-    on_disk: &OnDiskTree,
-) -> Wave {
-    let peer_sets = target
-        .peer_sets
-        .iter()
-        .filter_map(|&it| plan.peer_sets.get(it));
-    let is_new = |peer_set: &&PeerSet| {
-        let path = format!("{}/{}.yaml", target.cluster, peer_set.name);
-        paths.contains(path.as_str())
-    };
-    let peer_sets: Vec<&PeerSet> = peer_sets.filter(is_new).collect();
-    let prefix = format!("{}/", target.cluster);
-    let of_target = |path: &str| !peer_sets.is_empty() && path.starts_with(&prefix);
-    let mut there: BTreeSet<&str> = BTreeSet::new();
-    for file in on_disk.files.iter().filter(|it| of_target(&it.path)) {
-        if let ChangedContent::Peers(reading) = &file.content {
-            there.extend(reading.peers.iter().map(|it| it.name.as_str()));
-        }
-    }
-    let peers = peer_sets.iter().flat_map(|peer_set| &peer_set.peers);
-    let mut wave = Wave::default();
-    for peer in peers.filter(|it| !there.contains(it.name.as_str())) {
-        wave.added += 1;
-        wave.added_ranges += peer.allowed_ips.len();
-    }
-    wave.ranges_before = load.ranges().saturating_sub(wave.added_ranges);
-    wave
 }
 
 /// Returns what is worth a warning.

@@ -1,6 +1,7 @@
 //! The check: everything that the rules find in what was read and planned.
 
 use super::{Finding, Levels, Purpose, access, capacity, findings, gitops, rendered, states};
+use crate::analysis::target_load;
 use crate::config::{Config, Date};
 use crate::fleet::Fleet;
 use crate::mesh::Mesh;
@@ -101,7 +102,7 @@ fn files(inputs: &CheckInputs) -> Vec<Finding> {
             .collect();
     };
     let mut findings = gitops::planned(plan, bytes, limits);
-    let loads = capacity::loads(inputs.fleet, plan, bytes);
+    let loads = target_load::loads(inputs.fleet, plan, bytes);
     findings.extend(capacity::planned(plan, &loads, &limits.capacity));
     if let Some(CheckedTree {
         on_disk,

@@ -108,7 +108,8 @@ const MODULES: &[(&str, &str)] = &[
     // Judgement
     (
         "analysis",
-        "name net wireguard granularity place mesh snapshot kilo membership fleet agent",
+        "name net wireguard granularity place mesh snapshot kilo membership fleet plan tree_diff agent \
+         capacity",
     ),
     (
         "rules",

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use clustermesh::analysis::target_load;
 use clustermesh::fleet::Fleet;
 use clustermesh::outputs::{self, Context, Digest, Record, TemplateTexts, Values, wrong_output};
 use clustermesh::plan::Plan;
-use clustermesh::rules::{Finding, capacity};
+use clustermesh::rules::Finding;
 
 use crate::disk::beside::Beside;
 use crate::disk::tree::RECORD;
@@ -51,7 +52,7 @@ impl Outputs {
 /// Returns the values of templates.
 pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Settings) -> Values {
     let config = &settings.config.content;
-    let loads = capacity::loads(fleet, plan, bytes);
+    let loads = target_load::loads(fleet, plan, bytes);
     let rendered = own_tree(settings);
     Context::new(fleet, plan, &loads, &config.limits.capacity, rendered).values()
 }

@@ -1,58 +1,37 @@
-//! Spelling: names and values that look like what Kilo reads, and are not.
-
-use std::collections::BTreeMap;
+//! Words for names and values that look like what Kilo reads, and are not.
 
 use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
 use crate::analysis::kilo_site::KiloSite;
-use crate::diagnostic::{Label, Quoted, Severity};
+use crate::analysis::spelling::{self, KeyOnNodes, Spellings};
+use crate::diagnostic::{Quoted, Severity};
 use crate::document::nearest;
-use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
 use crate::place::Place;
-use crate::rules::Finding;
 use crate::rules::command::{annotate, run};
+use crate::rules::{Finding, Rule};
 use crate::snapshot::Node;
 use crate::text::listed;
 
-/// Returns findings about misspelled or misplaced names and values.
+/// Returns findings about misspelled or misplaced names and values, one for each name.
 pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
-    let mut findings = labels(site);
-    findings.extend(unknown(site));
-    findings.extend(similar_locations(site));
-    findings
+    let labels = spelling::labels(site);
+    let unknown = spelling::unknown(site);
+    let similar = spelling::similar_locations(site);
+    labels
+        .iter()
+        .filter_map(|it| label(site, it))
+        .chain(unknown.iter().filter_map(|it| unknown_annotation(site, it)))
+        .chain(similar.iter().filter_map(|it| similar_locations(site, it)))
+        .collect()
 }
 
-/// A node, and a place in its part of the snapshot.
-type SpellingCase<'a> = (&'a Node, Place);
-
-/// Finds labels that Kilo reads only as annotations, a finding for each name.
-fn labels(site: &KiloSite) -> Vec<Finding> {
-    let granularity = site.member.cluster.granularity;
-    let matters = |key: &&str| match *key {
-        annotation::LOCATION => {
-            granularity != Granularity::Full && site.member.entry.topology_label != **key
-        }
-        annotation::LEADER => granularity == Granularity::Location,
-        _ => true,
-    };
-    let labelled = |key: &str| -> Vec<SpellingCase> {
-        let nodes = site.nodes().map(|it| it.0);
-        nodes
-            .filter(|node| node.labels.contains_key(key) && !node.annotations.contains_key(key))
-            .map(|node| (node, site.place(node).key("labels").key(key)))
-            .collect()
-    };
-    let keys = annotation::BY_PEOPLE.into_iter().filter(matters);
-    keys.filter_map(|key| {
-        let cases = labelled(key);
-        let message =
-            format!("label {key} has no effect: Kilo reads only the annotation of this name");
-        let mut finding = counted(&ANNOTATION_AS_LABEL, site, &cases, &message)?;
-        let (node, _) = cases.first()?;
-        finding.help = Some(run(&moved(node, key)));
-        Some(finding)
-    })
-    .collect()
+fn label(site: &KiloSite, label: &KeyOnNodes) -> Option<Finding> {
+    let key = label.key;
+    let message = format!("label {key} has no effect: Kilo reads only the annotation of this name");
+    let node = label.nodes.first()?;
+    let finding = counted(&ANNOTATION_AS_LABEL, site, label, &message);
+    let place = site.place(node).key("labels").key(key);
+    Some(finding.at(place, "").help(run(&moved(node, key))))
 }
 
 /// Returns the commands that make an annotation of a label.
@@ -73,103 +52,59 @@ fn moved(node: &Node, key: &str) -> String {
     format!("{annotate} && {unlabel}")
 }
 
-/// Finds annotations with Kilo's prefix that Kilo does not know, a finding for each name.
-fn unknown(site: &KiloSite) -> Vec<Finding> {
-    let known = || {
-        annotation::BY_PEOPLE
-            .into_iter()
-            .chain(annotation::BY_AGENT)
-    };
-    let mut cases: BTreeMap<&str, Vec<SpellingCase>> = BTreeMap::new();
-    for (node, _) in site.nodes() {
-        let keys = node.annotations.keys().map(String::as_str);
-        for key in keys.filter(|key| !known().any(|it| it == *key)) {
-            let place = site.annotation(node, key).named();
-            cases.entry(key).or_default().push((node, place));
+fn unknown_annotation(site: &KiloSite, unknown: &KeyOnNodes) -> Option<Finding> {
+    let message = format!("unknown annotation {}", Quoted(unknown.key));
+    let node = unknown.nodes.first()?;
+    let mut finding = counted(&UNKNOWN_ANNOTATION, site, unknown, &message)
+        .at(site.annotation(node, unknown.key).named(), "");
+    let name = unknown.key.strip_prefix(annotation::PREFIX)?;
+    let names = spelling::known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
+    match nearest(name, names) {
+        Some(meant) => {
+            finding.help = Some(format!("did you mean `{}{meant}`?", annotation::PREFIX));
         }
+        // A newer Kilo may read it.
+        None => finding.severity = Severity::Notice,
     }
-    let found = cases.into_iter().filter_map(|(key, cases)| {
-        let message = format!("unknown annotation {}", Quoted(key));
-        let mut finding = counted(&UNKNOWN_ANNOTATION, site, &cases, &message)?;
-        let name = key.strip_prefix(annotation::PREFIX)?;
-        let names = known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
-        match nearest(name, names) {
-            Some(meant) => {
-                finding.help = Some(format!("did you mean `{}{meant}`?", annotation::PREFIX));
-            }
-            // A newer Kilo may read it.
-            None => finding.severity = Severity::Notice,
-        }
-        Some(finding)
-    });
-    found.collect()
+    Some(finding)
 }
 
-/// Returns one finding about all nodes for which the same holds.
-fn counted(
-    rule: &'static crate::rules::Rule,
-    site: &KiloSite,
-    cases: &[SpellingCase],
-    message: &str,
-) -> Option<Finding> {
-    let (node, place) = cases.first()?;
+/// Returns one finding about all nodes that have a label or annotation.
+fn counted(rule: &'static Rule, site: &KiloSite, found: &KeyOnNodes, message: &str) -> Finding {
     let cluster = &site.member.entry.name;
-    let finding = if cases.len() == 1 {
-        Finding::on_node(rule, cluster, &node.name, message.to_owned())
-    } else {
-        let names = cases.iter().map(|it| Quoted(&it.0.name).to_string());
-        let message = format!("{message} (on {} nodes: {})", cases.len(), listed(names));
-        Finding::on_cluster(rule, cluster, message)
-    };
-    Some(finding.at(place.clone(), ""))
+    if let [node] = *found.nodes {
+        let message = message.to_owned();
+        return Finding::on_node(rule, cluster, &node.name, message);
+    }
+    let names = found.nodes.iter().map(|it| Quoted(&it.name).to_string());
+    let message = format!(
+        "{message} (on {} nodes: {})",
+        found.nodes.len(),
+        listed(names)
+    );
+    Finding::on_cluster(rule, cluster, message)
 }
 
-/// Finds locations that differ only in case, white space, `-` and `_`.
-fn similar_locations(site: &KiloSite) -> Vec<Finding> {
-    if site.member.cluster.granularity == Granularity::Full {
-        return Vec::new();
-    }
-    let mut alike: BTreeMap<String, BTreeMap<&str, Vec<&Node>>> = BTreeMap::new();
-    for (node, kilo) in site.lively().filter(|(_, kilo)| !kilo.location.is_empty()) {
-        let spellings = alike.entry(folded(&kilo.location)).or_default();
-        let nodes = spellings.entry(&kilo.location).or_default();
-        nodes.push(node);
-    }
-    let alike = alike.into_values().filter(|spellings| 1 < spellings.len());
-    let found = alike.filter_map(|spellings| {
-        let shown: Vec<String> = spellings
-            .iter()
-            .map(|(location, nodes)| match nodes.len() {
-                1 => format!("{} (1 node)", Quoted(location)),
-                count => format!("{} ({count} nodes)", Quoted(location)),
-            })
-            .collect();
-        let message = format!(
-            "locations {} differ only in spelling, but Kilo treats them as separate locations",
-            shown.join(" and ")
-        );
-        // The spelling that fewer nodes use is the likelier mistake.
-        let rare = spellings.iter().min_by_key(|(_, nodes)| nodes.len())?;
-        let node = rare.1.first()?;
-        let mut finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &site.member.entry.name, message)
-            .at(location_place(site, node), "");
-        finding.labels.extend(other_label(site, &spellings, rare.0));
-        Some(finding.help("use the same spelling for the location of all these nodes"))
-    });
-    found.collect()
-}
-
-/// Returns where another spelling stands.
-fn other_label(
-    site: &KiloSite,
-    spellings: &BTreeMap<&str, Vec<&Node>>,
-    rare: &str,
-) -> Option<Label> {
-    let (_, nodes) = spellings.iter().find(|(location, _)| **location != rare)?;
-    Some(Label {
-        place: location_place(site, nodes.first()?),
-        text: "another spelling".to_owned(),
-    })
+fn similar_locations(site: &KiloSite, spellings: &Spellings) -> Option<Finding> {
+    let shown: Vec<String> = spellings
+        .iter()
+        .map(|(location, nodes)| match nodes.len() {
+            1 => format!("{} (1 node)", Quoted(location)),
+            count => format!("{} ({count} nodes)", Quoted(location)),
+        })
+        .collect();
+    let message = format!(
+        "locations {} differ only in spelling, but Kilo treats them as separate locations",
+        shown.join(" and ")
+    );
+    // The spelling that fewer nodes use is the likelier mistake.
+    let (rare, nodes) = spellings.iter().min_by_key(|(_, nodes)| nodes.len())?;
+    let (_, others) = spellings.iter().find(|(location, _)| location != &rare)?;
+    let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &site.member.entry.name, message)
+        .at(location_place(site, nodes.first()?), "")
+        .at(location_place(site, others.first()?), "another spelling")
+        .help("use the same spelling for the location of all these nodes");
+    Some(finding)
 }
 
 /// Returns where the snapshot has the location of a node.
@@ -179,18 +114,6 @@ fn location_place(site: &KiloSite, node: &Node) -> Place {
     }
     let label = &site.member.entry.topology_label;
     site.place(node).key("labels").key(label)
-}
-
-/// Returns what all spellings of a location have in common. A separator remains one, as `zone1-1` and
-/// `zone11` are two locations.
-fn folded(location: &str) -> String {
-    let is_separator = |it: char| it.is_whitespace() || it == '-' || it == '_';
-    let words: Vec<String> = location
-        .split(is_separator)
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
-    words.join("-")
 }
 
 #[cfg(test)]

@@ -1,26 +1,35 @@
-//! Keys that more than one node has, although no plan has had to choose between them.
+//! Cloned keys: those that more than one node has, although no plan has had to choose between them.
 
 use std::collections::BTreeSet;
 
-use super::object::Twins;
-use super::{CLONED_KEY, label};
+use super::shared_nodes::SharedNodes;
 use crate::fleet::{Claimant, Fleet};
-use crate::kilo::node::annotation;
 use crate::membership::ExcludedReason;
 use crate::plan::{Plan, TargetReason};
-use crate::rules::{Finding, bare};
 
 /// Clusters and nodes.
 type NamedNodes<'a> = BTreeSet<(&'a str, &'a str)>;
 
-/// Returns the claimants of a key that nothing else names.
-pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, twins: &[Twins]) -> Vec<Finding> {
+/// A node with the key of another one.
+pub struct ClonedKey<'f> {
+    /// The node.
+    pub claimant: &'f Claimant<'f>,
+    /// Another node with the key.
+    pub other: &'f Claimant<'f>,
+}
+
+/// Finds the claimants of a key that no other finding names.
+pub fn cloned<'f>(
+    fleet: &'f Fleet,
+    plan: Option<&Plan>,
+    nodes: &[SharedNodes],
+) -> Vec<ClonedKey<'f>> {
     let named = named(fleet, plan);
     let is_named = |it: &Claimant| {
         named.contains(&(it.cluster.as_str(), it.node))
-            || twins.iter().any(|twins| twins.has(it.cluster, it.node))
+            || nodes.iter().any(|nodes| nodes.has(it.cluster, it.node))
     };
-    let mut findings = Vec::new();
+    let mut cloned = Vec::new();
     for claimants in fleet.contested() {
         let Some(other) = claimants
             .iter()
@@ -29,10 +38,12 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, twins: &[Twins]) -> V
         else {
             continue;
         };
-        let rest = claimants.iter().filter(|it| !std::ptr::eq(*it, other));
-        findings.extend(rest.filter(|it| !is_named(it)).map(|it| finding(it, other)));
+        let rest = claimants
+            .iter()
+            .filter(|it| !std::ptr::eq(*it, other) && !is_named(it));
+        cloned.extend(rest.map(|claimant| ClonedKey { claimant, other }));
     }
-    findings
+    cloned
 }
 
 /// Returns the nodes whose keys are reported already.
@@ -65,18 +76,4 @@ fn named<'a>(fleet: &'a Fleet, plan: Option<&'a Plan>) -> NamedNodes<'a> {
         }
     }
     named
-}
-
-fn finding(claimant: &Claimant, other: &Claimant) -> Finding {
-    let whose = format!("{}/{}", other.cluster, bare(other.node));
-    let message = format!("same public key as {whose}");
-    let mut finding = Finding::on_node(&CLONED_KEY, claimant.cluster, claimant.node, message);
-    let key = |it: &Claimant| it.place.key("annotations").key(annotation::KEY);
-    finding.labels = vec![
-        label(key(claimant), "second here"),
-        label(key(other), format!("of {whose}")),
-    ];
-    let help = "delete `/var/lib/kilo/key` on the cloned machine, and restart its Kilo pod";
-    finding.help = Some(help.to_owned());
-    finding
 }

@@ -1,30 +1,41 @@
-//! Internal addresses that Kilo has for two nodes of a cluster.
+//! Shared internal addresses: those that Kilo has for two nodes of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{SHARED_INTERNAL_IP, label};
-use crate::diagnostic::Quoted;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::membership::WithheldReason;
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::rules::Finding;
 use crate::snapshot::{Node, Snapshot};
 
-/// Returns the usable nodes with the internal address of one before them.
-pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
-    let clusters = fleet.clusters();
-    let members = clusters.filter_map(|cluster| fleet.memberships(cluster).next());
-    members.flat_map(of_cluster).collect()
+/// A usable node with the internal address of one before it.
+pub struct SharedInternalIp<'f> {
+    /// Its cluster.
+    pub member: &'f Member<'f>,
+    /// The address.
+    pub address: IpAddr,
+    /// The node.
+    pub node: &'f Node,
+    /// The first node with the address.
+    pub first: &'f Node,
 }
 
-fn of_cluster(member: &Member) -> Vec<Finding> {
+/// Finds the internal addresses that two nodes of a cluster have.
+pub fn shared<'f>(fleet: &'f Fleet<'f>) -> Vec<SharedInternalIp<'f>> {
+    fleet
+        .clusters()
+        .filter_map(|cluster| fleet.memberships(cluster).next())
+        .flat_map(of_cluster)
+        .collect()
+}
+
+fn of_cluster<'f>(member: &'f Member<'f>) -> Vec<SharedInternalIp<'f>> {
     let already_reported = already_reported(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
-    let mut findings = Vec::new();
+    let mut found = Vec::new();
     for ClusterNode { node, kilo, .. } in member.cluster.nodes.iter() {
         if !member.membership.usable.contains(&node.name) {
             continue;
@@ -36,10 +47,15 @@ fn of_cluster(member: &Member) -> Vec<Finding> {
             None => drop(first.insert(address, node)),
             Some(_)
                 if already_reported.contains(&(&node.name, Cidr::host(address).to_string())) => {}
-            Some(first) => findings.push(finding(member, address, node, first)),
+            Some(first) => found.push(SharedInternalIp {
+                member,
+                address,
+                node,
+                first,
+            }),
         }
     }
-    findings
+    found
 }
 
 /// Returns the nodes and declared host routes that are reported already because another node has
@@ -50,23 +66,8 @@ fn already_reported<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
     taken.map(|it| (&it.node, it.range.clone())).collect()
 }
 
-fn finding(member: &Member, address: IpAddr, node: &Node, first: &Node) -> Finding {
-    let whose = Quoted(&first.name);
-    let message = format!("same internal address as {whose}: {address}");
-    let cluster = &member.entry.name;
-    let mut finding = Finding::on_node(&SHARED_INTERNAL_IP, cluster, &node.name, message);
-    finding.labels = vec![
-        label(place(member, node), "second here"),
-        label(place(member, first), format!("of {whose}")),
-    ];
-    let help = "annotate each node with its own address, such as \
-                `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`";
-    finding.help = Some(help.to_owned());
-    finding
-}
-
 /// Returns where the snapshot has the internal address that Kilo uses.
-fn place(member: &Member, node: &Node) -> Place {
+pub fn place(member: &Member, node: &Node) -> Place {
     let annotations = Snapshot::place(&member.file.source, node.position).key("annotations");
     let is_there = |key: &&str| node.annotations.contains_key(*key);
     let keys = [annotation::FORCE_INTERNAL_IP, annotation::INTERNAL_IP];

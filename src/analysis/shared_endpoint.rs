@@ -1,14 +1,12 @@
-//! Endpoints at which two nodes are to be dialled.
+//! Shared endpoints: those at which two nodes are to be dialled.
 
 use std::collections::BTreeSet;
 
-use super::object::Twins;
-use super::{SHARED_ENDPOINT, label};
+use super::shared_nodes::SharedNodes;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
 use crate::place::Place;
-use crate::rules::{Finding, bare};
 
 /// Annotations from which an endpoint may come.
 const ANNOTATIONS: [&str; 3] = [
@@ -19,25 +17,35 @@ const ANNOTATIONS: [&str; 3] = [
 
 /// A candidate that others dial.
 #[derive(Clone, Copy)]
-struct SharedEndpoint<'a> {
-    member: &'a Member<'a>,
-    candidate: &'a PeerCandidate,
+pub struct DialledCandidate<'a> {
+    /// Its cluster.
+    pub member: &'a Member<'a>,
+    /// The candidate.
+    pub candidate: &'a PeerCandidate,
+}
+
+/// A candidate with the endpoint of another one.
+pub struct SharedEndpoint<'a> {
+    /// The candidate.
+    pub again: DialledCandidate<'a>,
+    /// The first one with the endpoint.
+    pub first: DialledCandidate<'a>,
 }
 
 /// Returns the candidates with the endpoint of one before them: of all meshes, as an endpoint is one
 /// place in the world, or on the network that all of them share.
-pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
+pub fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedEndpoint<'a>> {
     let members = fleet.members().iter();
-    let mut dialled: Vec<SharedEndpoint> = members
+    let mut dialled: Vec<DialledCandidate> = members
         .flat_map(|member| {
             let candidates = member.membership.candidates.iter();
             let with_endpoint = candidates.filter(|it| it.endpoint.is_some());
-            with_endpoint.map(move |candidate| SharedEndpoint { member, candidate })
+            with_endpoint.map(move |candidate| DialledCandidate { member, candidate })
         })
         .collect();
     // Stable, so that of one endpoint the candidates stay in order of rank and name.
     dialled.sort_by_key(|it| &it.candidate.endpoint);
-    let mut findings = Vec::new();
+    let mut found = Vec::new();
     for alike in dialled.chunk_by(|a, b| a.candidate.endpoint == b.candidate.endpoint) {
         let Some((first, rest)) = alike.split_first() else {
             continue;
@@ -45,24 +53,28 @@ pub(super) fn findings(fleet: &Fleet, twins: &[Twins]) -> Vec<Finding> {
         let mut known = BTreeSet::from([first.who()]);
         // With one key they are one machine, or a copy, which is reported already.
         let others = rest.iter().filter(|it| {
-            let is_twin = twins
+            let is_same_node = nodes
                 .iter()
-                .any(|twins| twins.has(&it.member.entry.name, it.who().1));
-            known.insert(it.who()) && it.candidate.key != first.candidate.key && !is_twin
+                .any(|nodes| nodes.has(&it.member.entry.name, it.who().1));
+            known.insert(it.who()) && it.candidate.key != first.candidate.key && !is_same_node
         });
-        findings.extend(others.filter_map(|it| finding(*it, *first)));
+        found.extend(others.map(|&again| SharedEndpoint {
+            again,
+            first: *first,
+        }));
     }
-    findings
+    found
 }
 
-impl<'a> SharedEndpoint<'a> {
-    fn who(self) -> (&'a str, &'a str) {
+impl<'a> DialledCandidate<'a> {
+    /// Returns the names of its cluster and node.
+    pub fn who(self) -> (&'a str, &'a str) {
         let cluster = self.member.entry.name.as_str();
         (cluster, self.candidate.leader.as_str())
     }
 
     /// Returns where the snapshot has the endpoint: the annotation or the address that it is made of.
-    fn place(self) -> Place {
+    pub fn place(self) -> Place {
         let place = &self.candidate.place;
         let endpoint = self.candidate.endpoint.as_ref();
         let Some(node) = self.member.file.snapshot.node(self.who().1) else {
@@ -77,21 +89,4 @@ impl<'a> SharedEndpoint<'a> {
             None => place.key("addresses"),
         }
     }
-}
-
-fn finding(again: SharedEndpoint, first: SharedEndpoint) -> Option<Finding> {
-    let (cluster, node) = first.who();
-    let whose = format!("{cluster}/{}", bare(node));
-    let endpoint = again.candidate.endpoint.as_ref()?;
-    let message = format!("same endpoint as {whose}: {endpoint}");
-    let (cluster, node) = (&again.member.entry.name, again.who().1);
-    let mut finding = Finding::on_node(&SHARED_ENDPOINT, cluster, node, message);
-    finding.labels = vec![
-        label(again.place(), "second here"),
-        label(first.place(), format!("of {whose}")),
-    ];
-    let help = "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
-        ADDRESS:PORT`, and forward these ports";
-    finding.help = Some(help.to_owned());
-    Some(finding)
 }
