@@ -178,9 +178,14 @@ fn refusal(entry: &Entry, what: &str, help: &str) -> Finding {
         .help(help)
 }
 
-/// Applies edits that do not overlap.
+/// Applies edits that do not overlap. Their lines end like those of the text.
 fn applied(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|it| it.bytes.start);
+    if text.contains("\r\n") {
+        for edit in &mut edits {
+            edit.text = edit.text.replace('\n', "\r\n");
+        }
+    }
     let (mut result, mut done) = (String::with_capacity(text.len()), 0);
     for edit in edits {
         result.push_str(text.get(done..edit.bytes.start).unwrap_or_default());

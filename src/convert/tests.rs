@@ -10,6 +10,8 @@ use crate::plan::plan;
 use crate::snapshot::Snapshot;
 use crate::testing::node;
 
+mod everything;
+
 type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
 
 fn snapshots() -> Snapshots {
@@ -160,6 +162,16 @@ fn json_stays_json() {
     let typed = to(NetworkForm::Typed, &flat).unwrap();
     let value: serde_json::Value = serde_json::from_str(&typed).unwrap();
     assert_eq!(value["spec"]["clusters"][1]["podCIDRs"][0], "10.2.0.0/16");
+}
+
+#[test]
+fn lines_end_as_before() {
+    let windows = |text: &str| text.replace('\n', "\r\n");
+    let mesh = mesh_of(TYPED);
+    let flat = to(NetworkForm::Flat, &mesh).unwrap();
+    assert_eq!(to(NetworkForm::Flat, &windows(&mesh)), Ok(windows(&flat)));
+    let typed = to(NetworkForm::Typed, &flat).unwrap();
+    assert_eq!(to(NetworkForm::Typed, &windows(&flat)), Ok(windows(&typed)));
 }
 
 #[test]
