@@ -19,11 +19,13 @@ use objects::Objects;
 pub(crate) use tree::{EntryMode, Tree, TreeEntry};
 
 /// The environment of every `git`.
-const VARIABLES: [(&str, &str); 5] = [
+const VARIABLES: [(&str, &str); 6] = [
     // Objects that a partial clone lacks are not fetched. Before 2.45 git does not know that variable,
     // but then no transport is allowed.
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
+    // A commit has the parents that it names, whatever `.git/info/grafts` lists.
+    ("GIT_GRAFT_FILE", ""),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     // Its messages are compared.

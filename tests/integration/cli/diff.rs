@@ -10,33 +10,33 @@ mod revisions;
 mod takeover;
 
 /// A git repository with a rendered mesh of three clusters.
-struct Repository {
-    folder: Folder,
-    home: TempDir,
+pub(super) struct Repository {
+    pub(super) folder: Folder,
+    pub(super) home: TempDir,
 }
 
 impl Repository {
     /// Everything is committed.
-    fn committed() -> Self {
+    pub(super) fn committed() -> Self {
         let repository = Self::of(Folder::rendered());
         repository.commit();
         repository
     }
 
-    fn of(folder: Folder) -> Self {
+    pub(super) fn of(folder: Folder) -> Self {
         let home = tempfile::tempdir().unwrap();
         let repository = Self { folder, home };
         repository.git(&["init", "--quiet", "--initial-branch=main"]);
         repository
     }
 
-    fn commit(&self) {
+    pub(super) fn commit(&self) {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "--message=a"]);
     }
 
     /// Runs git, which has to succeed.
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(super) fn git(&self, arguments: &[&str]) -> String {
         self.git_in(".", arguments)
     }
 
@@ -58,7 +58,7 @@ impl Repository {
     }
 
     /// Runs `diff` with a home of its own.
-    fn diff(&self, arguments: &[&str]) -> Run {
+    pub(super) fn diff(&self, arguments: &[&str]) -> Run {
         self.diff_in(".", arguments)
     }
 
@@ -66,7 +66,7 @@ impl Repository {
         self.diff_with(&[], &[&["-C", folder], arguments].concat())
     }
 
-    fn diff_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
+    pub(super) fn diff_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Run {
         let home = self.home.path().to_str().unwrap();
         let fixed = [("HOME", home), ("GIT_CONFIG_NOSYSTEM", "1")];
         let run = self.folder.run_with(
@@ -78,7 +78,7 @@ impl Repository {
     }
 
     /// Runs `diff`, which has to fail, and returns why.
-    fn refusal(&self, arguments: &[&str]) -> String {
+    pub(super) fn refusal(&self, arguments: &[&str]) -> String {
         let run = self.diff(arguments);
         assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
         assert_eq!(run.stdout, "");
@@ -86,7 +86,7 @@ impl Repository {
     }
 
     /// Returns the grade of all changes.
-    fn grade(&self, arguments: &[&str]) -> String {
+    pub(super) fn grade(&self, arguments: &[&str]) -> String {
         let run = self.diff(&[&["--output", "json"], arguments].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
         let changes: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -94,7 +94,7 @@ impl Repository {
     }
 
     /// Takes a node out of a snapshot, and renders.
-    fn remove_node(&self) {
+    pub(super) fn remove_node(&self) {
         self.folder.keep("west", &[node(3, 1)]);
         let run = self.folder.run(&["render"]);
         assert_eq!(run.code, 0, "{}", run.stderr);

@@ -131,6 +131,29 @@ fn the_first_mesh_is_compared_with_nothing() {
 }
 
 #[test]
+fn a_commit_without_a_mesh_has_the_peers_of_its_tree() {
+    let repository = Repository::of(Folder::rendered());
+    let mesh = repository.folder.read("mesh.yaml");
+    repository.folder.write("mesh.yaml", "# later\n");
+    repository.commit();
+    repository.folder.write("mesh.yaml", mesh);
+    assert_eq!(repository.grade(&[]), "none");
+}
+
+#[test]
+fn a_folder_that_is_not_rendered_is_refused() {
+    let repository = Repository::committed();
+    for folder in ["snapshots", ".", ".git"] {
+        let stderr = repository.refusal(&["--against", folder]);
+        let reason = format!("`{folder}` is not a rendered folder");
+        assert!(stderr.contains(&reason), "{stderr}");
+    }
+    // Before the first render it is empty.
+    fs::create_dir(repository.folder.path("empty")).unwrap();
+    assert_ne!(repository.grade(&["--against", "empty"]), "none");
+}
+
+#[test]
 fn names_what_is_not_a_commit() {
     let repository = Repository::committed();
     insta::assert_snapshot!(repository.refusal(&["--against", "mian"]), @"error: `mian` is not a commit of this repository");

@@ -6,13 +6,14 @@ use std::process::{Command, Stdio};
 
 use crate::cli::*;
 
+mod commits;
 mod secrets;
 
 /// What must never be printed.
 const SECRET: &str = "hunter2-correct-horse";
 
 /// How everything that reads is called.
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 19] = [
     &["validate"],
     &["validate", "--output", "concise"],
     &["validate", "--output", "json"],
@@ -28,6 +29,9 @@ const COMMANDS: [&[&str]; 16] = [
     &["trace", "east/n1", "west/n1"],
     &["capacity"],
     &["config"],
+    &["diff", "--against", "rendered"],
+    &["convert", "--to", "flat"],
+    &["convert", "--to", "typed", "mesh.yaml"],
     &["snapshot", "east", "--from", "dump.json", "--check"],
 ];
 
@@ -241,9 +245,20 @@ fn nothing_of_a_named_file_is_shown_that_is_not_ours() {
             &["trace", "east/n1", "west/n1", "--peers", &peers],
             &["capacity", "--peers", &peers],
             &["snapshot", "east", "--from", file],
+            &["convert", "--to", "flat", "--mesh", file],
+            &["convert", "--to", "typed", "--mesh", file, file],
+            &["diff", "--peers", &peers],
+            &["diff", "--against", "rendered", "--mesh", file],
+            &["diff", "--against", "../home"],
         ] {
             assert_silent(&run(&folder, arguments));
         }
+        let new = Folder::empty();
+        let [east, west] = ["east", "west"].map(|it| format!("--from={it}={file}"));
+        let run = new.run(&["init", &east, &west]);
+        assert_ne!(run.code, 0, "{text}");
+        assert_silent(&run);
+        assert!(new.touches(".").is_empty(), "{text}");
     }
 }
 

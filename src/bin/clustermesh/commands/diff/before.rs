@@ -4,7 +4,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::escaped;
 use clustermesh::rules::Purpose;
 
@@ -87,6 +87,8 @@ impl<'a> Against<'a> {
         match self {
             Self::Revision(revision) => of_revision(&revision, options, inputs),
             Self::Folder(folder) => {
+                let name = disk::shown(&folder);
+                let is_empty = disk::entries(&Roots::anywhere(), &folder)?.is_empty();
                 let named = Setting {
                     value: folder,
                     origin: SettingOrigin::Flag(AGAINST),
@@ -94,7 +96,15 @@ impl<'a> Against<'a> {
                 let own = mem::replace(&mut inputs.settings.rendered, named);
                 let applied = fabric::read(inputs, None);
                 inputs.settings.rendered = own;
-                Ok(Before::of_peers(applied?))
+                let applied = applied?;
+                let mut clusters = fabric::clusters(inputs).into_iter();
+                if !is_empty && clusters.all(|it| applied.absent.contains(&it)) {
+                    return Err(anyhow!(
+                        "{name} is not a rendered folder: it has no folder of a cluster"
+                    )
+                    .into());
+                }
+                Ok(Before::of_peers(applied))
             }
             Self::Dumps(dumps) => Ok(Before::of_peers(fabric::read(inputs, Some(dumps))?)),
         }
@@ -129,8 +139,15 @@ fn of_revision(
         }
         Err(unreadable) => return Err(unreadable),
     };
-    let is_whole = inputs.is_whole;
-    if !is_whole {
+    let problem = if !inputs.is_whole {
+        Some("contain errors")
+    } else if inputs.meshes.is_empty() && is_there(&inputs) {
+        Some("are missing")
+    } else {
+        None
+    };
+    if problem.is_some() {
+        // The tree is read for the clusters of a mesh.
         inputs.meshes.clone_from(&now.meshes);
     }
     let applied = if is_there(&inputs) {
@@ -143,11 +160,11 @@ fn of_revision(
     };
     revision.check()?;
     Ok(Before {
-        inputs: is_whole.then_some(inputs),
+        inputs: problem.is_none().then_some(inputs),
         applied,
-        note: (!is_whole).then(|| {
+        note: problem.map(|problem| {
             format!(
-                "the meshes or snapshots of {} contain errors, so no causes are listed",
+                "the meshes or snapshots of {} {problem}, so no causes are listed",
                 disk::shown(Path::new(revision.name()))
             )
         }),
