@@ -74,12 +74,12 @@ impl Compared<'_> {
         targets
     }
 
-    /// Returns the summary in a line.
-    fn headline(&self) -> String {
+    /// Returns the summary in a line, with what was compared with as it is shown there.
+    fn headline(&self, against: &str) -> String {
         if self.changes.targets.is_empty() {
             return format!(
                 "No Peer changes compared with {} ({}).",
-                self.against,
+                against,
                 count(self.clusters, "cluster")
             );
         }
@@ -87,7 +87,7 @@ impl Compared<'_> {
             "{} of {} changed compared with {}: {} Peers.",
             self.changes.targets.len(),
             count(self.clusters, "target"),
-            self.against,
+            against,
             counts(self.counts())
         )
     }

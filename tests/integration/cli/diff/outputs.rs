@@ -67,6 +67,16 @@ fn a_comment_has_the_summary_first_and_the_rest_folded() {
     ");
 }
 
+/// Also if its name is a word of the sentence.
+#[test]
+fn what_was_compared_with_stands_in_its_place() {
+    let repository = changed();
+    repository.git(&["branch", "of"]);
+    let run = repository.diff(&["--against", "of", "--output", "markdown"]);
+    let line = "2 of 3 targets changed compared with `of`: +0 ~0 -2 Peers.\n";
+    assert!(run.stdout.contains(line), "{}", run.stdout);
+}
+
 #[test]
 fn programs_get_an_object() {
     let run = changed().diff(&["--output", "json"]);

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use crate::cli::{Folder, HEADER, MESH, node};
 use crate::support::Run;
 
+mod differences;
+
 /// Pieces of text that mean something to a program that shows or reads them.
 const PIECES: &[&str] = &[
     "\u{1b}[2J",

@@ -70,7 +70,8 @@ pub(super) fn text(compared: &Compared) -> String {
         let verdict = format!("{grade}: {}", compared.verdict());
         let _ = writeln!(text, "\n{}", width.wrapped(0, &verdict));
     }
-    let _ = writeln!(text, "{}", width.wrapped(0, &compared.headline()));
+    let headline = compared.headline(&compared.against);
+    let _ = writeln!(text, "{}", width.wrapped(0, &headline));
     text
 }
 

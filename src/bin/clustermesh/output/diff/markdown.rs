@@ -22,16 +22,12 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     let changes = compared.changes;
     let grade = changes.grade().name();
     let mut page = format!("### clustermesh diff: {grade}\n\n");
-    if changes.targets.is_empty() {
-        let _ = writeln!(page, "{}", spoken(&compared.headline(), compared));
+    let headline = compared.headline(&code(&compared.against));
+    let _ = if changes.targets.is_empty() {
+        writeln!(page, "{headline}")
     } else {
-        let _ = writeln!(
-            page,
-            "{} {}",
-            compared.verdict(),
-            spoken(&compared.headline(), compared)
-        );
-    }
+        writeln!(page, "{} {headline}", compared.verdict())
+    };
     let limit = limit.saturating_sub(RESERVE);
     // Each list leaves room for the next ones.
     let third = page.len() + limit.saturating_sub(page.len()) / 3;
@@ -42,11 +38,6 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     paths(&mut page, compared, half);
     details(&mut page, compared, limit);
     page
-}
-
-/// Puts what was compared with into a code span.
-fn spoken(headline: &str, compared: &Compared) -> String {
-    headline.replacen(&compared.against, &code(&compared.against), 1)
 }
 
 fn causes(page: &mut String, compared: &Compared, limit: usize) {
