@@ -26,6 +26,7 @@ use sha2::{Digest as _, Sha256};
 mod nodes;
 mod peers;
 mod run;
+mod takeover;
 mod words;
 
 use nodes::*;
