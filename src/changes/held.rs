@@ -18,9 +18,18 @@ pub(super) struct Blocks {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Places(Vec<u64>);
 
-/// The pairs of a sender and a receiver between which packets and their answers arrive.
+/// Pairs of a sender and a receiver.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Held(Vec<Places>);
+
+/// The paths of one state, by how much of them holds.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct StateProof {
+    /// Paths on which all packets and their answers arrive.
+    pub(super) whole: Held,
+    /// Paths on which some of them do: a block has addresses that others claim too.
+    pub(super) partial: Held,
+}
 
 impl Blocks {
     /// Finds the blocks of a cluster.
@@ -74,10 +83,10 @@ impl Places {
         }
     }
 
-    fn combined(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+    fn without(&self, other: &Self) -> Self {
         let others = other.0.iter().copied().chain(std::iter::repeat(0));
         let words = self.0.iter().zip(others);
-        Self(words.map(|(word, other)| combine(*word, other)).collect())
+        Self(words.map(|(word, other)| word & !other).collect())
     }
 
     fn is_empty(&self) -> bool {
@@ -85,19 +94,23 @@ impl Places {
     }
 }
 
-impl Held {
+impl StateProof {
     /// Proves which paths hold.
-    pub(super) fn prove<'r>(
+    pub(super) fn new<'r>(
         reach: &'r Reach,
         (from, to): (SiteId, SiteId),
         (senders, receivers): (&Blocks, &Blocks),
         proven: &mut Proven<'r>,
     ) -> Self {
-        let mut held = Self(vec![Places::default(); senders.all.len()]);
+        let mut proof = Self::default();
         for verdict in reach.between(from, to, proven) {
-            if !verdict.holds() {
+            let paths = if verdict.holds() {
+                &mut proof.whole
+            } else if verdict.holds_in_part() {
+                &mut proof.partial
+            } else {
                 continue;
-            }
+            };
             let mut row = Places::default();
             for receiver in verdict.receivers.iter() {
                 if let Some(place) = receivers.place(receiver) {
@@ -105,28 +118,58 @@ impl Held {
                 }
             }
             let places = verdict.senders.iter().filter_map(|it| senders.place(it));
-            for place in places {
-                if let Some(of_sender) = held.0.get_mut(place) {
-                    of_sender.add(&row);
-                }
-            }
+            places.for_each(|place| paths.add_row(place, &row));
         }
-        held
+        proof
     }
 
+    /// Returns the paths that are not among others.
+    pub(super) fn without(&self, others: &Held) -> Self {
+        Self {
+            whole: self.whole.without(others),
+            partial: self.partial.without(others),
+        }
+    }
+
+    /// Returns whether none holds.
+    pub(super) fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.partial.is_empty()
+    }
+
+    /// Returns the paths that hold at least in part.
+    pub(super) fn any(&self) -> Held {
+        let mut any = self.whole.clone();
+        any.add(&self.partial);
+        any
+    }
+}
+
+impl Held {
     /// Returns the receivers of each sender.
     pub(super) fn rows(&self) -> impl Iterator<Item = (usize, &Places)> {
         let rows = self.0.iter().enumerate();
         rows.filter(|it| !it.1.is_empty())
     }
 
+    /// Returns the pairs.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.rows()
+            .flat_map(|(sender, row)| row.iter().map(move |receiver| (sender, receiver)))
+    }
+
     /// Adds a path.
-    fn insert(&mut self, sender: usize, receiver: usize) {
+    pub(super) fn insert(&mut self, sender: usize, receiver: usize) {
+        let mut row = Places::default();
+        row.insert(receiver);
+        self.add_row(sender, &row);
+    }
+
+    fn add_row(&mut self, sender: usize, receivers: &Places) {
         if self.0.len() <= sender {
             self.0.resize(sender + 1, Places::default());
         }
         if let Some(row) = self.0.get_mut(sender) {
-            row.insert(receiver);
+            row.add(receivers);
         }
     }
 
@@ -140,26 +183,12 @@ impl Held {
         }
     }
 
-    /// Returns the paths that are in both.
-    pub(super) fn and(&self, other: &Self) -> Self {
-        let none = Places::default();
-        let others = other.0.iter().chain(std::iter::repeat(&none));
-        let rows = self.0.iter().zip(others);
-        Self(
-            rows.map(|(row, other)| row.combined(other, |a, b| a & b))
-                .collect(),
-        )
-    }
-
     /// Returns the paths that are not in another one.
     pub(super) fn without(&self, other: &Self) -> Self {
         let none = Places::default();
         let others = other.0.iter().chain(std::iter::repeat(&none));
         let rows = self.0.iter().zip(others);
-        Self(
-            rows.map(|(row, other)| row.combined(other, |a, b| a & !b))
-                .collect(),
-        )
+        Self(rows.map(|(row, other)| row.without(other)).collect())
     }
 
     /// Returns the paths in other numbers of blocks, and those of which an end has none, in their own.

@@ -12,7 +12,8 @@ pub struct PathChange {
     pub to: ClusterName,
     /// Paths that work in the new version only.
     pub gained: PathCounts,
-    /// Paths that worked, and do not work in the new version.
+    /// Paths that worked, and do not work in the new version. A path that worked for a part of its
+    /// addresses counts unless it is known that this part still works.
     pub lost: PathCounts,
     /// Paths that do not work while only one of the two clusters has its new Peers.
     pub apart: PathCounts,

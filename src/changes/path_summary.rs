@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::Version;
 use super::clusters::Counterparts;
-use super::held::{Blocks, Held};
+use super::held::{Blocks, Held, StateProof};
 use super::path_change::{PathChange, PathCounts};
 use super::paths::{PathProof, Proved};
 use super::stages::Passages;
@@ -78,7 +78,7 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let (from, to) = (proved.from, proved.to);
         let mut change = PathChange {
             states: proved.states,
-            holds_any: !proved.new.is_empty(),
+            holds_any: !proved.new.is_empty() || !proved.kept.is_empty(),
             ..change(future.fabric.site(from), future.fabric.site(to))
         };
         let mut counter = future.counter(from, to);
@@ -92,17 +92,17 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
             let past = self.counter(was, had);
             counter.declare(&past, (&translations.0, &translations.1));
             if self.is_other[was] || self.is_other[had] {
-                let held = self.held((was, had));
+                let held = self.held((was, had)).any();
                 let (kept, gone) = held.translated((&translations.0, &translations.1));
                 change.lost.add(past.count(&gone));
                 old = kept;
             } else {
-                old = proved.old.clone();
+                old = proved.old.any();
             }
         }
         let mut all = old.clone();
-        all.add(&proved.old);
-        let lost = all.without(&proved.new);
+        all.add(&proved.old.any());
+        let lost = all.without(&proved.new).without(&proved.kept.partial);
         change.lost.add(counter.count(&lost));
         change.gained = counter.count(&proved.new.without(&old));
         change.apart = counter.count(&proved.apart);
@@ -124,16 +124,16 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let pairs = sites().flat_map(|from| sites().map(move |to| (from, to)));
         let pairs = pairs.filter(|(from, to)| from != to && (has_left(*from) || has_left(*to)));
         let changes = pairs.map(|(from, to)| PathChange {
-            lost: self.counter(from, to).count(&self.held((from, to))),
+            lost: self.counter(from, to).count(&self.held((from, to)).any()),
             states: 1,
             ..change(self.fabric.site(from), self.fabric.site(to))
         });
         changes.collect()
     }
 
-    fn held(&self, (from, to): (SiteId, SiteId)) -> Held {
+    fn held(&self, (from, to): (SiteId, SiteId)) -> StateProof {
         let blocks = (&self.blocks[from], &self.blocks[to]);
-        Held::prove(&self.reach, (from, to), blocks, &mut Proven::default())
+        StateProof::new(&self.reach, (from, to), blocks, &mut Proven::default())
     }
 
     fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {

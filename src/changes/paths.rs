@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::held::{Blocks, Held};
+use super::held::{Blocks, Held, StateProof};
 use super::stages::{NEW, OLD, Passage, Passages, StageId, Touched};
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::proof::reach::{BlockLikeness, Proven, Reach};
@@ -24,9 +24,13 @@ pub(super) struct Proved {
     /// The cluster that receives.
     pub(super) to: SiteId,
     /// The paths that work with the old Peers.
-    pub(super) old: Held,
-    /// The paths that work with the new Peers.
+    pub(super) old: StateProof,
+    /// The paths of which everything works with the new Peers.
     pub(super) new: Held,
+    /// The paths that work with the old Peers and still do with the new ones. Of a path that works in
+    /// part, the proof does not know which part that is, so it counts only if all of it works now, or if
+    /// both clusters treat its packets as before.
+    pub(super) kept: StateProof,
     /// The paths that work with both, but not while one cluster has its old and the other its new
     /// Peers.
     pub(super) apart: Held,
@@ -114,18 +118,20 @@ impl<'p> Prover<'p, '_, '_> {
     fn between(&self, (from, to): (SiteId, SiteId), known: &mut [Proven<'p>]) -> Option<Proved> {
         let blocks = (&self.blocks[from], &self.blocks[to]);
         let [of_sender, of_receiver] = [from, to].map(|it| self.passages.0[it].stages());
-        let mut held = Vec::new();
+        let mut proofs = Vec::new();
         for stage in 0..of_sender.max(of_receiver) {
             let (reach, known) = (self.reaches.get(stage)?, known.get_mut(stage)?);
-            held.push(Held::prove(reach, (from, to), blocks, known));
+            proofs.push(StateProof::new(reach, (from, to), blocks, known));
         }
-        let old = held.first()?.clone();
-        let new = held.get(NEW).unwrap_or(&old).clone();
-        let both = old.and(&new);
+        let old = proofs.first()?.clone();
+        let new = proofs.get(NEW).unwrap_or(&old).whole.clone();
+        let lost = self.missing((from, to), (NEW, NEW), &old, &new);
+        let kept = old.without(&lost);
         let mut proved = Proved {
             from,
             to,
             new,
+            kept,
             apart: Held::default(),
             stuck: Held::default(),
             paused: Held::default(),
@@ -133,19 +139,18 @@ impl<'p> Prover<'p, '_, '_> {
             mixed: Vec::new(),
             old,
         };
-        for (stage, held) in held.iter().enumerate().skip(2) {
-            let missing = both.without(held);
+        for (stage, proof) in proofs.iter().enumerate().skip(2) {
+            let missing = self.missing((from, to), (stage, stage), &proved.kept, &proof.whole);
             if self.is_final(from, stage) || self.is_final(to, stage) {
                 proved.stuck.add(&missing);
             } else {
                 proved.paused.add(&missing);
             }
         }
-        for (one, other) in mixed(of_sender, of_receiver) {
-            if self.is_open((from, to), (one, other), &both) {
-                proved.mixed.push((one, other));
-            }
-        }
+        let kept = proved.kept.any();
+        let states = mixed(of_sender, of_receiver);
+        let open = states.filter(|it| self.open((from, to), *it, &kept).next().is_some());
+        proved.mixed = open.collect();
         Some(proved)
     }
 
@@ -156,29 +161,47 @@ impl<'p> Prover<'p, '_, '_> {
         table.is_some_and(|it| it.is_final)
     }
 
-    /// Returns whether there is a path of which neither the sender's nor the receiver's stage alone
-    /// decides.
-    fn is_open(
+    /// Returns the paths that may not hold in a state as they do in others.
+    fn missing(
+        &self,
+        ends: (SiteId, SiteId),
+        stages: (StageId, StageId),
+        paths: &StateProof,
+        holds: &Held,
+    ) -> Held {
+        let mut missing = paths.whole.without(holds);
+        let partial = paths.partial.without(holds);
+        for (sender, receiver) in self.open(ends, stages, &partial) {
+            missing.insert(sender, receiver);
+        }
+        missing
+    }
+
+    /// Returns the paths of which no other state decides: with one stage, not that of the old Peers; with two,
+    /// neither that in which both clusters have the sender's nor that in which both have the receiver's.
+    fn open<'h>(
         &self,
         (from, to): (SiteId, SiteId),
         (one, other): (StageId, StageId),
-        both: &Held,
-    ) -> bool {
-        let (Some(one), Some(other)) = (self.reaches.get(one), self.reaches.get(other)) else {
-            return true;
+        paths: &'h Held,
+    ) -> impl Iterator<Item = (usize, usize)> + use<'h> {
+        let is_mixed = one != other;
+        let reaches = self.reaches.get(if is_mixed { one } else { OLD });
+        let likeness = |home, viewer| match (reaches, self.reaches.get(other)) {
+            (Some(one), Some(other)) if !paths.is_empty() => one.likeness(other, home, viewer),
+            _ => Vec::new(),
         };
-        let senders = one.likeness(other, from, to);
-        let receivers = one.likeness(other, to, from);
-        let of = |all: &[BlockLikeness], place| all.get(place).copied().unwrap_or_default();
-        both.rows().any(|(sender, row)| {
-            let sender = of(&senders, sender);
-            sender != BlockLikeness::SAME
-                && row.iter().any(|receiver| {
-                    let receiver = of(&receivers, receiver);
-                    let by_sender = sender.is_seen_alike && receiver.is_handled_alike;
-                    let by_receiver = receiver.is_seen_alike && sender.is_handled_alike;
-                    !by_sender && !by_receiver
-                })
+        let (senders, receivers) = (likeness(from, to), likeness(to, from));
+        paths.iter().filter(move |(sender, receiver)| {
+            let of = |all: &[BlockLikeness], place| all.get(place).copied().unwrap_or_default();
+            let (sender, receiver) = (of(&senders, *sender), of(&receivers, *receiver));
+            let by_sender = sender.is_seen_alike && receiver.is_handled_alike;
+            let by_receiver = receiver.is_seen_alike && sender.is_handled_alike;
+            if is_mixed {
+                !by_sender && !by_receiver
+            } else {
+                !by_sender || !by_receiver
+            }
         })
     }
 
@@ -210,14 +233,11 @@ impl<'p> Prover<'p, '_, '_> {
                 let Some(held) = held.get(&(it.from, it.to)) else {
                     continue;
                 };
-                let missing = it.old.and(&it.new).without(held);
-                let stages = [(it.from, mixture.of(it.from)), (it.to, mixture.of(it.to))];
-                if stages.iter().all(|it| it.1 <= NEW) {
+                let stages = (mixture.of(it.from), mixture.of(it.to));
+                let missing = self.missing((it.from, it.to), stages, &it.kept, held);
+                if stages.0 <= NEW && stages.1 <= NEW {
                     it.apart.add(&missing);
-                } else if stages
-                    .iter()
-                    .any(|(site, stage)| self.is_final(*site, *stage))
-                {
+                } else if self.is_final(it.from, stages.0) || self.is_final(it.to, stages.1) {
                     it.stuck.add(&missing);
                 } else {
                     it.paused.add(&missing);
@@ -246,7 +266,7 @@ impl<'p> Prover<'p, '_, '_> {
             let blocks = (&self.blocks[from], &self.blocks[to]);
             held.insert(
                 (from, to),
-                Held::prove(&reach, (from, to), blocks, &mut proven),
+                StateProof::new(&reach, (from, to), blocks, &mut proven).whole,
             );
         }
         held

@@ -245,6 +245,46 @@ fn a_node_reports_something_else() {
     ");
 }
 
+/// Peers of other programs can give half of what a node has.
+#[test]
+fn paths_that_hold_in_part_are_lost_too() {
+    let lab = |range: &str| {
+        let range = format!("- \"{range}\"");
+        lab(EAST, WEST).edit("west/m--east.yaml", "- \"10.1.2.0/24\"", &range)
+    };
+    let (half, none) = (lab("10.1.2.0/25"), lab("10.1.9.0/24"));
+    insta::assert_snapshot!(report(&half, &none, None), @"
+    disruptive
+      Other: west +0 ~1 -0
+      west: [PathsLost(7 + 0), OthersChanged(1)]
+      4 states; paths +0 -7, apart 0, stuck 0, paused 0
+    ");
+    // It is not known which half holds.
+    let other = lab("10.1.2.128/25");
+    insta::assert_snapshot!(report(&half, &other, None), @"
+    disruptive
+      Other: west +0 ~1 -0
+      west: [PathsLost(7 + 0), OthersChanged(1)]
+      4 states; paths +0 -7, apart 0, stuck 0, paused 0
+    ");
+    let whole = lab("10.1.2.0/24");
+    insta::assert_snapshot!(report(&half, &whole, None), @"
+    brief
+      Other: west +0 ~1 -0
+      west: [OthersChanged(1)]
+      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+    ");
+    // The half is as it was if another Peer changes.
+    let half = || lab("10.1.2.0/25");
+    let changed = half().edit("west/m--east.yaml", "198.18.0.11", "198.18.0.19");
+    insta::assert_snapshot!(report(&half(), &changed, None), @"
+    brief
+      Other: west +0 ~1 -0
+      west: [EndpointsChanged(1)]
+      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+    ");
+}
+
 #[test]
 fn a_setting_of_the_mesh_changes() {
     let before = lab(EAST, WEST);

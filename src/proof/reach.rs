@@ -105,6 +105,12 @@ impl<'r> ClassVerdict<'r> {
         let mut traces = self.traces.iter();
         !self.is_kept && traces.all(|trace| trace.ending().is_delivered())
     }
+
+    /// Returns whether some packets arrive, and their answers too, and others do not.
+    pub fn holds_in_part(&self) -> bool {
+        let mut traces = self.traces.iter();
+        !self.holds() && traces.any(|trace| trace.ending().is_delivered())
+    }
 }
 
 impl<'f, 'a> Reach<'f, 'a> {
