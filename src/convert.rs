@@ -69,7 +69,7 @@ pub fn converted(
         None => Ok(text),
         Some(entry) => Err(vec![refusal(
             entry,
-            "cannot be edited where it is written",
+            "cannot be edited in place",
             "write the networks of the entry as plain lists and strings",
         )]),
     }
@@ -125,7 +125,7 @@ fn uses(
     snapshots: &BTreeMap<ClusterName, SnapshotFile>,
 ) -> Result<Vec<Use>, Finding> {
     let Some(file) = snapshots.get(&entry.name) else {
-        let what = "has no snapshot that shows what its ranges are for";
+        let what = "has no snapshot, so the use of its ranges is unknown";
         let help = format!("run `clustermesh snapshot {}`", entry.name);
         return Err(refusal(entry, what, &help));
     };
@@ -152,12 +152,12 @@ fn uses(
     match (count(Use::Pods), count(Use::WireGuard)) {
         (0, _) => Err(refusal(
             entry,
-            "declares no range that has pod CIDRs of its nodes",
+            "declares no range that contains pod CIDRs of its nodes",
             "add the range of the pods to `allowedNetworks`",
         )),
         (_, 0) => Err(refusal(
             entry,
-            "declares no range that has WireGuard addresses of its nodes",
+            "declares no range that contains WireGuard addresses of its nodes",
             "add Kilo's `--subnet` to `allowedNetworks`",
         )),
         (_, 1) => Ok(uses),

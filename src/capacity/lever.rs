@@ -72,7 +72,7 @@ pub enum Measure {
 pub struct Effect {
     /// Allowed IPs of all Peers.
     pub ranges: (usize, usize),
-    /// Seconds for each apply; for [`Measure::Waves`] those that Kilo is busy at a stretch.
+    /// Seconds for each apply; for [`Measure::Waves`] those that Kilo is busy in a row.
     pub seconds: (f64, f64),
 }
 

@@ -147,7 +147,7 @@ impl<'s> WrittenEntry<'s> {
             let lines = self.lines(field);
             let rest = self.part(&(self.end(field)..lines.end)).trim_start();
             if !rest.is_empty() && !rest.starts_with('#') {
-                let what = "has something behind a value that cannot be moved";
+                let what = "has other text on the line of a value";
                 let help = "write each field on lines of its own";
                 return Err(refusal(self.entry, what, help));
             }

@@ -182,13 +182,13 @@ fn what_the_typed_form_cannot_express_is_an_error() {
         );
         to(NetworkForm::Typed, &mesh_of(&clusters)).unwrap_err()
     };
-    insta::assert_snapshot!(typed("10.1.0.0/16"), @"`east` declares no range that has WireGuard addresses of its nodes");
-    insta::assert_snapshot!(typed("10.201.0.0/16"), @"`east` declares no range that has pod CIDRs of its nodes");
+    insta::assert_snapshot!(typed("10.1.0.0/16"), @"`east` declares no range that contains WireGuard addresses of its nodes");
+    insta::assert_snapshot!(typed("10.201.0.0/16"), @"`east` declares no range that contains pod CIDRs of its nodes");
     let unknown = "    - { name: north, allowedNetworks: [10.3.0.0/16] }\n    - { name: west, allowedNetworks: [10.2.0.0/16, 10.202.0.0/24] }\n";
     let error = to(NetworkForm::Typed, &mesh_of(unknown)).unwrap_err();
     assert_eq!(
         error,
-        "`north` has no snapshot that shows what its ranges are for\n"
+        "`north` has no snapshot, so the use of its ranges is unknown\n"
     );
 }
 

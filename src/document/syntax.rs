@@ -170,7 +170,7 @@ fn sentence(kind: &ErrorKind) -> String {
             "a name is missing after `&` or `*`; quote the value if it is text"
         }
         Kind::CommentNotSeparated => "a comment needs a space before `#`",
-        Kind::CommentInterceptedScalar => "a comment interrupts a text of several lines",
+        Kind::CommentInterceptedScalar => "a comment interrupts a string of several lines",
         Kind::ZeroBlockScalarIndent | Kind::InvalidBlockScalarHeader => {
             "after `|` or `>` the text must start in the next line"
         }

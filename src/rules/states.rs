@@ -46,8 +46,8 @@ fn emptied(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
     let findings = emptied.filter_map(|target| {
         let name = &target.cluster;
         let message = format!(
-            "gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the \
-             empty folder `{name}`, and keep the old Peers"
+            "no longer gets Peers; `kubectl apply -k` and automated sync of Argo CD refuse the \
+             empty folder `{name}` and keep the old Peers"
         );
         let is_left = |cluster: &ClusterName| cluster == name || target.parted.contains(cluster);
         let left: Vec<&Mesh> = meshes

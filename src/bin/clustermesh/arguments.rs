@@ -20,8 +20,8 @@ const LONG_ABOUT: &str = "\
 Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
 
 `snapshot` saves the nodes of each cluster as JSON in git. `render` computes the Kilo Peers of each
-cluster from the snapshots and a ClusterMesh. Flux or Argo CD apply them. Nothing of clustermesh
-runs in a cluster, and it never writes to one.";
+cluster from the snapshots and a ClusterMesh. Flux or Argo CD applies them. clustermesh
+does not run in a cluster and does not write to one.";
 
 const EXIT_CODES: &str = "\
 Options of a command can also be given before its name: `clustermesh -C mesh render`.

@@ -117,7 +117,9 @@ impl GitRepository {
         };
         match commit {
             Some(commit) => Ok(commit),
-            None if name == "HEAD" => bail!("the repository has no commit yet"),
+            None if name == "HEAD" => bail!(
+                "the repository has no commit yet; to compare with a rendered folder, add --against DIR"
+            ),
             None if is_shallow()? => {
                 bail!("`{name}` is not a commit of this repository; {SHALLOW}")
             }

@@ -103,7 +103,7 @@ impl fmt::Display for Fault {
             ),
             Self::Cut { problem, attempts } => write!(
                 formatter,
-                "the response broke off{}: {}",
+                "the response was cut off{}: {}",
                 times(*attempts),
                 shown(problem)
             ),

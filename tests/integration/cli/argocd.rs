@@ -375,7 +375,7 @@ fn announces_its_parameters() {
       {
         "name": "allow-empty",
         "title": "Allow losses",
-        "tooltip": "TARGET or TARGET/SOURCE: deliver although the cluster loses all its Peers, or all Peers of one source. Remove it afterwards",
+        "tooltip": "TARGET or TARGET/SOURCE: deliver even if the cluster loses all its Peers, or all Peers of one source. Remove the value afterwards",
         "required": false,
         "itemType": "string",
         "collectionType": "array",

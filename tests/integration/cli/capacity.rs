@@ -105,7 +105,7 @@ fn a_target_is_reported_with_every_formula() {
       ways to reduce it
         2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which this target sees one
+        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
     ");
 }
 
@@ -128,7 +128,7 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
       ways to reduce it
         2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--north into 2 clusters, of which this target sees one
+        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--north into 2 clusters, of which one is linked to this target
 
     north, west
       error    peers            4  > 3    P: Peers in the manifests
@@ -136,7 +136,7 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
       ways to reduce it
         2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which this target sees one
+        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
     ");
 }
 
@@ -260,7 +260,7 @@ fn a_wave_beyond_its_limit_is_reported_with_how_many_are_fine() {
     let run = folder.run(&["capacity", "--fail-on", "warning"]);
     assert_eq!(run.code, 1);
     let waves = run.stdout.lines().find(|it| it.contains("waves of"));
-    insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  at a stretch  2 waves of at most 2 Peers");
+    insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  in a row  2 waves of at most 2 Peers");
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"
     warning[large-wave] east: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
@@ -300,14 +300,14 @@ fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
       ways to reduce it
         3 ms → 1 ms  for each change  A 10 → 5  splitting this cluster into 2, which share its 2 sources
         3 ms → 1 ms  for each change  A 10 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 3)
-        3 ms → 2 ms  for each change  A 10 → 8  splitting prod--north into 2 clusters, of which this target sees one
+        3 ms → 2 ms  for each change  A 10 → 8  splitting prod--north into 2 clusters, of which one is linked to this target
 
     north
       notice  peers  4  > 3  P: Peers in the manifests
       ways to reduce it
         3 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         3 ms → 2 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        3 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which this target sees one
+        3 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
     ");
 }
 

@@ -38,7 +38,7 @@ fn what_would_be_rendered_differently_is_reported() {
     assert_eq!(run.code, 1);
     assert!(run.stdout.contains("192.168.1.0/24"), "{}", run.stdout);
     let note =
-        "the converted mesh renders other Peers: north/prod--east.yaml, west/prod--east.yaml";
+        "the converted mesh changes rendered Peers: north/prod--east.yaml, west/prod--east.yaml";
     assert!(run.stderr.contains(note), "{}", run.stderr);
 }
 

@@ -168,9 +168,9 @@ fn compare(inputs: &Inputs, meshes: &[Mesh], printer: &mut Printer) -> anyhow::R
         return Ok(Outcome::Clean);
     }
     printer.note(&format!(
-        "the converted mesh renders other Peers: {}. In the flat form, a range belongs to the nodes if \
-         most segments have addresses in it, else to the whole cluster; in the typed form, its field \
-         decides",
+        "the converted mesh changes rendered Peers: {}. In the flat form, a range belongs to the nodes if \
+         most segments have addresses in it, otherwise to the whole cluster; in the typed form, \
+         the field decides",
         text::listed(&differing)
     ));
     Ok(Outcome::Findings)

@@ -116,7 +116,7 @@ pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(PathB
         });
         entries.collect()
     };
-    list().with_context(|| format!("cannot look into {}", shown(folder)))
+    list().with_context(|| format!("cannot read the folder {}", shown(folder)))
 }
 
 /// Opens a file, if it may be read.

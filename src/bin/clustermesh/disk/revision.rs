@@ -113,7 +113,7 @@ impl Revision {
             let entries = entries.map(|(name, entry)| (folder.join(name), entry.mode.into()));
             Ok(entries.collect())
         };
-        list().with_context(|| format!("cannot look into {}", self.shown(folder)))
+        list().with_context(|| format!("cannot read the folder {}", self.shown(folder)))
     }
 
     /// Returns the content of a file of at most `limit` bytes.

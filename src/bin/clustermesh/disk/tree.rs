@@ -113,13 +113,13 @@ pub(crate) fn survey(
     wanted: &WantedFiles,
 ) -> anyhow::Result<TreeSurvey> {
     let allowed = roots.check_output(root);
-    allowed.with_context(|| format!("cannot look into {}", shown(root)))?;
+    allowed.with_context(|| format!("cannot read the folder {}", shown(root)))?;
     let mut walk = TreeWalk {
         wanted,
         folders: folders(wanted)?,
         survey: TreeSurvey::default(),
     };
-    if is_there(root).with_context(|| format!("cannot look into {}", shown(root)))? {
+    if is_there(root).with_context(|| format!("cannot read the folder {}", shown(root)))? {
         walk.root(root)?;
     }
     Ok(walk.finish())
@@ -267,7 +267,7 @@ impl TreeWalk<'_> {
 
 fn entries(folder: &Path) -> anyhow::Result<Vec<DirEntry>> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect);
-    entries.with_context(|| format!("cannot look into {}", shown(folder)))
+    entries.with_context(|| format!("cannot read the folder {}", shown(folder)))
 }
 
 fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<EntryContent> {

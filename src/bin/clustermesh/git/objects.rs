@@ -177,8 +177,8 @@ impl Header {
         }
         match words.last() {
             Some(&"missing") => Ok(Self::Missing),
-            Some(&"ambiguous") => bail!("it is the beginning of more than one name of an object"),
-            _ => bail!("`git cat-file` printed something unknown"),
+            Some(&"ambiguous") => bail!("it is the prefix of several object names"),
+            _ => bail!("`git cat-file` printed unexpected output"),
         }
     }
 }

@@ -37,7 +37,7 @@ impl Tree {
     /// Parses a tree object, in which names of objects have `bytes` bytes: a mode in octal digits, a
     /// space, a name, a zero and the name of an object for each entry.
     pub(super) fn parse(mut rest: &[u8], bytes: usize) -> anyhow::Result<Self> {
-        const CUT: &str = "a tree of git ends in the middle of an entry";
+        const CUT: &str = "a tree object of git ends in the middle of an entry";
         let mut entries = BTreeMap::new();
         while !rest.is_empty() {
             let space = rest.iter().position(|it| *it == b' ').context(CUT)?;
@@ -51,14 +51,14 @@ impl Tree {
                 .context(CUT)?;
             rest = after;
             if !is_name(name) {
-                bail!("a tree of git has an entry with a wrong name");
+                bail!("a tree object of git has an entry with a wrong name");
             }
             let entry = TreeEntry {
                 mode: EntryMode::parse(mode)?,
                 id: ObjectId::from_bytes(id),
             };
             if entries.insert(os_string(name.to_vec()), entry).is_some() {
-                bail!("a tree of git has two entries with one name");
+                bail!("a tree object of git has two entries with one name");
             }
         }
         Ok(Self(entries))
@@ -93,7 +93,7 @@ impl EntryMode {
             0o040_000 => Ok(Self::Folder),
             0o120_000 => Ok(Self::Link),
             0o160_000 => Ok(Self::Submodule),
-            _ => bail!("a tree of git has an entry of an unknown mode"),
+            _ => bail!("a tree object of git has an entry of an unknown mode"),
         }
     }
 }

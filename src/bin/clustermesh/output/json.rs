@@ -63,7 +63,7 @@ pub(crate) struct WrittenFinding<'a> {
     message: &'a str,
     #[serde(flatten)]
     subject: WrittenSubject<'a>,
-    /// What to do, in one sentence, if there is a single remedy.
+    /// The remedy in one sentence, if there is a single one.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
@@ -87,7 +87,7 @@ struct WrittenCause<'a> {
     subject: WrittenSubject<'a>,
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WrittenSubject<'a> {

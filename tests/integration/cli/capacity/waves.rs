@@ -62,9 +62,9 @@ fn waves_are_shown_with_what_no_order_helps() {
 
     wave 2, west
       warning  wavePeers  4  > 3  ΔP: Peers added in one change
-      no smaller wave helps: west gets the Peers of all others together
+      no smaller wave helps: west gets the Peers of all others in one change
       ways to reduce it
-        6 ms → 2 ms  at a stretch  4 waves of at most 1 Peer
+        6 ms → 2 ms  in a row  4 waves of at most 1 Peer
 
     2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
     `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
@@ -86,7 +86,7 @@ fn what_is_too_much_in_the_end_has_a_lever() {
     );
     let run = folder.run(&["capacity", "--waves", "east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let text = "no order of joining helps: the Peers that are there afterwards exceed the limit";
+    let text = "no order of joining helps: the Peers of all clusters together exceed the limit";
     assert!(run.stdout.contains(text), "{}", run.stdout);
     assert!(run.stdout.contains("a `nodeSelector`"), "{}", run.stdout);
 }
@@ -164,7 +164,7 @@ fn a_cluster_without_a_snapshot_waits() {
     let run = folder.run(&["capacity", "--waves"]);
     assert!(
         run.stdout
-            .ends_with("\nWithout a snapshot, and so not counted: west.\n"),
+            .ends_with("\nNot counted, because a snapshot is missing: west.\n"),
         "{}",
         run.stdout
     );

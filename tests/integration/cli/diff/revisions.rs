@@ -224,7 +224,7 @@ fn a_shallow_clone_without_the_commit_names_the_cure() {
 #[test]
 fn needs_git_and_a_repository() {
     let repository = Repository::of(Folder::rendered());
-    insta::assert_snapshot!(repository.refusal(&[]), @"error: the repository has no commit yet");
+    insta::assert_snapshot!(repository.refusal(&[]), @"error: the repository has no commit yet; to compare with a rendered folder, add --against DIR");
     let empty = tempfile::tempdir().unwrap();
     let path = [("PATH", empty.path().to_str().unwrap())];
     let run = repository.diff_with(&path, &[]);

@@ -153,7 +153,7 @@ fn refuses_a_link_to_nowhere() {
 fn takes_no_file_for_the_tree() {
     let folder = Folder::mesh();
     folder.write("file", "");
-    insta::assert_snapshot!(refusal(&folder, &["render", "--rendered", "file"]), @"error: cannot look into `file`: not a directory");
+    insta::assert_snapshot!(refusal(&folder, &["render", "--rendered", "file"]), @"error: cannot read the folder `file`: not a directory");
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn a_cluster_leaves_without_a_flag() {
     let folder = Folder::rendered();
     set(&folder, "north", "Leaving");
     insta::assert_snapshot!(succeeds(&folder, &["render"]), @"
-    notice[leaving-cluster]: north: gets no Peers any more; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `north`, and keep the old Peers
+    notice[leaving-cluster]: north: no longer gets Peers; `kubectl apply -k` and automated sync of Argo CD refuse the empty folder `north` and keep the old Peers
       --> mesh.yaml:11:14
        |
     11 |       state: Leaving

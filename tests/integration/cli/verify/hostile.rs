@@ -42,9 +42,9 @@ fn says_what_a_cluster_could_send_and_to_whom() {
     insta::assert_snapshot!(text, @"
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
-        it could send as 10.1.1.0/24, 10.1.2.0/24, 10.101.0.1, 10.101.0.2
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
-        and it receives the packets to the addresses that it could send as
+        it could send packets from 10.1.1.0/24, 10.1.2.0/24, 10.101.0.1, 10.101.0.2
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24 and, masqueraded, to everything that the nodes of west can reach
+        it also receives the packets to these source addresses
         none of its packets get through to north
       none of its packets reach north directly
 
@@ -60,21 +60,21 @@ fn more_than_one_may_be_asked_about() {
     insta::assert_snapshot!(text, @"
     If north were hostile:
       west accepts its packets through the Peers prod--north--n1, prod--north--n2
-        it could send as 10.2.1.0/24, 10.2.2.0/24, 10.102.0.1, 10.102.0.2
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
-        and it receives the packets to the addresses that it could send as
+        it could send packets from 10.2.1.0/24, 10.2.2.0/24, 10.102.0.1, 10.102.0.2
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24 and, masqueraded, to everything that the nodes of west can reach
+        it also receives the packets to these source addresses
         none of its packets get through to east
       none of its packets reach east directly
 
     If west were hostile:
       east accepts its packets through the Peers prod--west--n1, prod--west--n2
-        it could send as 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
-        to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24; and, masqueraded, to everything that the nodes of east can reach
-        and it receives the packets to the addresses that it could send as
+        it could send packets from 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
+        to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24 and, masqueraded, to everything that the nodes of east can reach
+        it also receives the packets to these source addresses
       north accepts its packets through the Peers prod--west--n1, prod--west--n2
-        it could send as 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
-        to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24; and, masqueraded, to everything that the nodes of north can reach
-        and it receives the packets to the addresses that it could send as
+        it could send packets from 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
+        to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24 and, masqueraded, to everything that the nodes of north can reach
+        it also receives the packets to these source addresses
 
     All 16 declared paths work in both directions.
     north could do nothing beyond what the meshes allow
@@ -96,9 +96,9 @@ fn fails_where_it_could_pass_for_somebody_else() {
     insta::assert_snapshot!(report, @"
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
-        it could send as 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (of no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24; and, masqueraded, to everything that the nodes of west can reach
-        and it receives the packets to the addresses that it could send as
+        it could send packets from 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (of no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24 and, masqueraded, to everything that the nodes of west can reach
+        it also receives the packets to these source addresses
         none of its packets get through to north
       none of its packets reach north directly
     ");

@@ -66,8 +66,8 @@ pub(super) fn text(meshes: &[Mesh], name: Option<&str>) -> anyhow::Result<String
             name: ALLOW_EMPTY,
             title: "Allow losses",
             tooltip:
-                "TARGET or TARGET/SOURCE: deliver although the cluster loses all its Peers, or all \
-                      Peers of one source. Remove it afterwards"
+                "TARGET or TARGET/SOURCE: deliver even if the cluster loses all its Peers, or all \
+                      Peers of one source. Remove the value afterwards"
                     .to_owned(),
             required: false,
             item_type: "string",

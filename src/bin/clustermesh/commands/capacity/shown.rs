@@ -40,7 +40,7 @@ const COLUMNS: [(&str, Quantity); 8] = [
 const ONE_WAY_STREAMS: &str = "
     Kilo replaces its WireGuard configuration with every changed Peer. A stream that only one side
     sends on then stays silent for up to 15 s per change, unless the nodes are annotated with
-    `kilo.squat.ai/persistent-keepalive`; streams that are answered go on.
+    `kilo.squat.ai/persistent-keepalive`; streams with answers are not interrupted.
 ";
 
 /// The sections of the full output.
@@ -354,7 +354,7 @@ fn row(lever: &Lever) -> Vec<String> {
     let seconds = format!("{} → {}", seconds[0], seconds[1]);
     let measure = measure(&lever.measure);
     if matches!(lever.measure, Measure::Waves { .. }) {
-        return vec![seconds, "at a stretch".to_owned(), String::new(), measure];
+        return vec![seconds, "in a row".to_owned(), String::new(), measure];
     }
     let ranges = [ranges.0, ranges.1].map(units::count);
     let ranges = format!("A {} → {}", ranges[0], ranges[1]);
@@ -389,7 +389,7 @@ fn measure(measure: &Measure) -> String {
             plural(*fewer, "range")
         ),
         Measure::SplitSource { source, parts } => format!(
-            "splitting {} into {} clusters, of which this target sees one",
+            "splitting {} into {} clusters, of which one is linked to this target",
             escaped(source, SHOWN),
             count(parts)
         ),

@@ -217,7 +217,7 @@ fn hopeless(wave: &JoinWave, cost: &Cost, grave: &[&Estimate]) -> String {
     let is_of_change =
         |it: &&Estimate| matches!(it.quantity, Quantity::WavePeers | Quantity::WaveSeconds);
     if !grave.iter().all(is_of_change) {
-        return "no order of joining helps: the Peers that are there afterwards exceed the limit"
+        return "no order of joining helps: the Peers of all clusters together exceed the limit"
             .to_owned();
     }
     let names = names(&wave.joiners);
@@ -226,7 +226,7 @@ fn hopeless(wave: &JoinWave, cost: &Cost, grave: &[&Estimate]) -> String {
         .iter()
         .any(|it| it.cluster.as_str() == cost.cluster)
     {
-        return format!("no smaller wave helps: {names} gets the Peers of all others together");
+        return format!("no smaller wave helps: {names} gets the Peers of all others in one change");
     }
     format!("no order of joining helps: the Peers of {names} alone exceed the limit")
 }
@@ -236,7 +236,7 @@ fn waiting(waiting: &[Joiner]) -> String {
         return String::new();
     }
     let names = list(waiting.iter().map(|it| &it.cluster));
-    format!("\nWithout a snapshot, and so not counted: {names}.\n")
+    format!("\nNot counted, because a snapshot is missing: {names}.\n")
 }
 
 /// Lists clusters, with their mesh where one joins several.

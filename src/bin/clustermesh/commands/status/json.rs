@@ -73,7 +73,7 @@ struct WrittenError<'a> {
     rule: &'a str,
     /// The message.
     message: &'a str,
-    /// What to do.
+    /// The remedy.
     #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
@@ -112,7 +112,7 @@ struct WrittenForeign<'a> {
     name: &'a str,
     /// Its allowed IPs.
     ranges: Vec<String>,
-    /// Why Kilo does not use it; absent if it does.
+    /// The reason for which Kilo does not use it; absent if it does.
     #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,

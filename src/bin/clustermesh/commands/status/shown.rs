@@ -178,7 +178,7 @@ pub(super) fn notes(state: &State) -> Vec<Note> {
     note(
         "foreign",
         first(&outside),
-        "expected for a laptop or another network of yours; otherwise delete the Peer",
+        "expected for a Peer of your own, such as a laptop; otherwise delete the Peer",
     );
     let of_nodes: Vec<String> = of_nodes.into_iter().map(foreigner).collect();
     note(

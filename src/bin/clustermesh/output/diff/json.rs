@@ -37,7 +37,7 @@ struct WrittenDiff<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// What was compared with: a commit, a folder, or the Peers of clusters.
+    /// The old version: a commit, a folder, or the Peers of clusters.
     #[schemars(example = &"HEAD")]
     against: &'a str,
     /// The worst grade of all targets.
@@ -46,13 +46,14 @@ struct WrittenDiff<'a> {
     causes: Vec<WrittenCause<'a>>,
     /// The targets with changes, by name.
     targets: Vec<WrittenTarget<'a>>,
-    /// What becomes of the paths between clusters, for pairs of clusters with gained, lost or interrupted paths.
+    /// The changed paths, for pairs of clusters with gained, lost or interrupted paths.
     paths: Vec<WrittenPath<'a>>,
     /// The number of states on the way from the old to the new Peers that were proved.
     states: usize,
 }
 
-/// What becomes of the paths from one cluster to another. A path is between two nodes, or a node and a range.
+/// The changed paths from one cluster to another. A path is between two nodes, or a node and a
+/// range.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Paths")]
 #[serde(rename_all = "camelCase")]
@@ -79,13 +80,13 @@ struct WrittenPath<'a> {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "PathCounts")]
 struct WrittenPathCounts {
-    /// Those that a link of a mesh declares.
+    /// Paths that a link of a mesh declares.
     declared: u64,
-    /// Others.
+    /// All other paths.
     undeclared: u64,
 }
 
-/// How severe changes are, the best first.
+/// The severity of changes, the best first.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Grade")]
 #[serde(rename_all = "lowercase")]
@@ -94,7 +95,7 @@ enum WrittenGrade {
     None,
     /// Paths are only gained, and nothing that works is disturbed.
     Additive,
-    /// What changes is interrupted for at most 30 seconds.
+    /// Changed paths may be interrupted for at most 30 seconds.
     Brief,
     /// A path is lost, or interrupted for longer.
     Disruptive,
@@ -102,12 +103,12 @@ enum WrittenGrade {
     Destructive,
 }
 
-/// Why Peers change.
+/// A reason for changes of Peers.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Cause")]
 #[serde(rename_all = "camelCase")]
 struct WrittenCause<'a> {
-    /// What it is.
+    /// The kind of the cause.
     #[schemars(example = &"nodeJoined")]
     kind: &'static str,
     /// The cause as a phrase.
@@ -120,11 +121,11 @@ struct WrittenCause<'a> {
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
-    /// For a setting: where it was.
+    /// For a setting: its place in the old version.
     #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<WrittenPlace<'a>>,
-    /// For a setting: where it is.
+    /// For a setting: its place in the new version.
     #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<WrittenPlace<'a>>,
@@ -132,7 +133,7 @@ struct WrittenCause<'a> {
     targets: Vec<WrittenEffect<'a>>,
 }
 
-/// What a cause changes in a target.
+/// The effect of a cause on a target.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Effect")]
 #[serde(rename_all = "camelCase")]
@@ -144,16 +145,16 @@ struct WrittenEffect<'a> {
     counts: WrittenCounts,
 }
 
-/// How many Peers change.
+/// Numbers of Peers that change.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Counts")]
 #[serde(rename_all = "camelCase")]
 struct WrittenCounts {
-    /// New ones.
+    /// New Peers.
     added: usize,
-    /// Those with another content.
+    /// Peers with another content.
     changed: usize,
-    /// Those that go.
+    /// Peers that are removed.
     removed: usize,
 }
 
@@ -169,13 +170,13 @@ struct WrittenTarget<'a> {
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     renamed_from: Option<&'a str>,
-    /// How severe its changes are.
+    /// The severity of its changes.
     grade: WrittenGrade,
-    /// Why the grade is not better, the worst first.
+    /// The reasons for the grade, the worst first.
     reasons: Vec<WrittenReason>,
-    /// How many Peers it had.
+    /// The number of Peers before.
     peers_before: usize,
-    /// How many Peers it has.
+    /// The number of Peers now.
     peers_after: usize,
     #[serde(flatten)]
     counts: WrittenCounts,
@@ -185,7 +186,7 @@ struct WrittenTarget<'a> {
     carriers: Vec<WrittenCarrier>,
     /// Peers whose keys agents may forget, and how to avoid that.
     key_moves: Vec<WrittenKeyMove<'a>>,
-    /// For how many seconds Kilo is busy with the change, on the busiest node.
+    /// The seconds for which Kilo is busy with the change, on the busiest node.
     #[schemars(with = "f64")]
     #[serde(skip_serializing_if = "Option::is_none")]
     busy_seconds: Option<Number>,
@@ -213,9 +214,9 @@ struct WrittenCarrier {
 struct WrittenKeyMove<'a> {
     /// The Peers, by name.
     peers: &'a [String],
-    /// Those whose keys agents may forget.
+    /// Peers whose keys agents may forget.
     lost: &'a [String],
-    /// What to do, if anything.
+    /// The remedy, if one is needed.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<String>,
@@ -236,7 +237,7 @@ struct WrittenQuantity {
     after: Number,
 }
 
-/// Why a grade is not better.
+/// A reason for a grade.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Reason")]
 struct WrittenReason {
@@ -254,7 +255,7 @@ struct WrittenPeer<'a> {
     /// Its name.
     #[schemars(example = &"prod--west--n1")]
     name: &'a str,
-    /// What happens to it.
+    /// The kind of the change.
     change: WrittenKind,
     /// The cluster whose node has its key, if there is one.
     #[schemars(with = "&str")]
@@ -264,21 +265,21 @@ struct WrittenPeer<'a> {
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
-    /// The other name under which a Peer with its key was there before, or is there now.
+    /// The old or new name, if a Peer with the same key is renamed.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     renamed: Option<&'a str>,
     /// The ranges that it gains; all of them if it is new.
     gained: Vec<String>,
-    /// The ranges that it loses; all of them if it goes.
+    /// The ranges that it loses; all of them if it is removed.
     lost: Vec<String>,
-    /// What differs besides, as phrases.
+    /// The other differences, as phrases.
     differences: Vec<String>,
     /// Its causes, as indexes of `causes`.
     causes: &'a [usize],
 }
 
-/// What happens to a Peer.
+/// A kind of change of a Peer.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "PeerChange")]
 #[serde(rename_all = "lowercase")]
@@ -287,7 +288,7 @@ enum WrittenKind {
     Added,
     /// It has another content.
     Changed,
-    /// It goes.
+    /// It is removed.
     Removed,
 }
 

@@ -91,7 +91,7 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             rules::excluded(reason)
         ),
         Cause::NodeBack { node, reason } => format!(
-            "{} takes part again; it was left out: {}",
+            "{} takes part again (it was left out: {})",
             self::node(node),
             rules::excluded(reason)
         ),
@@ -143,7 +143,7 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             name(to)
         ),
         Cause::ForeignPeer { target, peer } => {
-            format!("{target} has the Peer {}, which no mesh gives", name(peer))
+            format!("{target} has the Peer {}, which belongs to no mesh", name(peer))
         }
         Cause::Other => {
             "other causes: conflicting claims, a rendered tree that was out of date, or \
@@ -232,12 +232,9 @@ pub(super) fn reason(reason: &Reason) -> String {
     match reason {
         Reason::Emptied => "it loses all of its Peers".to_owned(),
         Reason::SourceGone(source) => format!("it loses all Peers of {source}"),
-        Reason::AllPathsLost(cluster) => format!("no path to or from {cluster} works any more"),
+        Reason::AllPathsLost(cluster) => format!("all paths to and from {cluster} are lost"),
         Reason::PathsLost(paths) => {
-            format!(
-                "{} that worked before do not work any more",
-                self::paths(*paths)
-            )
+            format!("{} no longer work", self::paths(*paths))
         }
         Reason::PathsApart(paths) => format!(
             "{} do not work while only one of two clusters has its new Peers",
@@ -257,11 +254,11 @@ pub(super) fn reason(reason: &Reason) -> String {
             peer_names(because_of)
         ),
         Reason::Unproven(peers) => format!(
-            "{} have too many orders of arrival to prove all of them",
+            "not every order in which {} can arrive was proved: there are too many",
             peer_names(peers)
         ),
         Reason::UnprovenPaths => {
-            "its paths have too many states on the way to prove all of them".to_owned()
+            "not every state of its paths on the way was proved: there are too many".to_owned()
         }
         Reason::Busy(seconds) => {
             format!("Kilo is busy with the change for {seconds:.0} s")
@@ -282,14 +279,14 @@ pub(super) fn reason(reason: &Reason) -> String {
         ),
         Reason::OthersChanged(peers) => {
             format!(
-                "{} with other changes than new ranges",
+                "{} with fewer ranges or other changes",
                 count(*peers, "Peer")
             )
         }
         Reason::Removed(peers) => format!("{} removed", count(*peers, "Peer")),
         Reason::LimitPassed(quantity) => {
             format!(
-                "`{}` passes its limit; see `clustermesh capacity`",
+                "`{}` now exceeds its limit; see `clustermesh capacity`",
                 quantity.key()
             )
         }
@@ -298,7 +295,7 @@ pub(super) fn reason(reason: &Reason) -> String {
              `kilo.squat.ai/persistent-keepalive`",
             count(*leaders, "node")
         ),
-        Reason::Added => "Peers or ranges are only added".to_owned(),
+        Reason::Added => "only Peers or ranges are added".to_owned(),
     }
 }
 
@@ -343,12 +340,12 @@ pub(super) fn cure(target: &TargetChange, key_move: &KeyMove) -> Option<String> 
     match &key_move.cure {
         Cure::Unneeded => None,
         Cure::DeleteFirst(peers) => Some(format!(
-            "delete first: kubectl --context {context} delete peers {}",
+            "before you apply the change, run `kubectl --context {context} delete peers {}`",
             all(peers)
         )),
-        Cure::ApplyFirst(peers) => Some(format!("apply first, in this order: {}", all(peers))),
+        Cure::ApplyFirst(peers) => Some(format!("apply these Peers first, in this order: {}", all(peers))),
         Cure::Touch(peers) => Some(format!(
-            "afterwards: kubectl --context {context} annotate peers --overwrite {} touched=1",
+            "after the change, run `kubectl --context {context} annotate peers --overwrite {} touched=1`",
             all(peers)
         )),
     }

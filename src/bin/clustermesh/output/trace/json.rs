@@ -32,12 +32,12 @@ pub(in crate::output) struct WrittenTrace<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// How the packet or its answer ends; `clustermesh explain VERDICT` explains it.
+    /// The result for the packet or its answer; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
     verdict: &'static str,
     /// The result in one sentence.
     message: &'a str,
-    /// What to do, in one sentence, if there is a single remedy.
+    /// The remedy in one sentence, if there is a single one.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
@@ -98,7 +98,7 @@ struct WrittenWay<'a> {
     source: IpAddr,
     /// The destination address.
     destination: IpAddr,
-    /// How the packet ends.
+    /// The result for the packet.
     #[schemars(example = &"delivered")]
     ending: &'static str,
     /// The node on which the packet ends, as `CLUSTER/NODE`, unless it is delivered.

@@ -76,7 +76,7 @@ impl Verified<'_, '_> {
         } else {
             let _ = writeln!(
                 text,
-                "    it could send as {}\n    to {}; and, masqueraded, to everything that the nodes of {name} can reach",
+                "    it could send packets from {}\n    to {} and, masqueraded, to everything that the nodes of {name} can reach",
                 self.held(&exposure.believed),
                 open(&exposure.open)
             );
@@ -84,12 +84,12 @@ impl Verified<'_, '_> {
         if exposure.attracted == exposure.believed {
             if !exposure.attracted.is_empty() {
                 text.push_str(
-                    "    and it receives the packets to the addresses that it could send as\n",
+                    "    it also receives the packets to these source addresses\n",
                 );
             }
         } else if !exposure.attracted.is_empty() {
             let destinations = self.held(&exposure.attracted);
-            let _ = writeln!(text, "    and it receives the packets to {destinations}");
+            let _ = writeln!(text, "    it receives the packets to {destinations}");
         }
         let onward = exposure.onward.iter();
         let (shut, ways): (Vec<&Onward>, Vec<&Onward>) =
@@ -100,7 +100,7 @@ impl Verified<'_, '_> {
             let passages = text::first(NAMED, passages);
             let _ = writeln!(
                 text,
-                "    {name} forwards to {third} the packets that it sends as {passages}"
+                "    {name} forwards its packets from {passages} to {third}"
             );
         }
         if !shut.is_empty() {

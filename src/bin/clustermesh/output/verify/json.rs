@@ -62,7 +62,7 @@ struct WrittenVerification<'a> {
     undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
     /// The results of the expectations, in the order of the file.
     expectations: Vec<expected::WrittenExpectationResult>,
-    /// What the clusters of `--assume-hostile` could do.
+    /// The powers of the clusters of `--assume-hostile`.
     hostile: Vec<hostile::WrittenHostile>,
     /// The results as findings, the most severe first.
     findings: Vec<WrittenFinding<'a>>,
@@ -129,7 +129,7 @@ pub(super) enum WrittenClass {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Failure")]
 struct WrittenFailure {
-    /// How the packet ends; `clustermesh explain VERDICT` explains it.
+    /// The result for the packet; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
     verdict: &'static str,
     /// The node that sends the smallest packet that fails.

@@ -160,12 +160,12 @@ fn it_has_no_nodes() {
 fn it_breaks_off_every_time() {
     let site = always(|| Reply::HangUp);
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[cut-answer]: east: could not be read: the response broke off 5 times: connection closed before message completed; snapshots/east.json was kept
+    error[cut-answer]: east: could not be read: the response was cut off 5 times: connection closed before message completed; snapshots/east.json was kept
     help: check whether a proxy or load balancer cuts long responses
     ");
     assert_eq!(site.east.requests().len(), 5);
     insta::assert_snapshot!(always(|| Reply::Cut(list(&nodes(1), None))).failure(&[]), @"
-    error[cut-answer]: east: could not be read: the response broke off 5 times: end of file before message length reached; snapshots/east.json was kept
+    error[cut-answer]: east: could not be read: the response was cut off 5 times: end of file before message length reached; snapshots/east.json was kept
     help: check whether a proxy or load balancer cuts long responses
     ");
     let halves: [fn() -> Reply; 4] = [
@@ -183,12 +183,12 @@ fn it_breaks_off_every_time() {
     ];
     for half in halves {
         insta::allow_duplicates!(insta::assert_snapshot!(always(half).failure(&[]), @"
-        error[cut-answer]: east: could not be read: the response broke off 5 times: the response is incomplete; snapshots/east.json was kept
+        error[cut-answer]: east: could not be read: the response was cut off 5 times: the response is incomplete; snapshots/east.json was kept
         help: check whether a proxy or load balancer cuts long responses
         "));
     }
     insta::assert_snapshot!(always(|| Reply::CutChunks(list(&nodes(1), None))).failure(&[]), @"
-    error[cut-answer]: east: could not be read: the response broke off 5 times: unexpected EOF during chunk size line; snapshots/east.json was kept
+    error[cut-answer]: east: could not be read: the response was cut off 5 times: unexpected EOF during chunk size line; snapshots/east.json was kept
     help: check whether a proxy or load balancer cuts long responses
     ");
 }
@@ -316,7 +316,7 @@ fn it_hangs_up_on_tls() {
         context.cluster("server", url.as_str())
     });
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[cut-answer]: east: could not be read: the response broke off 5 times: tls handshake eof; snapshots/east.json was kept
+    error[cut-answer]: east: could not be read: the response was cut off 5 times: tls handshake eof; snapshots/east.json was kept
     help: check whether a proxy or load balancer cuts long responses
     ");
     assert_eq!(listener.connections(), 5);

@@ -161,7 +161,7 @@ fn everything_that_differs_is_named() {
         help: remove these ranges from the Peer, or the Peer from the cluster
       foreign: laptop with 10.99.0.1/32; its key belongs to no node
       foreign: phone with 10.99.0.2/32; its key belongs to no node
-        help: expected for a laptop or another network of yours; otherwise delete the Peer
+        help: expected for a Peer of your own, such as a laptop; otherwise delete the Peer
       same key: laptop, phone
       same key: prod--gone--n1, prod--north--n1
         help: delete all but one; `clustermesh explain twin-peers` shows how to do it without an outage

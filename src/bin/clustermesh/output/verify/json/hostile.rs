@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{NAMED, Verified};
 use crate::output::json::{WrittenPlace, place};
 
-/// What an attacker with root in one cluster could do to the others.
+/// The powers of an attacker with root in one cluster over the others.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Hostile")]
 #[serde(rename_all = "camelCase")]
@@ -25,11 +25,11 @@ pub(super) struct WrittenHostile {
     cluster: String,
     /// Whether the attacker is limited to what the meshes declare.
     contained: bool,
-    /// What the attacker could do to each of the other clusters.
+    /// The powers of the attacker over each of the other clusters.
     exposures: Vec<WrittenExposure>,
 }
 
-/// What the hostile cluster could do to another one.
+/// The powers of the hostile cluster over another one.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Exposure")]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +48,7 @@ struct WrittenExposure {
     sends_to: Vec<WrittenOpen>,
     /// The destinations whose packets it sends to the hostile cluster.
     captures: Vec<WrittenHold>,
-    /// How the other clusters treat packets of the hostile cluster that it passes on.
+    /// The treatment by the other clusters of packets that it passes on for the hostile cluster.
     through: Vec<WrittenOnward>,
 }
 
@@ -121,7 +121,7 @@ enum WrittenKind {
     Lan,
 }
 
-/// How a cluster treats packets that another one passes on.
+/// The treatment by a cluster of packets that another one passes on.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Onward")]
 #[serde(rename_all = "camelCase")]
