@@ -226,7 +226,9 @@ fn hopeless(wave: &JoinWave, cost: &Cost, grave: &[&Estimate]) -> String {
         .iter()
         .any(|it| it.cluster.as_str() == cost.cluster)
     {
-        return format!("no smaller wave helps: {names} gets the Peers of all others in one change");
+        return format!(
+            "no smaller wave helps: {names} gets the Peers of all others in one change"
+        );
     }
     format!("no order of joining helps: the Peers of {names} alone exceed the limit")
 }

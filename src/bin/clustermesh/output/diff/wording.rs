@@ -143,7 +143,10 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             name(to)
         ),
         Cause::ForeignPeer { target, peer } => {
-            format!("{target} has the Peer {}, which belongs to no mesh", name(peer))
+            format!(
+                "{target} has the Peer {}, which belongs to no mesh",
+                name(peer)
+            )
         }
         Cause::Other => {
             "other causes: conflicting claims, a rendered tree that was out of date, or \
@@ -343,7 +346,10 @@ pub(super) fn cure(target: &TargetChange, key_move: &KeyMove) -> Option<String> 
             "before you apply the change, run `kubectl --context {context} delete peers {}`",
             all(peers)
         )),
-        Cure::ApplyFirst(peers) => Some(format!("apply these Peers first, in this order: {}", all(peers))),
+        Cure::ApplyFirst(peers) => Some(format!(
+            "apply these Peers first, in this order: {}",
+            all(peers)
+        )),
         Cure::Touch(peers) => Some(format!(
             "after the change, run `kubectl --context {context} annotate peers --overwrite {} touched=1`",
             all(peers)

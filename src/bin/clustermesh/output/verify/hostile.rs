@@ -83,9 +83,7 @@ impl Verified<'_, '_> {
         }
         if exposure.attracted == exposure.believed {
             if !exposure.attracted.is_empty() {
-                text.push_str(
-                    "    it also receives the packets to these source addresses\n",
-                );
+                text.push_str("    it also receives the packets to these source addresses\n");
             }
         } else if !exposure.attracted.is_empty() {
             let destinations = self.held(&exposure.attracted);
