@@ -163,6 +163,8 @@ fn files_that_exist_are_kept() {
 #[test]
 fn what_cannot_be_joined_is_said_before_anything_is_written() {
     let folder = dumps([1, 1]);
+    // Other nodes with the same ranges.
+    folder.edit("west.json", r#""uid":"1-"#, r#""uid":"2-"#);
     let run = folder.run(&FROM);
     insta::assert_snapshot!(run.stderr, @"
     error[overlapping-ranges]: west: the pod range 10.1.0.0/16 of `west` overlaps the pod range 10.1.0.0/16 of `east`
@@ -195,6 +197,20 @@ fn what_cannot_be_joined_is_said_before_anything_is_written() {
     error: --name works only with --context and --from
     ");
     assert_eq!(paths(&folder), ["east.json", "west.json"]);
+}
+
+/// All of their ranges overlap, but there is only one cluster to rebuild.
+#[test]
+fn two_names_of_one_cluster_are_reported_as_such() {
+    let folder = dumps([1, 1]);
+    let run = folder.run(&FROM);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    error[twin-cluster]: west: node `n1` is also a node of `east`
+    help: check the contexts of `west` and `east`: both probably lead to the same cluster
+
+    1 error
+    ");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::Quoted;
+use clustermesh::guard::NodeUids;
 use clustermesh::name::{ClusterName, MeshName};
 use clustermesh::proposal::Proposal;
 use clustermesh::rules::{Finding, proposal};
@@ -166,7 +167,12 @@ impl ClusterOptions {
         let name = name.map_err(|error| anyhow!("--name: {error}"))?;
         let snapshots: Vec<Snapshot> = read.iter().map(|it| it.snapshot.clone()).collect();
         let proposal = Proposal::new(name, &snapshots).map_err(|obstacles| {
-            let findings = obstacles.iter().map(proposal::obstacle).collect();
+            let mut uids = NodeUids::default();
+            for snapshot in &snapshots {
+                uids.set(&snapshot.cluster, &snapshot.nodes);
+            }
+            let order: Vec<ClusterName> = snapshots.iter().map(|it| it.cluster.clone()).collect();
+            let findings = proposal::obstacles(&obstacles, &uids.twins(&order));
             failed(findings, Outcome::Findings)
         })?;
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
