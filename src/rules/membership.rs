@@ -230,13 +230,25 @@ fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
         )),
         _ => None,
     };
-    if let ExcludedReason::PodCidrTaken { node: other, .. } = &node.reason {
-        name_both(&mut finding, member, other);
+    if let ExcludedReason::PodCidrTaken {
+        cidr,
+        other,
+        node: winner,
+    } = &node.reason
+    {
+        name_both(&mut finding, member, winner);
+        // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
+        let wrong = if cidr == other { &node.node } else { winner };
+        finding.help = Some(format!(
+            "delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
+             register again",
+            command_name(wrong)
+        ));
     }
     finding.with_cause(cause(member, &node.reason))
 }
 
-/// Adds the node with the other of two pod CIDRs that overlap, and what cures it.
+/// Adds the node with the other of two pod CIDRs that overlap.
 fn name_both(finding: &mut Finding, member: &Member, other: &str) {
     let Some(node) = member.node(other) else {
         return;
@@ -245,11 +257,6 @@ fn name_both(finding: &mut Finding, member: &Member, other: &str) {
         place: Snapshot::place(&member.file.source, node.position).key("podCIDRs"),
         text: "the other".to_owned(),
     });
-    finding.help = Some(format!(
-        "delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
-         register again",
-        command_name(other)
-    ));
 }
 
 /// Returns whether Kilo has written anything on a node.

@@ -49,6 +49,22 @@ fn a_node_that_is_left_out_for_what_it_says_promises_nothing() {
     assert_eq!(codes[..2], [0, 0], "{text}");
 }
 
+/// A narrower pod CIDR is the wrong one. Of two equal ones, deleting the node without a Peer costs
+/// nothing.
+#[test]
+fn the_node_to_delete_for_its_pod_cidr_is_named() {
+    for cidr in ["10.1.1.128/25", "10.1.1.0/24"] {
+        let folder = Folder::mesh();
+        let mut nodes = [node(1, 1), node(1, 2), node(1, 3)];
+        nodes[2]["podCIDRs"] = json!([cidr]);
+        folder.keep("east", &nodes);
+        let text = folder.run(&["validate"]).stdout;
+        assert!(text.contains("overlapping-node-pod-cidr"), "{text}");
+        let command = "`kubectl delete node n3`";
+        assert!(text.contains(command), "{cidr}: {text}");
+    }
+}
+
 #[test]
 fn an_endpoint_in_a_range_of_another_cluster_is_a_warning() {
     let folder = liar(3, "kilo.squat.ai/force-endpoint", "172.30.0.5:51820");
