@@ -269,6 +269,51 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
 }
 
+/// A mesh that is proposed from hostile nodes has none of their texts.
+fn check_proposal(text: &str) -> Result<(), TestCaseError> {
+    let folder = Folder::empty();
+    let object = |node: &Value| {
+        json!({
+            "kind": "Node",
+            "metadata": {
+                "annotations": node["annotations"], "labels": node["labels"],
+                "name": node["name"], "uid": node["uid"],
+            },
+            "spec": { "podCIDRs": node["podCIDRs"] },
+            "status": { "addresses": node["addresses"] },
+        })
+    };
+    let mut east = nodes(text);
+    east.extend((10..=20).map(|number| node(1, number)));
+    for (cluster, nodes) in [("east", east), ("west", vec![node(4, 1), node(4, 2)])] {
+        let items: Vec<Value> = nodes.iter().map(object).collect();
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
+        folder.write(&format!("{cluster}.json"), list.to_string());
+    }
+    let from = ["--from=east=east.json", "--from=west=west.json"];
+    let run = folder.run(&["--color=never", "init", from[0], from[1]]);
+    check("human", &run)?;
+    let mesh = folder.read("mesh.yaml");
+    check_plain(&mesh)?;
+    for line in mesh.lines() {
+        prop_assert!(
+            !line.trim_start_matches(['#', ' ']).starts_with("::"),
+            "{}",
+            mesh
+        );
+        prop_assert!(line.is_ascii(), "{}", mesh);
+    }
+    let run = folder.run(&["--color=never", "render"]);
+    prop_assert_eq!(run.code, 0, "{}", run.stderr);
+    Ok(())
+}
+
+#[test]
+fn a_proposed_mesh_has_no_text_of_a_node() {
+    let check = |text: String| check_proposal(&text);
+    runner(2).run(&texts(), check).unwrap();
+}
+
 #[test]
 fn what_nodes_files_and_names_hold_is_escaped_in_every_format() {
     let check = |text: String| check_all(&hostile_world(&text));
