@@ -11,6 +11,7 @@ use crate::kilo::peer::Peer;
 use crate::mesh::{Mesh, Range, State};
 use crate::name::{ClusterName, MeshName};
 use crate::plan::{self, BrokenPromise, Plan, Target};
+use crate::text;
 
 /// A cluster that joins a mesh.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -19,6 +20,20 @@ pub struct Joiner {
     pub mesh: MeshName,
     /// The cluster.
     pub cluster: ClusterName,
+}
+
+/// Lists clusters, with their mesh where one joins several.
+pub fn listed(joiners: &[Joiner]) -> String {
+    let name = |it: &Joiner| {
+        let mut same = joiners.iter().filter(|other| other.cluster == it.cluster);
+        let joins_several = same.nth(1).is_some();
+        if joins_several {
+            format!("{} ({})", it.cluster, it.mesh)
+        } else {
+            it.cluster.to_string()
+        }
+    };
+    text::list(joiners.iter().map(name))
 }
 
 /// Meshes with clusters that join them.

@@ -89,7 +89,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "joining",
-        "name diagnostic mesh config kilo fleet plan capacity",
+        "text name diagnostic mesh config kilo fleet plan capacity",
     ),
     (
         "changes",

@@ -25,6 +25,7 @@ mod fingerprint;
 mod github;
 mod gitlab;
 mod human;
+mod joiner;
 mod json;
 mod markdown;
 pub(crate) mod paper;
@@ -45,11 +46,12 @@ pub(crate) mod wrap;
 pub(crate) use checked::CheckedCounts;
 pub(crate) use diff::{Compared, DiffFormat, schema as diff_schema};
 use entry::entries;
+pub(crate) use joiner::WrittenJoiner;
 pub(crate) use json::schema as report_schema;
 #[cfg(feature = "snapshot")]
 pub(crate) use json::{WrittenFinding, findings as written_findings};
 #[cfg(feature = "snapshot")]
-pub(crate) use markdown::code;
+pub(crate) use markdown::{COMMENT, code, fenced};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};

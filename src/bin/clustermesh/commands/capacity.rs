@@ -22,6 +22,7 @@ use crate::{Outcome, check, clock, inputs};
 
 mod cost;
 mod json;
+mod markdown;
 mod shown;
 pub(crate) mod table;
 mod waves;
@@ -91,6 +92,8 @@ enum CapacityFormat {
     Human,
     /// JSON
     Json,
+    /// Tables in Markdown, for a comment on a pull request
+    Markdown,
 }
 
 impl From<CapacityFormat> for output::ReportFormat {
@@ -99,6 +102,7 @@ impl From<CapacityFormat> for output::ReportFormat {
         match format {
             CapacityFormat::Human => Self::Human,
             CapacityFormat::Json => Self::Json,
+            CapacityFormat::Markdown => Self::Markdown,
         }
     }
 }
@@ -173,21 +177,11 @@ pub(crate) fn run(
             is_asked && capacity::is_about(it.rule)
         })
         .collect();
-    let width = Width::stdout();
     outlook.retain(is_asked);
-    match (args.output, &outlook.waves) {
-        (CapacityFormat::Human, Some(waves)) => {
-            printer.result(result, &waves::plan(waves, &outlook.waiting))?;
-        }
-        (CapacityFormat::Human, None) => {
-            let shown = if args.targets.is_empty() {
-                shown::overview(&costs, width)
-            } else {
-                shown::details(&costs, width)
-            };
-            printer.result(result, &(shown + &waves::outlook(&outlook)))?;
-        }
-        (CapacityFormat::Json, _) => crate::print(result, &json::text(&costs, &outlook)?)?,
+    let text = text(args, &costs, &outlook)?;
+    match args.output {
+        CapacityFormat::Human => printer.result(result, &text)?,
+        _ => crate::print(result, &text)?,
     }
     printer.findings(&inputs.files, &of_dumps);
     remind(printer, findings);
@@ -203,6 +197,23 @@ pub(crate) fn run(
             Outcome::Clean
         },
     )
+}
+
+/// Returns what is asked for.
+fn text(args: &CapacityArgs, costs: &[Cost], outlook: &Outlook) -> anyhow::Result<String> {
+    let width = Width::stdout();
+    let is_detailed = !args.targets.is_empty();
+    Ok(match (args.output, &outlook.waves) {
+        (CapacityFormat::Human, Some(waves)) => waves::plan(waves, &outlook.waiting),
+        (CapacityFormat::Human, None) if is_detailed => {
+            shown::details(costs, width) + &waves::outlook(outlook)
+        }
+        (CapacityFormat::Human, None) => shown::overview(costs, width) + &waves::outlook(outlook),
+        (CapacityFormat::Json, _) => json::text(costs, outlook)?,
+        (CapacityFormat::Markdown, Some(waves)) => markdown::waves(waves, outlook),
+        (CapacityFormat::Markdown, None) if is_detailed => markdown::details(costs, outlook),
+        (CapacityFormat::Markdown, None) => markdown::overview(costs, outlook),
+    })
 }
 
 /// Fails if a cluster is in no mesh.

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use anstream::adapter::strip_str;
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::text;
 
@@ -14,7 +15,7 @@ use super::wording::{counts, title};
 
 /// The largest size of a comment, in bytes: GitHub accepts 65,536 characters, and the caller may add
 /// some.
-pub(super) const COMMENT: usize = 60_000;
+pub(crate) const COMMENT: usize = 60_000;
 
 /// The number of findings of a severity that are shown unfolded.
 const OPEN: usize = 10;
@@ -27,11 +28,16 @@ const RESERVE: usize = 1000;
 
 /// Returns the page, of at most `limit` bytes unless that is too few for anything.
 pub(super) fn text(report: &Report, limit: usize) -> String {
+    let counts = counts(&report.entries());
+    let heading = counts.as_deref().unwrap_or("no problems found");
+    format!("### clustermesh: {heading}\n") + &lists(report, limit)
+}
+
+/// Returns the findings without a heading.
+pub(super) fn lists(report: &Report, limit: usize) -> String {
     let sites = RepositorySites::new(report.files);
     let entries = report.entries();
-    let counts = counts(&entries);
-    let heading = counts.as_deref().unwrap_or("no problems found");
-    let mut page = format!("### clustermesh: {heading}\n");
+    let mut page = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
         let of_severity: Vec<&ReportEntry> = entries
             .iter()
@@ -110,9 +116,45 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
+/// Returns a text without colours as a block of code, from which nothing in it gets out, of about `limit`
+/// bytes at most; nothing if it is empty.
+pub(crate) fn fenced(block: &str, limit: usize) -> String {
+    let shown = strip_str(block.trim_matches('\n')).to_string();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let runs = shown.split(|character| character != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
+    let mut page = format!("\n{fence}text\n");
+    let mut left_out = 0;
+    for line in shown.lines() {
+        if left_out == 0 && page.len() + line.len() <= limit {
+            let _ = writeln!(page, "{line}");
+        } else {
+            left_out += 1;
+        }
+    }
+    let _ = writeln!(page, "{fence}");
+    if 0 < left_out {
+        let _ = writeln!(page, "\n… and {}", text::count(left_out, "more line"));
+    }
+    page
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_gets_out_of_a_block_of_code() {
+        let text = "\n\u{1b}[1ma\u{1b}[0m\n```\n# b\n";
+        assert_eq!(fenced(text, 100), "\n````text\na\n```\n# b\n````\n");
+        assert_eq!(
+            fenced("a\nb\nc\n", 11),
+            "\n```text\na\n```\n\n… and 2 more lines\n"
+        );
+        assert_eq!(fenced("\n", 100), "");
+    }
 
     #[test]
     fn nothing_gets_out_of_a_code_span() {

@@ -78,6 +78,43 @@ fn waves_are_shown_with_what_no_order_helps() {
 }
 
 #[test]
+fn waves_fit_a_comment() {
+    let folder = joining();
+    limit(&folder, "wavePeers: { notice: 1, warning: 3, error: 100 }");
+    let run = folder.run(&["capacity", "--waves", "--output", "markdown"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stdout, @"
+    ### clustermesh capacity: waves
+
+    | WAVE | CLUSTERS | BUSIEST | CHANGE | BUSY | APPLY | GRADE |
+    |--:|---|---|--:|--:|--:|---|
+    | 1 | north | north | +2 | 2 ms | 1 ms | notice |
+    | 2 | west | west | +4 | 6 ms | 2 ms | warning |
+
+    ```text
+    wave 2, west
+      warning  wavePeers  4  > 3  ΔP: Peers added in one change
+      no smaller wave helps: west gets the Peers of all others together
+      ways to reduce it
+        6 ms → 2 ms  at a stretch  4 waves of at most 1 Peer
+    ```
+
+    2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
+    `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
+    ");
+    let run = folder.run(&["capacity", "--output", "markdown"]);
+    let tables = run.stdout.matches("| TARGET | PEERS |").count();
+    assert_eq!((run.code, tables), (0, 2), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("#### With north, west joined"),
+        "{}",
+        run.stdout
+    );
+    let run = folder.run(&["capacity", "east", "--output", "markdown"]);
+    assert!(run.stdout.contains("```text\neast: "), "{}", run.stdout);
+}
+
+#[test]
 fn what_is_too_much_in_the_end_has_a_lever() {
     let folder = joining();
     limit(

@@ -3,7 +3,6 @@
 use clustermesh::capacity::{Effect, Estimate, Lever, Measure};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, plain_json};
-use clustermesh::joining::Joiner;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -11,6 +10,7 @@ use serde_json::{Number, Value, json};
 
 use super::cost::Cost;
 use super::waves::{JoinWave, Outlook};
+use crate::output::WrittenJoiner;
 
 /// The version of the format.
 const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -57,18 +57,6 @@ struct WrittenWave<'a> {
     fits: bool,
     /// The load of each cluster afterwards. `change` is the change of this wave.
     targets: Vec<WrittenTarget<'a>>,
-}
-
-/// A cluster that joins a mesh.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Joiner")]
-struct WrittenJoiner<'a> {
-    /// The mesh.
-    #[schemars(example = &"prod")]
-    mesh: &'a str,
-    /// The cluster.
-    #[schemars(example = &"north")]
-    cluster: &'a str,
 }
 
 /// A cluster and its load.
@@ -230,7 +218,7 @@ pub(super) fn text(costs: &[Cost], outlook: &Outlook) -> serde_json::Result<Stri
         kind: KIND,
         targets: costs.iter().map(target).collect(),
         joining: outlook.together.as_ref().map(wave),
-        waiting: outlook.waiting.iter().map(joiner).collect(),
+        waiting: outlook.waiting.iter().map(WrittenJoiner::from).collect(),
         waves: outlook
             .waves
             .as_ref()
@@ -303,16 +291,9 @@ fn target(cost: &Cost) -> WrittenTarget<'_> {
 
 fn wave(wave: &JoinWave) -> WrittenWave<'_> {
     WrittenWave {
-        clusters: wave.joiners.iter().map(joiner).collect(),
+        clusters: wave.joiners.iter().map(WrittenJoiner::from).collect(),
         fits: wave.beyond().next().is_none(),
         targets: wave.costs.iter().map(target).collect(),
-    }
-}
-
-fn joiner(joiner: &Joiner) -> WrittenJoiner<'_> {
-    WrittenJoiner {
-        mesh: joiner.mesh.as_str(),
-        cluster: joiner.cluster.as_str(),
     }
 }
 

@@ -87,8 +87,14 @@ impl CapacitySection {
 /// Returns a line for each cluster, and the exceeded limits, the most severe first. Problems that
 /// several clusters share are listed once.
 pub(super) fn overview(costs: &[Cost], width: Width) -> String {
-    let mut text = clusters(costs, width);
-    let _ = writeln!(text, "\n{}", width.wrapped(0, &total(costs)));
+    let table = clusters(costs).folded(width);
+    let total = width.wrapped(0, &total(costs));
+    format!("{table}\n{total}\n{}", exceeded(costs, width))
+}
+
+/// Returns a block for each exceeded limit.
+pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
+    let mut text = String::new();
     let mut blocks: Vec<(Severity, String, Vec<&str>)> = Vec::new();
     for cost in costs {
         let Some(gravest) = cost.grade() else {
@@ -162,7 +168,8 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
     text
 }
 
-pub(super) fn clusters(costs: &[Cost], width: Width) -> String {
+/// Returns a row for each cluster, below the head.
+pub(super) fn clusters(costs: &[Cost]) -> TextTable {
     let mut columns = vec![Align::Left];
     columns.extend(COLUMNS.map(|_| Align::Right));
     columns.extend([Align::Right, Align::Right, Align::Left]);
@@ -192,7 +199,7 @@ pub(super) fn clusters(costs: &[Cost], width: Width) -> String {
         row.extend([change(cost), busy, grade(cost.grade())]);
         table.add(row);
     }
-    table.folded(width)
+    table
 }
 
 /// Returns what comes, changes and goes, such as `+40 ~2 -1`.
@@ -209,7 +216,7 @@ pub(super) fn change(cost: &Cost) -> String {
 }
 
 /// Objects and tunnels are often taken for each other.
-fn total(costs: &[Cost]) -> String {
+pub(super) fn total(costs: &[Cost]) -> String {
     let objects: usize = costs.iter().map(|it| it.load.objects()).sum();
     let tunnels = costs
         .iter()

@@ -1,8 +1,10 @@
 //! Tables: rows of aligned cells, in any colours.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use anstream::adapter::strip_str;
+use clustermesh::text::count;
 
 use crate::output::wrap::{Width, broken};
 
@@ -60,6 +62,41 @@ impl TextTable {
             start = end;
         }
         parts.join("\n")
+    }
+
+    /// Returns the rows, of which the first is the head, as a table of Markdown of at most `limit` bytes.
+    /// Columns that are empty in every row are left out, and so are colours.
+    pub(crate) fn markdown(&self, limit: usize) -> String {
+        let shown: Vec<usize> = (0..self.columns.len())
+            .filter(|column| 0 < self.width(*column))
+            .collect();
+        let line = |row: &Vec<String>| {
+            let cells = shown.iter().filter_map(|column| row.get(*column));
+            let cells: Vec<String> = cells.map(|it| strip_str(it).to_string()).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let mut rows = self.rows.iter();
+        let mut text = rows.next().map(line).unwrap_or_default();
+        let aligned = shown.iter().filter_map(|column| self.columns.get(*column));
+        for align in aligned {
+            text.push_str(match align {
+                Align::Left => "|---",
+                Align::Right => "|--:",
+            });
+        }
+        text.push_str("|\n");
+        let mut left_out = 0_usize;
+        for line in rows.map(line) {
+            if left_out == 0 && text.len() + line.len() <= limit {
+                text.push_str(&line);
+            } else {
+                left_out += 1;
+            }
+        }
+        if 0 < left_out {
+            let _ = writeln!(text, "\n… and {}", count(left_out, "more row"));
+        }
+        text
     }
 
     /// Returns the first column and those of a range.
@@ -150,6 +187,22 @@ mod tests {
         insta::assert_snapshot!(text, @"
         ok  one two three four five
             six seven
+        ");
+    }
+
+    #[test]
+    fn markdown_has_no_colours_and_an_end() {
+        let mut table = TextTable::new(vec![Align::Left, Align::Right, Align::Left]);
+        table.add(["NAME", "FIRST", ""].map(str::to_owned).to_vec());
+        for name in ["\u{1b}[31meast\u{1b}[0m", "north", "west"] {
+            table.add([name, "1", ""].map(str::to_owned).to_vec());
+        }
+        insta::assert_snapshot!(table.markdown(50), @"
+        | NAME | FIRST |
+        |---|--:|
+        | east | 1 |
+
+        … and 2 more rows
         ");
     }
 

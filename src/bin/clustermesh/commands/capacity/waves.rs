@@ -6,8 +6,8 @@ use clustermesh::capacity::{Estimate, units};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
-use clustermesh::joining::{Joiner, Joining};
-use clustermesh::text::{count, list};
+use clustermesh::joining::{self, Joiner, Joining};
+use clustermesh::text::count;
 use clustermesh::{manifest, plan};
 
 use super::cost::{Cost, Ledger};
@@ -15,6 +15,10 @@ use super::shown;
 use super::table::{Align, TextTable};
 use crate::output::wrap::Width;
 use crate::rendered;
+
+/// How to get the waves.
+pub(super) const ASK_FOR_WAVES: &str =
+    "Run `clustermesh capacity --waves` to see which clusters can join together.";
 
 /// Clusters that join in one commit, and what comes of it.
 pub(super) struct JoinWave {
@@ -135,16 +139,14 @@ fn value(cost: &Cost, quantity: Quantity) -> Option<f64> {
 pub(super) fn outlook(outlook: &Outlook) -> String {
     let mut text = String::new();
     if let Some(together) = &outlook.together {
-        let names = names(&together.joiners);
+        let names = joining::listed(&together.joiners);
         let _ = write!(
             text,
             "\n{}\n{}",
             shown::head(&format!("with {names} joined")),
-            shown::clusters(&together.costs, Width::stdout())
+            shown::clusters(&together.costs).folded(Width::stdout())
         );
-        text.push_str(
-            "\nRun `clustermesh capacity --waves` to see which clusters can join together.\n",
-        );
+        let _ = writeln!(text, "\n{ASK_FOR_WAVES}");
     }
     text.push_str(&waiting(&outlook.waiting));
     text
@@ -153,36 +155,55 @@ pub(super) fn outlook(outlook: &Outlook) -> String {
 /// Returns a line for each wave, and what is too much.
 pub(super) fn plan(waves: &[JoinWave], waiting: &[Joiner]) -> String {
     if waves.is_empty() {
-        let none = if waiting.is_empty() {
-            "No cluster is joining: no entry of a mesh has `state: Joining`.\n"
-        } else {
-            ""
-        };
-        return format!("{none}{}", self::waiting(waiting));
+        return format!("{}{}", no_wave(waiting), self::waiting(waiting));
     }
-    let mut text = table(waves);
+    let width = Width::stdout();
+    let blocks = exceeded(waves, width);
+    let table = table(waves).folded(width);
+    format!(
+        "{table}{blocks}\n{}{}",
+        closing(waves),
+        self::waiting(waiting)
+    )
+}
+
+/// Returns why there is no wave.
+pub(super) fn no_wave(waiting: &[Joiner]) -> &'static str {
+    if waiting.is_empty() {
+        "No cluster is joining: no entry of a mesh has `state: Joining`.\n"
+    } else {
+        ""
+    }
+}
+
+/// Returns a block for each cluster for which a wave is worth a warning.
+pub(super) fn exceeded(waves: &[JoinWave], width: Width) -> String {
+    let mut text = String::new();
     for (number, wave) in (1..).zip(waves) {
         for (cost, grave) in wave.beyond() {
             let head = shown::head(&format!("wave {number}, {}", cost.cluster));
-            let estimates = shown::estimates(&grave, ("  ", Width::stdout()));
-            let levers = shown::levers(cost, &grave, ("  ", Width::stdout()));
+            let estimates = shown::estimates(&grave, ("  ", width));
+            let levers = shown::levers(cost, &grave, ("  ", width));
             let why = hopeless(wave, cost, &grave);
             let _ = write!(text, "\n{head}\n{estimates}  {why}\n{levers}");
         }
     }
-    let joiners: usize = waves.iter().map(|it| it.joiners.len()).sum();
-    let _ = writeln!(
-        text,
-        "\n{} for {}. For each wave, remove `state: Joining` of its clusters, run\n\
-         `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.",
-        count(waves.len(), "wave"),
-        count(joiners, "cluster")
-    );
-    text.push_str(&self::waiting(waiting));
     text
 }
 
-fn table(waves: &[JoinWave]) -> String {
+/// Returns how many waves there are, and what to do for each.
+pub(super) fn closing(waves: &[JoinWave]) -> String {
+    let joiners: usize = waves.iter().map(|it| it.joiners.len()).sum();
+    format!(
+        "{} for {}. For each wave, remove `state: Joining` of its clusters, run\n\
+         `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.\n",
+        count(waves.len(), "wave"),
+        count(joiners, "cluster")
+    )
+}
+
+/// Returns a row for each wave, below the head.
+pub(super) fn table(waves: &[JoinWave]) -> TextTable {
     let mut columns = vec![Align::Right, Align::Left, Align::Left];
     columns.extend([Align::Right, Align::Right, Align::Right, Align::Left]);
     let mut table = TextTable::new(columns);
@@ -198,7 +219,7 @@ fn table(waves: &[JoinWave]) -> String {
         };
         table.add(vec![
             number.to_string(),
-            names(&wave.joiners),
+            joining::listed(&wave.joiners),
             cell(&|cost, _| cost.cluster.clone()),
             cell(&|cost, _| shown::change(cost)),
             cell(&|_, seconds| units::seconds(seconds)),
@@ -209,7 +230,7 @@ fn table(waves: &[JoinWave]) -> String {
             shown::grade(grade),
         ]);
     }
-    table.folded(Width::stdout())
+    table
 }
 
 /// Returns why other waves would not help.
@@ -220,7 +241,7 @@ fn hopeless(wave: &JoinWave, cost: &Cost, grave: &[&Estimate]) -> String {
         return "no order of joining helps: the Peers of all clusters together exceed the limit"
             .to_owned();
     }
-    let names = names(&wave.joiners);
+    let names = joining::listed(&wave.joiners);
     if wave
         .joiners
         .iter()
@@ -233,24 +254,11 @@ fn hopeless(wave: &JoinWave, cost: &Cost, grave: &[&Estimate]) -> String {
     format!("no order of joining helps: the Peers of {names} alone exceed the limit")
 }
 
-fn waiting(waiting: &[Joiner]) -> String {
+/// Returns the clusters that are not counted.
+pub(super) fn waiting(waiting: &[Joiner]) -> String {
     if waiting.is_empty() {
         return String::new();
     }
-    let names = list(waiting.iter().map(|it| &it.cluster));
+    let names = joining::listed(waiting);
     format!("\nNot counted, because a snapshot is missing: {names}.\n")
-}
-
-/// Lists clusters, with their mesh where one joins several.
-fn names(joiners: &[Joiner]) -> String {
-    let name = |it: &Joiner| {
-        let mut same = joiners.iter().filter(|other| other.cluster == it.cluster);
-        let joins_several = same.nth(1).is_some();
-        if joins_several {
-            format!("{} ({})", it.cluster, it.mesh)
-        } else {
-            it.cluster.to_string()
-        }
-    };
-    list(joiners.iter().map(name))
 }
