@@ -55,7 +55,7 @@ pub(crate) use markdown::{COMMENT, code, fenced};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
-pub(crate) use verify::{Verified, VerifyFormat, schema as verification_schema};
+pub(crate) use verify::{JoinOutlook, Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;
 
 /// The reader of standard error.

@@ -242,6 +242,16 @@ fn describes_every_field_of_a_verification() {
     let mut unready = node(2, 3);
     unready["annotations"] = json!({});
     folder.keep("north", &[node(2, 1), node(2, 2), unready]);
+    let joins = |name: &str, number: u8| {
+        format!(
+            "    - name: {name}\n      state: Joining\n      podCIDRs: [10.{number}.0.0/16]\n      \
+             wireguardCIDR: 10.{}.0.0/24\n",
+            number + 100
+        )
+    };
+    let joining = format!("{NORTH}{}{}", joins("later", 4), joins("unknown", 5));
+    folder.edit("mesh.yaml", NORTH, &joining);
+    folder.keep("later", &[node(4, 1)]);
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.edit(
         "rendered/west/prod--east.yaml",
@@ -290,6 +300,8 @@ spec:
         ("Expectation", "/expectations/0"),
         ("Hostile", "/hostile/0"),
         ("Exposure", "/hostile/0/exposures/0"),
+        ("Joining", "/joining"),
+        ("Joiner", "/waiting/0"),
     ];
     for (part, pointer) in parts {
         let described = if part.is_empty() {

@@ -7,6 +7,7 @@ mod accepted;
 mod expectations;
 mod families;
 mod hostile;
+mod joining;
 mod peers;
 mod same_decisions;
 

@@ -4,22 +4,27 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueHint;
+use clustermesh::agent::fabric::Fabric;
+use clustermesh::expectations::Expectation;
 use clustermesh::plan;
-use clustermesh::proof::expectation;
+use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
-use clustermesh::proof::verify::{Asked, Excused, verify_excusing, verify_sound};
-use clustermesh::rules::{self, Purpose, verified};
+use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
+use clustermesh::rules::{self, Finding, Purpose, verified};
 
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
-use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
+use crate::output::{CheckedCounts, JoinOutlook, Printer, Verified, VerifyFormat};
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, check, clock, fabric};
 
 mod expectations;
 mod hostile;
+mod joining;
+
+use joining::JoinPlan;
 
 /// Prove that clusters reach each other as the meshes declare
 ///
@@ -29,7 +34,8 @@ mod hostile;
 /// included where their internal addresses are declared.
 ///
 /// Fails if a declared path does not work, if traffic reaches a cluster without a link, or if one of
-/// your expectations is not met. Sends nothing and writes nothing.
+/// your expectations is not met. If clusters are joining, the result with them follows; it does not
+/// affect the exit code. Sends nothing and writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct VerifyArgs {
@@ -76,6 +82,41 @@ Examples:
   clustermesh verify --assume-hostile west
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
+/// What is proved about the Peers of all clusters.
+struct Proof<'e> {
+    verification: Verification,
+    /// The results of the expectations.
+    checks: Vec<Check<'e>>,
+    /// The results of both.
+    findings: Vec<Finding>,
+}
+
+impl<'e> Proof<'e> {
+    /// Proves it; nodes' claims are asked for only if a declared path does not work.
+    fn new(
+        fabric: &Fabric,
+        asked: Asked,
+        expectations: &'e [Expectation],
+        mistakes: &[Finding],
+        excused: impl FnOnce() -> anyhow::Result<Excused>,
+    ) -> anyhow::Result<Self> {
+        let reach = Reach::new(fabric);
+        let verification = match verify_sound(&reach, asked) {
+            Some(verification) => verification,
+            None => verify_excusing(&reach, asked, &excused()?),
+        };
+        let checks = expectation::check(&reach, expectations);
+        let mut findings = verified::findings(fabric, &verification, mistakes);
+        let of_checks = checks.iter();
+        findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
+        Ok(Self {
+            verification,
+            checks,
+            findings,
+        })
+    }
+}
+
 pub(crate) fn run(
     args: &VerifyArgs,
     printer: &mut Printer,
@@ -97,43 +138,69 @@ pub(crate) fn run(
     let fabric = applied.fabric(&inputs);
     let clusters = fabric.sites.len();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));
-    let reach = Reach::new(&fabric);
+    let accepted = &inputs.settings.config.content.accepted;
     let asked = Asked {
         meshes: &inputs.meshes,
-        accepted: &inputs.settings.config.content.accepted,
+        accepted,
         lists_undeclared: args.undeclared,
     };
     // Who is to blame takes a plan, which a mesh that holds does not need.
-    let verification = match verify_sound(&reach, asked) {
-        Some(verification) => verification,
-        None => verify_excusing(&reach, asked, &excused(&inputs)?),
-    };
-    let checks = expectation::check(&reach, &expectations);
+    let proof = Proof::new(&fabric, asked, &expectations, &grave, || excused(&inputs))?;
     let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
-    let proved = verified::findings(&fabric, &verification, &grave);
+    let planned = JoinPlan::plan(&inputs)?;
+    let joined = planned.joined.as_ref();
+    let joined = joined.map(|it| (it, it.applied.fabric(&inputs)));
+    let joined = joined.as_ref().map(|(joined, fabric)| {
+        let asked = Asked {
+            meshes: &joined.meshes,
+            accepted,
+            lists_undeclared: false,
+        };
+        let proof = Proof::new(fabric, asked, &expectations, &grave, || {
+            Ok(joined.excused.clone())
+        })?;
+        Ok::<_, anyhow::Error>((fabric, proof))
+    });
+    let joined = joined.transpose()?;
+    let levels = &inputs.settings.config.levels;
+    let in_force = |findings| levels.apply(findings, clock::today(), Purpose::Validate);
+    let new = joined.as_ref().map_or_else(Vec::new, |(_, it)| {
+        in_force(joining::new_findings(&proof.findings, &it.findings))
+    });
+    let focus = planned.sites(&fabric);
+    let outlook = JoinOutlook {
+        joiners: &planned.joiners,
+        waiting: &planned.waiting,
+        verified: joined.as_ref().map(|(fabric, proof)| Verified {
+            fabric,
+            files: &inputs.files,
+            verification: &proof.verification,
+            checks: &proof.checks,
+            hostiles: &[],
+            findings: &new,
+            focus: Some(&focus),
+            joining: None,
+        }),
+    };
     let mut findings = grave;
     findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
-    findings.extend(proved);
-    findings.extend(
-        checks
-            .iter()
-            .flat_map(|it| messages::expectation::findings(&fabric, it)),
-    );
+    findings.extend(proof.findings);
     findings.extend(
         hostiles
             .iter()
             .flat_map(|it| messages::hostile::findings(&fabric, it)),
     );
-    let levels = &inputs.settings.config.levels;
-    let findings = levels.apply(findings, clock::today(), Purpose::Validate);
+    let findings = in_force(findings);
     let verified = Verified {
         fabric: &fabric,
         files: &inputs.files,
-        verification: &verification,
-        checks: &checks,
+        verification: &proof.verification,
+        checks: &proof.checks,
         hostiles: &hostiles,
         findings: &findings,
+        focus: None,
+        joining: Some(&outlook),
     };
     drop(progress);
     tell(args.output, &verified, printer, result)?;

@@ -19,9 +19,11 @@ use crate::files::ShownFiles;
 
 mod expected;
 mod hostile;
+mod joining;
 mod json;
 mod undeclared;
 
+pub(crate) use joining::JoinOutlook;
 pub(crate) use json::schema;
 
 /// The number of pairs of clusters that are shown one by one.
@@ -98,6 +100,10 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) hostiles: &'a [Hostile],
     /// The same as text.
     pub(crate) findings: &'a [Finding],
+    /// The clusters of which a table shows all pairs; nothing for all clusters.
+    pub(crate) focus: Option<&'a BTreeSet<SiteId>>,
+    /// What the result would be if the clusters that join were joined.
+    pub(crate) joining: Option<&'a JoinOutlook<'a, 'f>>,
 }
 
 impl Verified<'_, '_> {
@@ -134,6 +140,9 @@ impl Verified<'_, '_> {
         }
         text.push_str(&width.wrapped(0, &self.summary()));
         text.push_str(&width.wrapped(0, &self.containment()));
+        if let Some(joining) = self.joining {
+            text.push_str(&joining.human(width));
+        }
         text
     }
 
@@ -144,6 +153,9 @@ impl Verified<'_, '_> {
         text.push_str(&markdown_table(&rows));
         let _ = write!(text, "\n{rest}{}", self.summary());
         text.push_str(&markdown_table(&self.undeclared_rows()));
+        if let Some(joining) = self.joining {
+            text.push_str(&joining.markdown());
+        }
         Ok(text)
     }
 
@@ -163,11 +175,17 @@ impl Verified<'_, '_> {
             |it: &&Pairing| !it.is_linked && it.tallies.values().all(|it| it.reached == 0);
         let (apart, pairings): (Vec<&Pairing>, Vec<&Pairing>) =
             self.verification.pairings.iter().partition(is_apart);
-        let shown: Vec<&Pairing> = if pairings.len() <= SHOWN {
-            pairings.clone()
+        let fails = |it: &&Pairing| it.tallies.values().any(Tally::fails);
+        let is_of_focus = |it: &&Pairing| {
+            let mut focus = self.focus.into_iter();
+            focus.all(|focus| focus.contains(&it.from) || focus.contains(&it.to))
+        };
+        let asked = pairings.iter().copied();
+        let asked: Vec<&Pairing> = asked.filter(|it| is_of_focus(it) || fails(it)).collect();
+        let shown: Vec<&Pairing> = if asked.len() <= SHOWN {
+            asked
         } else {
-            let fails = |it: &&Pairing| it.tallies.values().any(Tally::fails);
-            pairings.iter().copied().filter(fails).take(SHOWN).collect()
+            asked.into_iter().filter(fails).take(SHOWN).collect()
         };
         let used: BTreeSet<(AddressClass, AddressClass)> = pairings
             .iter()

@@ -15,10 +15,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Verified;
+use crate::output::WrittenJoiner;
 use crate::output::json::{API_VERSION, WrittenFinding, written};
 
 mod expected;
 mod hostile;
+mod joining;
 mod undeclared;
 
 pub(super) use undeclared::PathSide;
@@ -66,6 +68,14 @@ struct WrittenVerification<'a> {
     hostile: Vec<hostile::WrittenHostile>,
     /// The results as findings, the most severe first.
     findings: Vec<WrittenFinding<'a>>,
+    /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
+    /// neither `holds` nor the exit code.
+    #[schemars(with = "joining::WrittenJoining")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joining: Option<joining::WrittenJoining<'a>>,
+    /// Clusters with `state: Joining` that are not verified before they have a snapshot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<WrittenJoiner<'a>>,
 }
 
 /// Numbers of paths between nodes and cluster-wide ranges.
@@ -207,7 +217,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
     let written = WrittenVerification {
         api_version: API_VERSION,
         kind: KIND,
-        holds: verification.holds() && verified.checks.iter().all(Check::holds),
+        holds: verified.holds(),
         total: tally(&verification.total()),
         pairings: each(&verification.pairings, |it| verified.pairing(it)),
         failures: each(&verification.failures, |it| verified.failure(it)),
@@ -221,6 +231,10 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         expectations: expected::written(verified)?,
         hostile: hostile::written(verified),
         findings: findings.map(|it| written(it, report.files)).collect(),
+        joining: verified.joining.and_then(joining::written).transpose()?,
+        waiting: verified.joining.map_or_else(Vec::new, |it| {
+            it.waiting.iter().map(WrittenJoiner::from).collect()
+        }),
     };
     let mut text = serde_json::to_string_pretty(&written)?;
     text.push('\n');
@@ -289,6 +303,10 @@ pub(super) fn class(class: AddressClass) -> WrittenClass {
 }
 
 impl Verified<'_, '_> {
+    fn holds(&self) -> bool {
+        self.verification.holds() && self.checks.iter().all(Check::holds)
+    }
+
     pub(super) fn cluster(&self, site: SiteId) -> String {
         self.fabric.site(site).cluster.to_string()
     }

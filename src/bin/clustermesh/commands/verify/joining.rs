@@ -1,0 +1,95 @@
+//! What a verification would find if the clusters that join were joined.
+
+use std::collections::BTreeSet;
+
+use clustermesh::agent::fabric::{Fabric, SiteId};
+use clustermesh::fleet::Fleet;
+use clustermesh::joining::{Joiner, Joining};
+use clustermesh::mesh::Mesh;
+use clustermesh::plan;
+use clustermesh::proof::verify::Excused;
+use clustermesh::rules::{self, Finding};
+
+use crate::fabric::AppliedFiles;
+use crate::inputs::Inputs;
+use crate::rendered;
+
+/// Clusters that join, and what all clusters would get with them.
+#[derive(Default)]
+pub(super) struct JoinPlan {
+    /// The clusters that could join now.
+    pub(super) joiners: Vec<Joiner>,
+    /// The clusters that cannot join before they have a snapshot.
+    pub(super) waiting: Vec<Joiner>,
+    /// The meshes and Peers with the clusters that could join now, if there are any.
+    pub(super) joined: Option<JoinedPeers>,
+}
+
+/// The Peers of all clusters after some have joined.
+pub(super) struct JoinedPeers {
+    /// The meshes.
+    pub(super) meshes: Vec<Mesh>,
+    /// The Peers that `render` would write.
+    pub(super) applied: AppliedFiles,
+    /// What nodes' claims take away.
+    pub(super) excused: Excused,
+}
+
+impl JoinPlan {
+    /// Plans all clusters that could join as one wave.
+    pub(super) fn plan(inputs: &Inputs) -> anyhow::Result<Self> {
+        let accepted = &inputs.settings.config.content.accepted;
+        let joining = Joining {
+            meshes: &inputs.meshes,
+            snapshots: &inputs.snapshots,
+            accepted,
+        };
+        let (joiners, waiting) = (joining.ready(), joining.waiting());
+        let mut planned = Self {
+            joiners,
+            waiting,
+            joined: None,
+        };
+        if planned.joiners.is_empty() || !inputs.is_whole {
+            return Ok(planned);
+        }
+        let meshes = joining.joined(&planned.joiners);
+        // A plan is only there if no snapshot is missing.
+        let Ok(fleet) = Fleet::new(&meshes, &inputs.snapshots) else {
+            return Ok(planned);
+        };
+        let fleet = fleet.accepting(accepted);
+        let plan = plan::plan(&fleet)?;
+        let applied = AppliedFiles::planned(&inputs.settings, &plan, &rendered::texts(&plan));
+        let excused = rules::excused(&fleet, &plan);
+        planned.joined = Some(JoinedPeers {
+            meshes,
+            applied,
+            excused,
+        });
+        Ok(planned)
+    }
+
+    /// Returns the clusters that could join now.
+    pub(super) fn sites(&self, fabric: &Fabric) -> BTreeSet<SiteId> {
+        let joiners = self.joiners.iter();
+        joiners
+            .filter_map(|it| fabric.site_named(it.cluster.as_str()))
+            .collect()
+    }
+}
+
+/// Returns the findings that there are only with the clusters that join. Their places are in files that
+/// are not written yet.
+pub(super) fn new_findings(now: &[Finding], then: &[Finding]) -> Vec<Finding> {
+    let is_known = |it: &Finding| {
+        let mut same = now.iter().filter(|known| known.rule.name == it.rule.name);
+        same.any(|known| known.cluster == it.cluster && known.message == it.message)
+    };
+    let new = then.iter().filter(|it| !is_known(it)).cloned();
+    new.map(|finding| Finding {
+        labels: Vec::new(),
+        ..finding
+    })
+    .collect()
+}

@@ -1,0 +1,68 @@
+//! What a verification would find if the clusters that join were joined.
+
+use std::fmt::Write as _;
+
+use clustermesh::joining::{self, Joiner};
+
+use super::{Matrix, Verified, markdown_table};
+use crate::output::wrap::Width;
+use crate::output::{human, markdown};
+
+/// The largest size of the findings in Markdown, in bytes.
+const FINDINGS: usize = 10_000;
+
+/// A verification with the clusters that join.
+pub(crate) struct JoinOutlook<'a, 'f> {
+    /// The clusters that could join now.
+    pub(crate) joiners: &'a [Joiner],
+    /// The clusters that cannot join before they have a snapshot.
+    pub(crate) waiting: &'a [Joiner],
+    /// The result, of which only the findings that are new count; nothing if no cluster could join now.
+    pub(crate) verified: Option<Verified<'a, 'f>>,
+}
+
+impl JoinOutlook<'_, '_> {
+    /// Returns the section for people.
+    pub(super) fn human(&self, width: Width) -> String {
+        let mut text = String::new();
+        if let Some(verified) = &self.verified {
+            let names = joining::listed(self.joiners);
+            let heading = width.wrapped(0, &format!("With {names} joined:"));
+            let _ = write!(text, "\n{heading}\n\n{}", verified.aligned());
+            for piece in human::pieces(&verified.report(), width) {
+                text.push_str(&piece);
+                text.push('\n');
+            }
+            text.push_str(&width.wrapped(0, &verified.summary()));
+        }
+        text.push_str(&width.wrapped(0, &self.waiting()));
+        text
+    }
+
+    /// Returns the section in Markdown.
+    pub(super) fn markdown(&self) -> String {
+        let mut text = String::new();
+        if let Some(verified) = &self.verified {
+            let Matrix { rows, rest } = verified.matrix();
+            let names = joining::listed(self.joiners);
+            let _ = write!(
+                text,
+                "\n#### With {names} joined\n{}{}\n{rest}{}",
+                markdown::lists(&verified.report(), FINDINGS),
+                markdown_table(&rows),
+                verified.summary()
+            );
+        }
+        text.push_str(&self.waiting());
+        text
+    }
+
+    /// Returns the clusters that are not verified.
+    fn waiting(&self) -> String {
+        if self.waiting.is_empty() {
+            return String::new();
+        }
+        let names = joining::listed(self.waiting);
+        format!("\nNot verified, because a snapshot is missing: {names}.\n")
+    }
+}
