@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, Index, IndexMut};
+use std::ops::{Deref, Index, IndexMut, Range};
 
 /// A number in a list of things of one kind, which only the list hands out.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -58,6 +58,14 @@ impl<K, T> Numbered<K, T> {
         &self,
     ) -> impl DoubleEndedIterator<Item = Id<K>> + ExactSizeIterator + Clone + use<K, T> {
         (0..self.0.len()).map(Id::new)
+    }
+
+    /// Returns the numbers of the things at some places.
+    pub fn ids_at(
+        &self,
+        places: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = Id<K>> + ExactSizeIterator + Clone + use<K, T> {
+        (places.start..places.end.min(self.0.len())).map(Id::new)
     }
 
     /// Returns all things with their numbers.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use super::applied::AppliedFile;
 use super::peers::{
-    AppliedPeers, ClusterPeer, Contest, Contests, PeerId, PeerShare, PeerStanding, Peers, Won,
+    AppliedPeers, ClusterPeer, Contest, Contests, KeyOrder, PeerId, PeerShare, PeerStanding, Peers,
+    Won,
 };
 use crate::kilo::id::SegmentId;
 use crate::kilo::peer::translation::TranslationFault;
@@ -34,7 +35,7 @@ pub struct Model<'a> {
     /// writes, for all nodes together. See [`Model::holder`].
     pub tunnels: Prefixes<TunnelClaim>,
     /// The Peers that Kilo configures, by key.
-    by_key: Vec<PeerId>,
+    by_key: KeyOrder,
     /// Keys that a segment shares with another segment or a Peer.
     shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
 }
@@ -154,17 +155,13 @@ impl<'a> Model<'a> {
 
     /// Returns the Peers that have a key, as far as Kilo configures them, by name.
     pub fn peers_with(&self, key: &[u8; 32]) -> &[PeerId] {
-        let of = |peer: PeerId| self.peers[peer].key();
-        let start = self.by_key.partition_point(|it| of(*it) < Some(key));
-        let behind = self.by_key.get(start..).unwrap_or_default();
-        let same = behind.iter().take_while(|it| of(**it) == Some(key)).count();
-        behind.get(..same).unwrap_or_default()
+        self.by_key.with(key, &self.peers)
     }
 
     /// Returns the Peers that Kilo configures, in the order of their keys.
     pub fn by_key(&self) -> impl Iterator<Item = (&[u8; 32], PeerId)> {
         let keyed = self.by_key.iter();
-        keyed.filter_map(|&peer| Some((self.peers[peer].key()?, peer)))
+        keyed.filter_map(|peer| Some((self.peers[peer].key()?, peer)))
     }
 
     /// Finds the keys that a segment shares: with another segment, or with a Peer. Peers among

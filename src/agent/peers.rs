@@ -32,10 +32,19 @@ pub type Peers<T> = Numbered<OfPeer, T>;
 pub struct AppliedPeers<'a> {
     /// By name, bytewise; of one name in the order of the manifests.
     pub all: Peers<ClusterPeer<'a>>,
-    /// The Peers that Kilo counts, by key; of one key by name.
-    pub by_key: Vec<PeerId>,
+    /// The Peers that Kilo counts.
+    pub by_key: KeyOrder,
     /// The contests between them.
     pub contests: Contests<Contest>,
+}
+
+/// Peers in the order of their keys; of one key by name.
+#[derive(Clone, Debug, Default)]
+pub struct KeyOrder {
+    /// The beginning of each key. Most keys differ in it, and a search needs nothing else.
+    begins: Vec<u64>,
+    /// The Peers, in the same order.
+    peers: Vec<PeerId>,
 }
 
 /// A Peer of the manifests.
@@ -100,15 +109,15 @@ impl<'a> AppliedPeers<'a> {
     /// Reads the Peers of a cluster's manifests, and takes some contests as won.
     pub fn decided(files: &'a [AppliedFile], won: &[Won]) -> Self {
         let mut all = translated(files);
-        let mut by_key = by_key(&all);
-        let contests = contests(&mut all, &by_key);
+        let mut by_key = KeyOrder::sort(&all);
+        let contests = contests(&mut all, &by_key.peers);
         for won in won {
             for &peer in &contests[won.contest].peers {
                 decide(&mut all[peer], peer, *won);
             }
         }
         deduplicate(&mut all);
-        by_key.retain(|it| all[*it].share().is_some());
+        by_key.retain(|it| all[it].share().is_some());
         Self {
             all,
             by_key,
@@ -197,20 +206,53 @@ fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
     Peers::new(peers)
 }
 
-/// Sorts the Peers that have a key by that. Most keys differ in how they begin.
-fn by_key(peers: &Peers<ClusterPeer>) -> Vec<PeerId> {
-    let keys = peers
-        .numbered()
-        .filter_map(|(id, peer)| Some((peer.key()?, id)));
-    let begin = |key: &[u8; 32]| key.first_chunk().map(|it| u64::from_be_bytes(*it));
-    let mut order: Vec<(Option<u64>, PeerId)> = keys.map(|(key, id)| (begin(key), id)).collect();
-    order.sort_unstable();
-    for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
-        if 1 < alike.len() {
-            alike.sort_by_key(|it| peers[it.1].key());
+impl KeyOrder {
+    /// Sorts the Peers that have a key.
+    fn sort(peers: &Peers<ClusterPeer>) -> Self {
+        let keys = peers
+            .numbered()
+            .filter_map(|(id, peer)| Some((peer.key()?, id)));
+        let mut order: Vec<(u64, PeerId)> = keys.map(|(key, id)| (begin(key), id)).collect();
+        order.sort_unstable();
+        for alike in order.chunk_by_mut(|a, b| a.0 == b.0) {
+            if 1 < alike.len() {
+                alike.sort_by_key(|it| peers[it.1].key());
+            }
         }
+        let (begins, peers) = order.into_iter().unzip();
+        Self { begins, peers }
     }
-    order.into_iter().map(|it| it.1).collect()
+
+    fn retain(&mut self, mut is_kept: impl FnMut(PeerId) -> bool) {
+        if self.peers.iter().all(|it| is_kept(*it)) {
+            return;
+        }
+        let order = self.begins.iter().copied().zip(self.peers.iter().copied());
+        (self.begins, self.peers) = order.filter(|it| is_kept(it.1)).unzip();
+    }
+
+    /// Returns all of them.
+    pub fn iter(&self) -> impl Iterator<Item = PeerId> {
+        self.peers.iter().copied()
+    }
+
+    /// Returns those with a key.
+    pub fn with(&self, key: &[u8; 32], all: &Peers<ClusterPeer>) -> &[PeerId] {
+        let begin = begin(key);
+        let start = self.begins.partition_point(|it| *it < begin);
+        let behind = self.begins.get(start..).unwrap_or_default();
+        let count = behind.iter().take_while(|it| **it == begin).count();
+        let alike = self.peers.get(start..start + count).unwrap_or_default();
+        let of = |peer: PeerId| all[peer].key();
+        let start = alike.iter().take_while(|it| of(**it) < Some(key)).count();
+        let behind = alike.get(start..).unwrap_or_default();
+        let same = behind.iter().take_while(|it| of(**it) == Some(key)).count();
+        behind.get(..same).unwrap_or_default()
+    }
+}
+
+fn begin(key: &[u8; 32]) -> u64 {
+    key.first_chunk().map_or(0, |it| u64::from_be_bytes(*it))
 }
 
 /// Gives each range to the first Peer by name that has it (`deduplicatePeerIPs`, `kilo.md` §2.4).

@@ -194,15 +194,23 @@ impl<T> Prefixes<T> {
         let start = self
             .slots
             .partition_point(|it| it.precedes(span) && it.span() != span);
-        let end = self.slots.partition_point(|it| {
-            (it.cidr.family(), number(it.cidr.first())) <= (span.family, span.last)
-        });
-        self.ids().skip(start).take(end.saturating_sub(start))
+        let behind = self.slots.get(start..).unwrap_or_default();
+        let begins =
+            |it: &Slot| (it.cidr.family(), number(it.cidr.first())) <= (span.family, span.last);
+        // Mostly there are few.
+        let mut most = 1;
+        while behind.get(most - 1).is_some_and(begins) {
+            most *= 2;
+        }
+        let near = behind.get(..most).unwrap_or(behind);
+        self.slots
+            .ids_at(start..start + near.partition_point(begins))
     }
 
     /// Returns whether any range shares an address with `span`.
     pub fn meets(&self, span: Span) -> bool {
-        0 < self.within(span).len() || self.around(span).next().is_some()
+        let look = self.look(span);
+        look.longest.is_some() || !look.is_whole
     }
 
     /// Returns the range itself, if it is there.
