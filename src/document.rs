@@ -36,6 +36,8 @@ pub struct Source {
     pub text: Arc<str>,
     /// Its documents in order, empty ones included.
     pub documents: Vec<TreeNode>,
+    /// Its documents, if they are read for the first place that is looked up.
+    later: Option<OnceLock<Vec<TreeNode>>>,
     /// The positions in it, if it has no documents but is JSON.
     index: OnceLock<Box<json::JsonIndex>>,
     /// The positions of its lines.
@@ -78,9 +80,26 @@ impl Source {
             name: name.into(),
             text: text.into(),
             documents: Vec::new(),
+            later: None,
             index: OnceLock::new(),
             marks: OnceLock::new(),
         }
+    }
+
+    /// Returns a text whose trees are read for the first place that is looked up. Of many files few are shown.
+    pub fn later(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            later: Some(OnceLock::new()),
+            ..Self::unread(name, text)
+        }
+    }
+
+    /// Returns the documents in which places are looked up.
+    fn located(&self) -> &[TreeNode] {
+        let Some(later) = &self.later else {
+            return &self.documents;
+        };
+        later.get_or_init(|| reader::documents(&self.name, &self.text).unwrap_or_default())
     }
 
     /// Returns the bytes of a place: those of a value or its key, or else of the nearest existing
@@ -96,13 +115,14 @@ impl Source {
             let bytes = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
             return self.text.get(bytes.clone()).map(|_| bytes);
         }
-        if self.documents.is_empty() {
+        let documents = self.located();
+        if documents.is_empty() {
             let index = self
                 .index
                 .get_or_init(|| Box::new(json::JsonIndex::read(&self.text)));
             return index.locate(&self.text, &place.pointer);
         }
-        let mut node = self.documents.get(place.document)?;
+        let mut node = documents.get(place.document)?;
         let mut key: Option<&TreeKey> = None;
         for step in place.pointer.steps() {
             if node.alias {
@@ -225,6 +245,20 @@ pub(crate) mod tests {
         assert_eq!(at(&["metadata", "name"]), "1:1 metadata");
         assert_eq!(at(&["spec"]), "3:1 spec");
         assert_eq!(at(&["nowhere", "at", "all"]), "1:1 metadata:");
+    }
+
+    #[test]
+    fn locates_in_a_text_that_is_read_later() {
+        let text = "a: 1\n---\nb: [2, 3]\n";
+        let place = Place::document(&"f.yaml".into(), 1).key("b").index(1);
+        for (source, found) in [
+            (Source::later("f.yaml", text), Some("3")),
+            (Source::later("f.yaml", "a: 1\n---\nb: ["), Some("")),
+        ] {
+            assert!(source.documents.is_empty());
+            let span = source.locate(&place);
+            assert_eq!(span.and_then(|it| source.text.get(it)), found);
+        }
     }
 
     #[test]

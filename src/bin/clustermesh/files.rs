@@ -149,7 +149,7 @@ pub(crate) fn manifests(name: &str, text: String) -> Source {
     {
         return Source::unread(name, text);
     }
-    Source::parse(name, text).unwrap_or_else(|broken| broken.source)
+    Source::later(name, text)
 }
 
 impl ShownFiles {

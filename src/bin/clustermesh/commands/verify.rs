@@ -210,8 +210,11 @@ pub(crate) fn run(
 /// Plans the mesh, and returns what that leaves out for nodes' claims; nothing where it cannot be
 /// planned.
 fn excused(inputs: &Inputs) -> anyhow::Result<Excused> {
+    if !inputs.is_whole {
+        return Ok(Excused::default());
+    }
     let (fleet, missing) = check::fleet(inputs);
-    if !inputs.is_whole || !missing.is_empty() {
+    if !missing.is_empty() {
         return Ok(Excused::default());
     }
     Ok(rules::excused(&fleet, &plan::plan(&fleet)?))
