@@ -7,3 +7,7 @@ pub mod verify;
 pub mod expectation;
 pub mod hostile;
 pub mod messages;
+
+/// How many things of one kind a proof lists one by one. People need a few to find out what they have in
+/// common; the others are counted.
+pub const APART: usize = 16;

@@ -4,6 +4,7 @@
 //! of the other clusters stay the same, so their own tables limit the attacker: they accept only
 //! certain sources from its keys, and send only certain destinations to them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -14,6 +15,7 @@ use crate::mesh::{Mesh, are_linked};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
+use crate::proof::APART;
 use far_end::{FarEnds, HeldPeer};
 use relay::Relay;
 use rights::Rights;
@@ -50,7 +52,7 @@ pub struct Exposure {
     /// the cluster can.
     pub open: Arc<[OpenWay]>,
     /// What the others do with what it passes on.
-    pub onward: Vec<Onward>,
+    pub onward: OnwardPaths,
 }
 
 /// Addresses that a far end has in a cluster's tables.
@@ -86,6 +88,29 @@ pub enum OpenWay {
     Lan(Cidr),
 }
 
+/// The clusters to which another one passes packets of the hostile cluster on.
+///
+/// With all clusters hostile there is one for every three clusters, so only the first few of each kind are
+/// kept.
+#[derive(Clone, Debug, Default)]
+pub struct OnwardPaths {
+    /// The first [`APART`] of each kind.
+    pub listed: Vec<Onward>,
+    /// How many others of a kind there are.
+    more: BTreeMap<OnwardKind, usize>,
+}
+
+/// The result of packets that are passed on to a cluster.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum OnwardKind {
+    /// None of them gets through.
+    Dropped,
+    /// Some get through, and a mesh links the cluster with the hostile one.
+    Linked,
+    /// Some get through, and no mesh links the cluster with the hostile one.
+    Unlinked,
+}
+
 /// What becomes of packets of the hostile cluster that another one passes on to a third.
 #[derive(Clone, Debug)]
 pub struct Onward {
@@ -119,6 +144,47 @@ pub enum Breach<'h> {
     Capture(&'h Exposure, &'h Hold),
     /// It gets through a cluster to one that no link joins it with.
     Passage(&'h Exposure, &'h Onward),
+    /// It gets through a cluster to this many more that no link joins it with.
+    Passages(&'h Exposure, usize),
+}
+
+impl Breach<'_> {
+    /// Returns how many things the hostile cluster can do.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Heard(_) | Self::Impersonation(..) | Self::Capture(..) | Self::Passage(..) => 1,
+            Self::Passages(_, count) => *count,
+        }
+    }
+}
+
+impl OnwardPaths {
+    /// Returns how many clusters of a kind are not listed.
+    pub fn more(&self, kind: OnwardKind) -> usize {
+        self.more.get(&kind).copied().unwrap_or_default()
+    }
+
+    /// Adds a cluster.
+    fn add(&mut self, onward: Onward) {
+        let kind = onward.kind();
+        let listed = self.listed.iter().filter(|it| it.kind() == kind);
+        if listed.count() < APART {
+            self.listed.push(onward);
+        } else {
+            *self.more.entry(kind).or_default() += 1;
+        }
+    }
+}
+
+impl Onward {
+    /// Returns the result of the packets.
+    pub fn kind(&self) -> OnwardKind {
+        match (self.passages.is_empty(), self.is_linked) {
+            (true, _) => OnwardKind::Dropped,
+            (false, true) => OnwardKind::Linked,
+            (false, false) => OnwardKind::Unlinked,
+        }
+    }
 }
 
 impl OpenWay {
@@ -152,11 +218,12 @@ impl Hostile {
             breaches.extend(believed.map(|hold| Breach::Impersonation(exposure, hold)));
             let attracted = exposure.attracted.iter().filter(undeclared);
             breaches.extend(attracted.map(|hold| Breach::Capture(exposure, hold)));
-            let through = exposure
-                .onward
-                .iter()
-                .filter(|it| !it.is_linked && !it.passages.is_empty());
+            let onward = &exposure.onward;
+            let through = onward.listed.iter();
+            let through = through.filter(|it| it.kind() == OnwardKind::Unlinked);
             breaches.extend(through.map(|it| Breach::Passage(exposure, it)));
+            let more = onward.more(OnwardKind::Unlinked);
+            breaches.extend((0 < more).then_some(Breach::Passages(exposure, more)));
         }
         breaches
     }
@@ -230,7 +297,7 @@ impl<'f, 'a> Attacker<'f, 'a> {
             believed: Vec::new(),
             attracted: Vec::new(),
             open: Arc::default(),
-            onward: Vec::new(),
+            onward: OnwardPaths::default(),
         };
         let Some(ends) = relay.ends_of(self.site) else {
             return Some(exposure);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::far_end::{FarEnds, HeldPeer};
-use super::{Onward, OpenWay, Passage};
+use super::{Onward, OnwardPaths, OpenWay, Passage};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, Sites};
 use crate::agent::model::TunnelClaim;
 use crate::net::prefixes::Span;
@@ -62,13 +62,14 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
         links: &Sites<bool>,
         (attacker, ends): (SiteId, &FarEnds),
         believed: &[HeldPeer],
-    ) -> Vec<Onward> {
+    ) -> OnwardPaths {
         let thirds = self
             .thirds
             .get_or_init(|| self.thirds())
             .iter()
             .filter(|it| it.number != attacker);
-        let onward = thirds.map(|third| {
+        let mut paths = OnwardPaths::default();
+        for third in thirds {
             let passages =
                 common(believed, &third.taken)
                     .into_iter()
@@ -76,13 +77,13 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
                         let by = self.carrier(ends, third.site, (span, claim))?;
                         Some(Passage { span, by, claim })
                     });
-            Onward {
+            paths.add(Onward {
                 site: third.number,
                 is_linked: links[third.number],
                 passages: passages.collect(),
-            }
-        });
-        onward.collect()
+            });
+        }
+        paths
     }
 
     fn thirds(&self) -> Vec<Third<'f, 'a>> {

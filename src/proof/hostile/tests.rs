@@ -56,7 +56,7 @@ fn report(lab: &Lab, cluster: &str) -> String {
             writeln!(text, "  believes {}", spans(&exposure.believed)).unwrap();
             writeln!(text, "  sends {}", spans(&exposure.attracted)).unwrap();
             writeln!(text, "  opens {:?}", counted(&exposure.open)).unwrap();
-            for onward in &exposure.onward {
+            for onward in &exposure.onward.listed {
                 let third = fabric.site(onward.site).cluster;
                 let passages: Vec<String> = onward
                     .passages

@@ -7,7 +7,7 @@ use crate::packet::messages::{called, tunnel, whose};
 use crate::place::Place;
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
 use crate::proof::rule;
-use crate::text::listed;
+use crate::text::{count, listed};
 use std::collections::BTreeSet;
 
 /// How many ranges a sentence names.
@@ -34,6 +34,9 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
             Breach::Passage(exposure, onward) => {
                 (onward.site, passage(fabric, hostile, exposure, onward))
             }
+            Breach::Passages(exposure, more) => {
+                (exposure.site, passages(fabric, hostile, exposure, more))
+            }
         };
         findings.push(finding.about(fabric.site(site).cluster));
     }
@@ -57,7 +60,7 @@ fn are_one(a: &Breach, b: &Breach) -> bool {
 fn holds<'h>(breaches: &[Breach<'h>]) -> Vec<&'h Hold> {
     let holds = breaches.iter().filter_map(|breach| match breach {
         Breach::Impersonation(_, hold) | Breach::Capture(_, hold) => Some(*hold),
-        Breach::Heard(_) | Breach::Passage(..) => None,
+        Breach::Heard(_) | Breach::Passage(..) | Breach::Passages(..) => None,
     });
     holds.collect()
 }
@@ -171,6 +174,20 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         .help(format!(
             "remove from the Peer the ranges that `{second}` does not declare"
         ))
+}
+
+/// Reports the clusters beyond those that have a finding each.
+fn passages(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, more: usize) -> Finding {
+    let other = cluster(fabric, hostile.site);
+    let second = cluster(fabric, exposure.site);
+    let more = count(more, "more cluster");
+    Finding::new(
+        &rule::BROKEN_ISOLATION,
+        format!("{other} can get in through {second} to {more} although no mesh allows it"),
+    )
+    .help(format!(
+        "remove from the Peers of `{second}` the ranges that it does not declare, in all clusters"
+    ))
 }
 
 /// Returns some addresses with those whose they should be.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::failures::APART;
 use super::links::MeshLinks;
 use super::{Leak, LeakedRange, Outsider};
 use crate::agent::fabric::{At, Fabric, Holding, SiteId};
@@ -10,6 +9,7 @@ use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::net::Family;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::{Goal, Packet, Session};
+use crate::proof::APART;
 
 /// Finds the Peers of all clusters that do not lead to a node of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {

@@ -8,9 +8,7 @@ use super::Failure;
 use super::cause::{Explained, FailureCause};
 use crate::agent::fabric::SiteId;
 use crate::packet::trace::Trace;
-
-/// How many causes of one kind are kept apart. People need a few to find out what they have in common.
-pub(super) const APART: usize = 16;
+use crate::proof::APART;
 
 /// Failures by their causes.
 #[derive(Debug, Default)]

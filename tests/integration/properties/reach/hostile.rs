@@ -200,7 +200,7 @@ fn hold_onward(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<
         .ids()
         .filter(|it| ![hostile, exposure.site].contains(it))
     {
-        let onward = exposure.onward.iter().find(|it| it.site == third);
+        let onward = exposure.onward.listed.iter().find(|it| it.site == third);
         let third = &fabric.sites[third];
         let there = keys(third);
         let is_routed = addresses(fabric)

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::iter::repeat_n;
 
 use clustermesh::agent::fabric::SiteId;
 use clustermesh::agent::model::Tunnel;
 use clustermesh::packet::trace::AddressClass;
-use clustermesh::proof::hostile::{Exposure, Hold, Onward, OpenWay, Whose};
+use clustermesh::proof::hostile::{Breach, Exposure, Hold, Onward, OnwardKind, OpenWay, Whose};
 use clustermesh::proof::messages::hostile::{far_end, owners};
 use clustermesh::text;
 
@@ -53,7 +54,8 @@ impl Verified<'_, '_> {
         let mut text = String::new();
         for hostile in self.hostiles {
             let name = self.called(hostile.site);
-            let _ = match hostile.breaches().len() {
+            let breaches = hostile.breaches();
+            let _ = match breaches.iter().map(Breach::count).sum::<usize>() {
                 0 => writeln!(text, "{name} could do nothing beyond what the meshes allow"),
                 more => writeln!(
                     text,
@@ -89,9 +91,9 @@ impl Verified<'_, '_> {
             let destinations = self.held(&exposure.attracted);
             let _ = writeln!(text, "    it receives the packets to {destinations}");
         }
-        let onward = exposure.onward.iter();
+        let onward = exposure.onward.listed.iter();
         let (shut, ways): (Vec<&Onward>, Vec<&Onward>) =
-            onward.partition(|it| it.passages.is_empty());
+            onward.partition(|it| it.kind() == OnwardKind::Dropped);
         for onward in ways {
             let passages = onward.passages.iter().map(|it| it.span.to_string());
             let third = self.called(onward.site);
@@ -101,8 +103,17 @@ impl Verified<'_, '_> {
                 "    {name} forwards its packets from {passages} to {third}"
             );
         }
+        let more = |kind| exposure.onward.more(kind);
+        let through = more(OnwardKind::Linked) + more(OnwardKind::Unlinked);
+        if 0 < through {
+            let through = text::count(through, "more cluster");
+            let _ = writeln!(text, "    {name} forwards some of its packets to {through}");
+        }
         if !shut.is_empty() {
-            let thirds = text::first(NAMED, shut.iter().map(|it| self.called(it.site)));
+            let names = shut.iter().map(|it| self.called(it.site));
+            // Only counted, as they follow those that are named.
+            let others = repeat_n(String::new(), more(OnwardKind::Dropped));
+            let thirds = text::first(NAMED, names.chain(others));
             let _ = writeln!(text, "    none of its packets get through to {thirds}");
         }
         text

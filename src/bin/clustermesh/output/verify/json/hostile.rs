@@ -7,7 +7,9 @@ use clustermesh::agent::model::TunnelClaim;
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::packet::trace::AddressClass;
 use clustermesh::place::Place;
-use clustermesh::proof::hostile::{Exposure, Hold, Hostile, Onward, OpenWay, Passage, Whose};
+use clustermesh::proof::hostile::{
+    Exposure, Hold, Hostile, Onward, OnwardKind, OnwardPaths, OpenWay, Passage, Whose,
+};
 use clustermesh::proof::messages::hostile::{far_end, owners};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,8 +50,11 @@ struct WrittenExposure {
     sends_to: Vec<WrittenOpen>,
     /// The destinations whose packets it sends to the hostile cluster.
     captures: Vec<WrittenHold>,
-    /// The treatment by the other clusters of packets that it passes on for the hostile cluster.
+    /// The treatment by the other clusters of packets that it passes on for the hostile cluster: the
+    /// first 16 clusters of each kind.
     through: Vec<WrittenOnward>,
+    /// The clusters that `through` does not list.
+    through_more: WrittenMoreOnward,
 }
 
 /// Addresses that a cluster accepts from the hostile cluster, or sends to it.
@@ -134,6 +139,19 @@ struct WrittenOnward {
     passages: Vec<WrittenPassage>,
 }
 
+/// Numbers of clusters to which another one passes packets on.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MoreOnward")]
+#[serde(rename_all = "camelCase")]
+struct WrittenMoreOnward {
+    /// Those that accept no packet.
+    dropping: usize,
+    /// Those that accept packets and that a mesh links with the hostile cluster.
+    linked: usize,
+    /// Those that accept packets although no mesh links them with the hostile cluster.
+    unlinked: usize,
+}
+
 /// Source addresses with which packets are accepted.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Passage")]
@@ -185,9 +203,11 @@ fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
         captures: holds(&exposure.attracted),
         through: exposure
             .onward
+            .listed
             .iter()
             .map(|it| onward(verified, it))
             .collect(),
+        through_more: more_onward(&exposure.onward),
     }
 }
 
@@ -240,6 +260,14 @@ fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
         cluster: cluster(verified, onward.site),
         linked: onward.is_linked,
         passages: onward.passages.iter().map(passage).collect(),
+    }
+}
+
+fn more_onward(onward: &OnwardPaths) -> WrittenMoreOnward {
+    WrittenMoreOnward {
+        dropping: onward.more(OnwardKind::Dropped),
+        linked: onward.more(OnwardKind::Linked),
+        unlinked: onward.more(OnwardKind::Unlinked),
     }
 }
 
