@@ -13,8 +13,12 @@ use crate::kilo::topology::TopologyNode;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
+pub use secrets::Secret;
 pub use site::{Owner, Site};
 
+use secrets::Secrets;
+
+mod secrets;
 mod site;
 
 /// With fewer Peers than one for this many keys, a search for each takes less than a walk past all keys.
@@ -44,6 +48,7 @@ struct FabricIndex {
     keys: BTreeMap<[u8; 32], Vec<At>>,
     /// The nodes that have the keys of Peers.
     holdings: Sites<Peers<Holding>>,
+    secrets: Secrets,
     /// The nodes at each address, with their ports.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
     /// The addresses at which Peers and nodes are dialled, in order, with the cluster to which each
@@ -106,6 +111,7 @@ impl<'a> Fabric<'a> {
         }
         let index = FabricIndex {
             holdings: sites.map(|it| holdings(it, &keys)),
+            secrets: Secrets::collect(&sites, &keys),
             keys,
             doors,
             dialled: Vec::new(),
@@ -208,6 +214,13 @@ impl<'a> Fabric<'a> {
     /// Returns who has the key of a Peer of a cluster.
     pub fn holding(&self, site: SiteId, peer: PeerId) -> Holding {
         self.index.holdings[site][peer]
+    }
+
+    /// Returns the preshared key of a Peer of a cluster as a number.
+    pub fn secret(&self, site: &Site, peer: PeerId) -> Secret {
+        let share = site.model.share(peer);
+        let key = share.and_then(|it| it.translation.preshared_key);
+        self.index.secrets.secret(key)
     }
 
     /// Returns a cluster.

@@ -42,7 +42,7 @@ pub struct AllowedIp {
 }
 
 /// A secret, which is compared and never shown.
-#[derive(Clone, Copy, Eq, PartialEq)]
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub struct PresharedKey([u8; 32]);
 
 /// The reason why the Peer of a manifest is never configured in WireGuard.

@@ -3,6 +3,7 @@
 use super::address_block::AddressBlock;
 use super::known_peer::{DialOutcome, PeerLink};
 use super::local_addresses::Delivery;
+use crate::agent::fabric::Secret;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
 use crate::net::Family;
@@ -95,6 +96,14 @@ impl EquivalenceClass {
         self.views.iter().all(PieceView::is_portable)
     }
 
+    /// Returns whether a tunnel has a preshared key, of which the number is that of one fabric.
+    pub(super) fn has_secret(&self) -> bool {
+        let is_secret =
+            |link| matches!(link, PeerLink::One { secret, .. } if secret != Secret::Absent);
+        let mut views = self.views.iter();
+        views.any(|it| is_secret(it.onward) || is_secret(it.back))
+    }
+
     /// Returns whether packets go where they should as far as this side is concerned, and nothing about it
     /// is known by a number of either cluster.
     pub(super) fn is_plain(&self) -> bool {
@@ -110,7 +119,10 @@ impl PieceView {
         let is_numbered = |link| {
             matches!(
                 link,
-                PeerLink::One(DialOutcome::Loops(_)) | PeerLink::Doubt(_)
+                PeerLink::One {
+                    dial: DialOutcome::Loops(_),
+                    ..
+                } | PeerLink::Doubt(_)
             )
         };
         matches!(

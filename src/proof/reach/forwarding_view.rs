@@ -240,7 +240,7 @@ impl Observer<'_, '_> {
                 }
             }
         };
-        let is_alone = matches!(onward, PeerLink::One(_) | PeerLink::Silent);
+        let is_alone = matches!(onward, PeerLink::One { .. } | PeerLink::Silent);
         let (back, source_check) = if is_alone && (leader.is_none() || leader == speaker) {
             (onward, SourceCheck::Yes)
         } else {

@@ -1,6 +1,6 @@
 //! Known Peers: what a cluster knows of each of its Peers, for every packet alike.
 
-use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId};
+use crate::agent::fabric::{At, Fabric, Holding, Secret, Site, SiteId};
 use crate::agent::model::{Dial, Tunnel};
 use crate::agent::peers::{ContestId, PeerId, PeerStanding, Peers};
 use crate::net::prefixes::SlotId;
@@ -24,7 +24,10 @@ pub(super) enum PeerLink {
     Doubt(Option<ContestId>),
     /// Not the leader of its segment.
     Silent,
-    One(DialOutcome),
+    One {
+        dial: DialOutcome,
+        secret: Secret,
+    },
 }
 
 /// Whether a cluster gets there where it dials.
@@ -65,7 +68,7 @@ impl PeerLink {
     pub(super) fn find(fabric: &Fabric, site: &Site, peer: PeerId, at: At) -> (Self, bool) {
         let tunnel = Tunnel::Peer(peer);
         let share = site.model.share(peer);
-        let has_secret = share.is_some_and(|it| it.translation.preshared_key.is_some());
+        let secret = fabric.secret(site, peer);
         let is_held = |endpoint: &Endpoint| match endpoint.host {
             Host::Ip(address) => site.model.tunnels.holding(address).next().is_some(),
             Host::Dns(_) => false,
@@ -75,7 +78,6 @@ impl PeerLink {
         let caller = fabric.node(at).endpoint();
         let is_in_range = endpoint.is_some_and(is_held);
         let may_loop = is_in_range || caller != endpoint && caller.is_some_and(is_held);
-        let is_uniform = !has_secret && !may_loop && !site.has_own_key(peer);
         let standing = &site.model.peers[peer].standing;
         let contest = match standing {
             PeerStanding::Contested(_, contest) => Some(*contest),
@@ -95,10 +97,13 @@ impl PeerLink {
             };
             let is_expected = share.is_some_and(|it| it.translation.keepalive.is_some());
             let found = DialOutcome::new(&dial, |it| fabric.answers(it, at), endpoint);
-            Self::One(found.unwrap_or(DialOutcome::No { is_expected }))
+            let dial = found.unwrap_or(DialOutcome::No { is_expected });
+            Self::One { dial, secret }
         } else {
             Self::Silent
         };
+        let is_known = secret == Secret::Absent || matches!(link, Self::One { .. });
+        let is_uniform = is_known && !may_loop && !site.has_own_key(peer);
         (link, is_uniform)
     }
 }

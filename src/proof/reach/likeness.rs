@@ -44,7 +44,8 @@ impl Reach<'_, '_> {
 fn compare(one: &ForwardingView, two: &ForwardingView, block: usize) -> Option<BlockLikeness> {
     let class = |view: &'_ ForwardingView| view.class_of(block);
     let (one, two) = (one.classes.get(class(one)?)?, two.classes.get(class(two)?)?);
-    if !one.is_portable() || !two.is_portable() {
+    let is_comparable = |class: &EquivalenceClass| class.is_portable() && !class.has_secret();
+    if !is_comparable(one) || !is_comparable(two) {
         return None;
     }
     Some(BlockLikeness {

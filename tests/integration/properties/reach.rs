@@ -51,6 +51,8 @@ enum Addresses {
 struct Cluster {
     granularity: &'static str,
     is_flat: bool,
+    /// The preshared key of every Peer that it gets.
+    secret: Option<u8>,
     /// Services that are declared after the render, perhaps in the pod range of another cluster.
     services: Option<(usize, u8)>,
     nodes: Vec<Spec>,
@@ -113,7 +115,7 @@ enum Fault {
     Endpoint(String),
     NoEndpoint,
     NoKeepalive,
-    Secret,
+    Secret(u8),
 }
 
 fn key(number: u8) -> String {
@@ -275,6 +277,11 @@ fn input(world: &World) -> Input {
             files.flat_map(|(_, text)| documents(text)).collect()
         })
         .collect();
+    for (peers, cluster) in peers.iter_mut().zip(&world.clusters) {
+        for (peer, number) in peers.iter_mut().zip(cluster.secret.into_iter().cycle()) {
+            peer["spec"]["presharedKey"] = json!(key(number));
+        }
+    }
     for (target, peer, fault) in &world.faults {
         let target = target.index(peers.len());
         if !peers[target].is_empty() {
@@ -358,7 +365,7 @@ fn spoil(peers: &mut Vec<Value>, peer: usize, fault: &Fault) {
         Fault::NoKeepalive => {
             drop(spec.as_object_mut().unwrap().remove("persistentKeepalive"));
         }
-        Fault::Secret => spec["presharedKey"] = json!(key(77)),
+        Fault::Secret(number) => spec["presharedKey"] = json!(key(*number)),
     }
 }
 
@@ -452,7 +459,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         (0..4u8, 1..4u8).prop_map(|(i, k)| Fault::Endpoint(format!("2001:db8:{i}::{k}"))),
         Just(Fault::NoEndpoint),
         Just(Fault::NoKeepalive),
-        Just(Fault::Secret),
+        (0..3u8).prop_map(Fault::Secret),
     ]
 }
 
@@ -460,12 +467,14 @@ fn world() -> impl Strategy<Value = World> {
     let cluster = (
         select(vec!["Full", "Full", "Location", "Cross"]),
         prop::bool::weighted(0.2),
+        prop::option::weighted(0.3, 0..2u8),
         prop::option::weighted(0.2, (0..2usize, 0..4u8)),
         prop::collection::vec(spec(), 1..5),
     )
-        .prop_map(|(granularity, is_flat, services, nodes)| Cluster {
+        .prop_map(|(granularity, is_flat, secret, services, nodes)| Cluster {
             granularity,
             is_flat,
+            secret,
             services,
             nodes,
         });
@@ -665,6 +674,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
         key,
     };
     let cluster = |nodes| Cluster {
+        secret: None,
         granularity: "Full",
         is_flat: false,
         services: None,
@@ -688,6 +698,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
 #[test]
 fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
     let cluster = |key, stale, shown| Cluster {
+        secret: None,
         granularity: "Full",
         is_flat: false,
         services: None,

@@ -4,7 +4,8 @@
 use super::*;
 use clustermesh::document::Source;
 use clustermesh::mesh;
-use clustermesh::proof::hostile::assume_hostile;
+use clustermesh::proof::APART;
+use clustermesh::proof::hostile::{Breach, OnwardKind, OnwardPaths, assume_hostile};
 use clustermesh::proof::verify::{Asked, LeakedRange, Tally, Verification, verify, verify_sound};
 use clustermesh::snapshot::Snapshot;
 
@@ -47,11 +48,26 @@ fn verified_from(shape: Shape, snapshots: &Snapshots) -> (Verification, u64) {
 
 /// What each cluster gets.
 fn files(meshes: &[Mesh], snapshots: &Snapshots) -> BTreeMap<ClusterName, Vec<AppliedFile>> {
+    edited_files(meshes, snapshots, |_, _, text| Some(text))
+}
+
+/// The same with another text, or none, for the Peers of a cluster that another one gets.
+fn edited_files(
+    meshes: &[Mesh],
+    snapshots: &Snapshots,
+    edit: impl Fn(&str, &str, String) -> Option<String>,
+) -> BTreeMap<ClusterName, Vec<AppliedFile>> {
     let tree = support::tree(meshes, snapshots);
     let texts: Vec<(Arc<str>, Arc<str>)> = tree
         .iter()
         .filter(|(path, _)| !path.ends_with("kustomization.yaml"))
-        .map(|(path, text)| (path.as_str().into(), text.to_string().into()))
+        .filter_map(|(path, text)| {
+            let (target, file) = path.split_once('/').unwrap();
+            let source = file.strip_prefix("fleet--").unwrap();
+            let source = source.strip_suffix(".yaml").unwrap();
+            let text = edit(target, source, text.to_string())?;
+            Some((path.as_str().into(), text.into()))
+        })
         .collect();
     let mut files: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
     for file in AppliedFile::read_all(&texts) {
@@ -62,6 +78,27 @@ fn files(meshes: &[Mesh], snapshots: &Snapshots) -> BTreeMap<ClusterName, Vec<Ap
             .push(file);
     }
     files
+}
+
+/// Adds a preshared key to Peers, by their number in the text.
+fn with_secrets(text: &str, secret: impl Fn(usize) -> Option<u32>) -> String {
+    let mut specs = text.split("\nspec:\n");
+    let mut text = specs.next().unwrap().to_owned();
+    for (number, spec) in specs.enumerate() {
+        text.push_str("\nspec:\n");
+        if let Some(secret) = secret(number) {
+            text.push_str(&format!("  presharedKey: {}\n", preshared_key(secret)));
+        }
+        text.push_str(spec);
+    }
+    text
+}
+
+fn preshared_key(number: u32) -> String {
+    use base64::Engine as _;
+    let mut bytes = [7; 32];
+    bytes[..4].copy_from_slice(&number.to_be_bytes());
+    base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
 fn fabric<'a>(
@@ -194,6 +231,111 @@ fn families_that_some_nodes_do_not_show_take_few_packets() {
     }
 }
 
+/// The number of a cluster of [`FULL`].
+fn cluster_number(name: &str) -> u32 {
+    name.strip_prefix("cluster-").unwrap().parse().unwrap()
+}
+
+/// Verifies [`FULL`] with preshared keys; returns the declared paths between clusters, those that work, and
+/// the packets followed for each ordered pair of clusters.
+fn verified_with_secrets(
+    secret: impl Fn(&str, &str, usize) -> Option<u32>,
+) -> (BTreeMap<[u32; 2], [u64; 2]>, u64) {
+    let shape = shape(FULL, Lan::Own);
+    let meshes = meshes(&shape.mesh().to_string());
+    let snapshots = snapshots_of(shape, |_, _| {});
+    let tree = edited_files(&meshes, &snapshots, |target, source, text| {
+        Some(with_secrets(&text, |number| secret(target, source, number)))
+    });
+    let fabric = fabric(&meshes, &snapshots, &tree);
+    let verification = verify(&Reach::new(&fabric), asked(&meshes));
+    let number = |site: SiteId| cluster_number(fabric.site(site).cluster.as_str());
+    let paths = verification.pairings.iter().map(|it| {
+        let promised = it.tallies.values().map(|it| it.promised).sum();
+        let kept = it.tallies.values().map(|it| it.kept).sum();
+        ([number(it.from), number(it.to)], [promised, kept])
+    });
+    (paths.collect(), fabric.followed() / (7 * 6))
+}
+
+#[test]
+fn preshared_keys_take_few_packets() {
+    let pair = |target: &str, source: &str| {
+        let mut pair = [target, source].map(cluster_number);
+        pair.sort_unstable();
+        pair[0] * 100 + pair[1]
+    };
+    type Secret<'s> = &'s dyn Fn(&str, &str, usize) -> Option<u32>;
+    let of_all: Secret = &|_, _, _| Some(1);
+    let of_pair: Secret = &|target, source, _| Some(pair(target, source));
+    for secret in [of_all, of_pair] {
+        let (paths, followed) = verified_with_secrets(secret);
+        assert!(
+            paths
+                .values()
+                .all(|[promised, kept]| promised == kept && 0 < *kept)
+        );
+        assert!(followed <= LIMIT, "{followed} packets a pair");
+    }
+    // No Peer has the same as the one in the other direction.
+    let of_peer: Secret = &|target, source, number| {
+        let number = u32::try_from(number).unwrap();
+        Some(number * 10_000 + cluster_number(target) * 100 + cluster_number(source))
+    };
+    let of_node: Secret =
+        &|_, source, number| Some(u32::try_from(number).unwrap() * 100 + cluster_number(source));
+    for secret in [of_peer, of_node] {
+        let (paths, followed) = verified_with_secrets(secret);
+        assert!(
+            paths
+                .values()
+                .all(|[promised, kept]| 0 < *promised && *kept == 0)
+        );
+        assert!(followed <= LIMIT, "{followed} packets a pair");
+    }
+}
+
+/// A tunnel takes the same preshared key on both sides, or none on either.
+#[test]
+fn preshared_keys_that_differ_let_nothing_through() {
+    // What a cluster has in its Peers for another one.
+    let secret = |target: u32, source: u32| match [target, source] {
+        // Equal.
+        [0, 1] | [1, 0] => Some(1),
+        // Different, each used elsewhere.
+        [0, 2] | [1, 3] | [3, 1] => Some(2),
+        [2, 0] => Some(1),
+        // On one side only.
+        [0, 3] => Some(1),
+        [4, 0] => Some(9),
+        _ => None,
+    };
+    let (paths, _) = verified_with_secrets(|target, source, _| {
+        secret(cluster_number(target), cluster_number(source))
+    });
+    assert_eq!(paths.len(), 7 * 6);
+    for ([from, to], [promised, kept]) in paths {
+        let is_equal = secret(from, to) == secret(to, from);
+        let expected = if is_equal { promised } else { 0 };
+        assert_eq!(kept, expected, "{from} to {to}");
+        assert!(0 < promised);
+    }
+}
+
+/// In one file, some Peers have another preshared key than the rest.
+#[test]
+fn a_preshared_key_of_some_nodes_counts_for_these() {
+    let (paths, followed) = verified_with_secrets(|target, source, number| {
+        let is_odd = number % 4 == 3 && target == "cluster-00" && source == "cluster-01";
+        is_odd.then_some(1)
+    });
+    for pair in [[0, 1], [1, 0]] {
+        let [promised, kept] = paths[&pair];
+        assert!(0 < kept && kept < promised, "{kept} of {promised}");
+    }
+    assert!(followed <= LIMIT, "{followed} packets a pair");
+}
+
 /// The tree is older than the overlap: the hub routes every second cluster's ranges to another one.
 #[test]
 fn overlapping_pod_cidrs_have_few_causes() {
@@ -269,4 +411,69 @@ fn many_hostile_clusters_take_hardly_more_than_one() {
     let both_ways = 2 * 7 * 6;
     assert!(looked_up(1) <= both_ways + 6);
     assert!(looked_up(7) <= both_ways + 7 * 6);
+}
+
+/// How many clusters of each kind are listed, and how many are only counted.
+fn kinds(paths: &OnwardPaths) -> [(usize, usize); 3] {
+    [
+        OnwardKind::Dropped,
+        OnwardKind::Linked,
+        OnwardKind::Unlinked,
+    ]
+    .map(|kind| {
+        let listed = paths.listed.iter().filter(|it| it.kind() == kind);
+        (listed.count(), paths.more(kind))
+    })
+}
+
+/// Every cluster may pass packets of every other one on to all the rest, so their number grows with the third
+/// power of the number of clusters.
+#[test]
+fn onward_paths_of_many_hostile_clusters_are_counted() {
+    let clusters = 20;
+    let shape = shape(Layout::Full { clusters, nodes: 1 }, Lan::Own);
+    let meshes = meshes(&shape.mesh().to_string());
+    let snapshots = snapshots_of(shape, |_, _| {});
+    let tree = files(&meshes, &snapshots);
+    let fabric = fabric(&meshes, &snapshots, &tree);
+    let sites: Vec<SiteId> = fabric.sites.ids().collect();
+    let (all, none) = ((APART, 18 - APART), (0, 0));
+    for hostile in assume_hostile(&fabric, &meshes, &sites) {
+        assert_eq!(hostile.exposures.len(), 19);
+        for exposure in &hostile.exposures {
+            assert_eq!(kinds(&exposure.onward), [all, none, none]);
+        }
+    }
+}
+
+/// The others know the pods of one cluster only behind another one.
+#[test]
+fn onward_paths_that_no_mesh_allows_are_counted() {
+    let clusters = 20;
+    let shape = shape(Layout::Full { clusters, nodes: 1 }, Lan::Own);
+    let meshes = meshes(&shape.mesh().to_string());
+    let snapshots = snapshots_of(shape, |_, _| {});
+    let tree = edited_files(&meshes, &snapshots, |target, source, text| {
+        let is_between = target == "cluster-01";
+        match source {
+            "cluster-00" => is_between.then_some(text),
+            "cluster-01" => {
+                Some(text.replace("  allowedIPs:\n", "  allowedIPs:\n  - \"10.0.0.0/24\"\n"))
+            }
+            _ => Some(text),
+        }
+    });
+    let fabric = fabric(&meshes, &snapshots, &tree);
+    let sites: Vec<SiteId> = fabric.sites.ids().take(1).collect();
+    let (all, none) = ((APART, 18 - APART), (0, 0));
+    let linked = assume_hostile(&fabric, &meshes, &sites).remove(0);
+    assert_eq!(kinds(&linked.exposures[0].onward), [none, all, none]);
+    assert!(linked.breaches().is_empty());
+    let unlinked = assume_hostile(&fabric, &[], &sites).remove(0);
+    assert_eq!(kinds(&unlinked.exposures[0].onward), [none, none, all]);
+    let breaches = unlinked.breaches();
+    let through = breaches
+        .iter()
+        .filter(|it| matches!(it, Breach::Passage(..) | Breach::Passages(..)));
+    assert_eq!(through.map(Breach::count).sum::<usize>(), 18);
 }
