@@ -7,6 +7,8 @@ use clustermesh::agent::fabric::{At, Fabric, Site};
 use clustermesh::changes::{self, Changes, Delivery, Engine, Grade, Version};
 use clustermesh::config::Capacity;
 use clustermesh::mesh::Mesh;
+use clustermesh::net::Family;
+use clustermesh::net::prefixes::Span;
 use clustermesh::packet::{Packet, Session};
 use clustermesh::proof::reach::address_blocks;
 use clustermesh::proof::verify::Asked;
@@ -165,30 +167,49 @@ fn compared(before: &Rendered, after: &Rendered, applied_by: Option<Engine>) -> 
     )
 }
 
-/// Follows a packet between every two blocks of different clusters, and returns those that are answered.
+/// Follows packets between every two blocks of different clusters, and returns those that are answered. In
+/// a block, the addresses count at which another block or a Peer's range begins or ends.
 fn held(fabric: &Fabric) -> BTreeSet<(String, String)> {
     let mut held = BTreeSet::new();
     let blocks = fabric.sites.map(|site| address_blocks(site));
+    let mut bounds: BTreeSet<(Family, u128)> = BTreeSet::new();
+    let mut bound = |it: Span| bounds.extend([(it.family, it.first), (it.family, it.last)]);
+    blocks.iter().flatten().for_each(|it| bound(it.span));
+    for site in fabric.sites.iter() {
+        for peer in site.files.iter().flat_map(|it| &it.content.peers) {
+            let ranges = peer.spec.iter().flat_map(|it| &it.allowed_ips);
+            ranges.for_each(|it| bound(Span::new(it.interface.network)));
+        }
+    }
+    let addresses = |span: Span| {
+        let ends = (span.family, span.first)..=(span.family, span.last);
+        let addresses = bounds.range(ends).map(move |it| Span {
+            first: it.1,
+            ..span
+        });
+        addresses.map(|it| it.first_address()).take(6)
+    };
     for (from, senders) in blocks.numbered() {
-        for sender in senders {
-            let Some(node) = sender.owner.node() else {
-                continue;
-            };
+        for (sender, node) in senders.iter().filter_map(|it| Some((it, it.owner.node()?))) {
             for (to, receivers) in blocks.numbered().filter(|it| it.0 != from) {
                 let receivers = receivers.iter();
                 for receiver in receivers.filter(|it| it.span.family == sender.span.family) {
-                    let trace = fabric.exchange(Packet {
-                        from: At { site: from, node },
-                        source: sender.span.first_address(),
-                        to: receiver.owner.goal(to),
-                        destination: receiver.span.first_address(),
-                        session: Session::New,
-                    });
-                    if trace.ending().is_delivered() {
-                        held.insert((
-                            format!("{from:?} {sender:?}"),
-                            format!("{to:?} {receiver:?}"),
-                        ));
+                    for source in addresses(sender.span) {
+                        for destination in addresses(receiver.span) {
+                            let trace = fabric.exchange(Packet {
+                                from: At { site: from, node },
+                                source,
+                                to: receiver.owner.goal(to),
+                                destination,
+                                session: Session::New,
+                            });
+                            if trace.ending().is_delivered() {
+                                held.insert((
+                                    format!("{from:?} {:?} {source}", sender.owner),
+                                    format!("{to:?} {:?} {destination}", receiver.owner),
+                                ));
+                            }
+                        }
                     }
                 }
             }
