@@ -1,18 +1,20 @@
 //! Fleets: all clusters of all meshes with their membership, who is linked to whom, who ranks first.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::kilo::cluster::Cluster;
-use crate::kilo::id::NodeId;
-use crate::membership::{Membership, Origin, PeerCandidate, membership};
+use crate::membership::membership;
 use crate::mesh::{Entry, Link, Mesh, Range, State};
 use crate::name::ClusterName;
-use crate::net::{Cidr, Family};
+use crate::net::Family;
 use crate::place::Place;
-use crate::snapshot::{AddressKind, Node, Snapshot};
-use crate::wireguard::{Endpoint, PublicKey};
+use crate::snapshot::Snapshot;
+use crate::wireguard::PublicKey;
+
+mod member;
+
+pub use member::Member;
 
 /// Everything that is planned together.
 #[derive(Debug)]
@@ -27,23 +29,6 @@ pub struct Fleet<'a> {
     contested: BTreeMap<PublicKey, Vec<Claimant<'a>>>,
     /// The ranges that clusters accept from others, in addition to the limits of their meshes.
     accepted: Option<&'a BTreeMap<ClusterName, Vec<Range>>>,
-}
-
-/// One cluster in one mesh.
-#[derive(Debug)]
-pub struct Member<'a> {
-    /// The mesh.
-    pub mesh: &'a Mesh,
-    /// The entry of the cluster.
-    pub entry: &'a Entry,
-    /// The cluster's snapshot.
-    pub file: &'a SnapshotFile,
-    /// Its content, interpreted as the mesh requires.
-    pub cluster: Cluster<'a>,
-    /// Its candidates for Peers.
-    pub membership: Membership,
-    /// The rank, which decides conflicts.
-    pub rank: Rank,
 }
 
 /// The order of trust: hubs first, then the order in which people wrote meshes and clusters.
@@ -303,90 +288,6 @@ impl<'a> UnreadMember<'a> {
             cluster,
             rank,
         }
-    }
-}
-
-impl<'a> Member<'a> {
-    /// Returns the declared range in which another lies.
-    pub fn declaration(&self, cidr: Cidr) -> Option<&'a Range> {
-        let mut declared = self.entry.networks.all().into_iter();
-        declared.find(|range| range.cidr.contains(cidr))
-    }
-
-    /// Returns the clusters that see it in this mesh, in the order in which they were written.
-    pub fn targets(&self) -> impl Iterator<Item = &'a ClusterName> {
-        let (mesh, entry) = (self.mesh, self.entry);
-        let others = mesh.entries.iter().filter(|it| it.name != entry.name);
-        let linked = others.filter(|it| mesh.link(it, entry) == Some(Link::Exchange));
-        linked.map(|it| &it.name)
-    }
-
-    /// Returns the ranges that others send into their tunnels for its sake, unless their own affairs
-    /// are against it.
-    pub fn given(&self) -> impl Iterator<Item = Cidr> {
-        let membership = &self.membership;
-        let claims = membership.candidates.iter().flat_map(|it| &it.claims);
-        // Without a leader, no node carries the cluster-wide ranges.
-        let shared = self
-            .cluster
-            .shared
-            .iter()
-            .filter(|_| !membership.candidates.is_empty());
-        claims.chain(shared).copied()
-    }
-
-    /// Returns a node of its snapshot.
-    pub fn node(&self, name: &str) -> Option<&'a Node> {
-        let nodes = &self.file.snapshot.nodes;
-        let index = nodes.binary_search_by(|node| node.name.as_str().cmp(name));
-        nodes.get(index.ok()?)
-    }
-
-    /// Returns where the snapshot has a node of that name, if it does.
-    pub fn node_place(&self, name: &str) -> Option<Place> {
-        let node = self.node(name)?;
-        Some(Snapshot::place(&self.file.source, node.position))
-    }
-
-    /// Returns a node of its snapshot by its place in it, and where that is.
-    pub fn node_at(&self, id: NodeId) -> (&'a Node, Place) {
-        let node = self.cluster.nodes[id].node;
-        (node, Snapshot::place(&self.file.source, node.position))
-    }
-
-    /// Returns where the snapshot has the endpoint of a candidate.
-    pub fn endpoint_place(&self, candidate: &PeerCandidate) -> Place {
-        let node = &candidate.place;
-        let address = candidate.endpoint.as_ref().and_then(Endpoint::address);
-        let reported = |kind| {
-            let addresses = node.key("addresses");
-            let mut listed = self
-                .node(candidate.leader.as_str())
-                .map(|it| &it.addresses)
-                .into_iter()
-                .flatten();
-            let index = listed.position(|it| {
-                let read: Option<IpAddr> = it.address.parse().ok();
-                it.kind == kind && read.map(|it| it.to_canonical()) == address
-            });
-            match index {
-                Some(index) => addresses.index(index).key("address"),
-                None => addresses,
-            }
-        };
-        match candidate.origin {
-            Some(Origin::Annotation(key)) => node.key("annotations").key(key),
-            Some(Origin::ExternalIP) => reported(AddressKind::ExternalIP),
-            Some(Origin::InternalIP) => reported(AddressKind::InternalIP),
-            None => node.clone(),
-        }
-    }
-
-    /// Returns whether most of its segments are behind NAT, so that they cannot be dialled.
-    pub fn roams(&self) -> bool {
-        let candidates = &self.membership.candidates;
-        let roaming = candidates.iter().filter(|it| it.endpoint.is_none()).count();
-        candidates.len() < 2 * roaming
     }
 }
 

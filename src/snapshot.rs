@@ -3,26 +3,26 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema};
-use serde::de::value::MapAccessDeserializer;
+use schemars::JsonSchema;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::diagnostic::{Quoted, plain_json};
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::schema::{self, pattern};
 
 mod api;
 pub mod difference;
 pub mod dump;
+mod file;
 pub mod listing;
 pub mod stray;
+
+pub use file::schema;
+use file::{SnapshotFields, UniqueObject, WrittenSnapshot, check_header, objects, other_version};
 
 /// The version of the format; a reader knows exactly its own.
 pub const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -127,64 +127,6 @@ pub enum SnapshotError {
     /// One name for two nodes.
     #[error("duplicate node name {}", Quoted(.0))]
     DuplicateNode(String),
-}
-
-/// The nodes of one cluster, as `clustermesh snapshot` writes them to `snapshots/<cluster>.json`.
-///
-/// The values are copied from the API and not checked here.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "NodeSnapshot", example = example())]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct SnapshotFields {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: String,
-    /// The name of the cluster, which is also the name of the file.
-    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
-    cluster: String,
-    /// Prefixes of labels that the nodes have and that were left out, because `snapshot.dropLabels` in
-    /// the config lists them.
-    #[schemars(example = ["feature.node.kubernetes.io/"])]
-    #[serde(default)]
-    dropped_labels: Vec<String>,
-    /// Labels under the prefixes in `snapshot.dropLabels` that were not left out, because the
-    /// `nodeSelector` or `topologyLabel` of a mesh uses them.
-    #[schemars(example = ["feature.node.kubernetes.io/network-sriov.capable"])]
-    #[serde(default)]
-    kept_labels: Vec<String>,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: String,
-    /// Its nodes, sorted by unique name.
-    #[serde(deserialize_with = "objects")]
-    nodes: Vec<Node>,
-}
-
-/// The same to write, in the order of its keys.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenSnapshot<'a> {
-    api_version: &'a str,
-    cluster: &'a str,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    dropped_labels: &'a [String],
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    kept_labels: &'a [String],
-    kind: &'a str,
-    nodes: &'a [Node],
-}
-
-/// An object, which serde by itself would read from a list of its fields too.
-struct UniqueObject<T>(T);
-
-/// The part of a file that shows whether it was meant as a snapshot.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SnapshotHeader {
-    #[serde(default)]
-    api_version: String,
-    #[serde(default)]
-    kind: String,
 }
 
 impl SnapshotError {
@@ -304,91 +246,12 @@ impl Snapshot {
     }
 }
 
-/// Returns the JSON Schema of a snapshot file.
-pub fn schema() -> Schema {
-    schema::of_input::<SnapshotFields>()
-}
-
-/// A snapshot of one node.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "cluster": "east",
-        "kind": KIND,
-        "nodes": [{
-            "addresses": [
-                { "address": "10.0.1.1", "type": "InternalIP" },
-                { "address": "203.0.113.10", "type": "ExternalIP" },
-            ],
-            "annotations": {
-                "kilo.squat.ai/endpoint": "203.0.113.10:51820",
-                "kilo.squat.ai/key": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
-                "kilo.squat.ai/wireguard-ip": "10.4.0.1/16",
-            },
-            "labels": { "kubernetes.io/hostname": "east-1" },
-            "name": "east-1",
-            "podCIDRs": ["10.42.0.0/24"],
-            "uid": "7b0f2c1e-6d60-4f9c-9f0b-0b6f2f3f5a11",
-        }],
-    })
-}
-
-/// An unknown field may belong to another version, so the version is reported first.
-fn other_version(text: &str) -> Option<SnapshotError> {
-    if stray::is_node_list(text) {
-        return Some(SnapshotError::NodeList);
-    }
-    let header: SnapshotHeader = serde_json::from_str(text).ok()?;
-    check_header(&header.api_version, &header.kind).err()
-}
-
-fn check_header(api_version: &str, kind: &str) -> Result<(), SnapshotError> {
-    if kind != KIND {
-        return Err(SnapshotError::Kind(kind.to_owned()));
-    }
-    if api_version != API_VERSION {
-        return Err(SnapshotError::Version(api_version.to_owned()));
-    }
-    Ok(())
-}
-
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
 )]
 fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// Reads a list of objects.
-fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    let objects = Vec::<UniqueObject<T>>::deserialize(deserializer)?;
-    Ok(objects
-        .into_iter()
-        .map(|UniqueObject(value)| value)
-        .collect())
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueObject<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
-            type Value = T;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<T, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(access))
-            }
-        }
-
-        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
-    }
 }
 
 /// Reads a map whose keys are all different; JSON itself lets the last one win.
@@ -423,71 +286,4 @@ fn without_duplicates<'de, D: Deserializer<'de>>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> Result<Snapshot, SnapshotError> {
-        Snapshot::read(&"east".parse().unwrap(), text)
-    }
-
-    fn error(text: &str) -> String {
-        read(text).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn text_round_trips() {
-        let text = r#"{
-  "apiVersion": "kilo-clustermesh.io/v1",
-  "cluster": "east",
-  "kind": "NodeSnapshot",
-  "nodes": [
-    {
-      "addresses": [
-        {
-          "address": "192.168.1.1",
-          "type": "InternalIP"
-        }
-      ],
-      "annotations": {
-        "kilo.squat.ai/key": "k"
-      },
-      "labels": {},
-      "name": "a",
-      "podCIDRs": [
-        "10.42.0.0/24"
-      ],
-      "stale": true,
-      "uid": "1"
-    }
-  ]
-}
-"#;
-        assert_eq!(read(text).unwrap().to_json().unwrap(), text);
-    }
-
-    #[test]
-    fn nothing_is_hidden_from_a_reviewer() {
-        let node = Node {
-            name: "a\u{202e}b\u{e0041}\u{1b}".to_owned(),
-            ..Node::default()
-        };
-        let snapshot = Snapshot::new("east".parse().unwrap(), vec![node]).unwrap();
-        let text = snapshot.to_json().unwrap();
-        assert!(text.contains(r#""a\u202eb\udb40\udc41\u001b""#), "{text}");
-        assert_eq!(read(&text).unwrap(), snapshot);
-    }
-
-    #[test]
-    fn says_what_is_wrong() {
-        let header =
-            r#""apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot""#;
-        insta::assert_snapshot!(error("{}"), @"unsupported kind ``, expected `NodeSnapshot`; create snapshots with `clustermesh snapshot CLUSTER --from FILE`");
-        insta::assert_snapshot!(error(r#"{"apiVersion":"kilo-clustermesh.io/v2","kind":"NodeSnapshot","new":1}"#), @"unsupported apiVersion `kilo-clustermesh.io/v2`; this version reads `kilo-clustermesh.io/v1`");
-        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a"}},{{"name":"a"}}]}}"#)), @"duplicate node name `a`");
-        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","labels":{{"x":"1","x":"2"}}}}]}}"#)), @"duplicate key `x` at line 1 column 125");
-        insta::assert_snapshot!(error(&format!(r#"{{{header},"nodes":[{{"name":"a","podCidrs":[]}}]}}"#)), @"unknown field `podCidrs`, expected one of `addresses`, `annotations`, `carriedOver`, `labels`, `name`, `podCIDRs`, `stale`, `uid` at line 1 column 109");
-        insta::assert_snapshot!(error(&header.replace("east", "west").replacen('"', "{\"nodes\":[],\"", 1).replace("Snapshot\"", "Snapshot\"}")), @"it contains cluster `west`, but the file is named after `east`");
-        insta::assert_snapshot!(error(r#"["kilo-clustermesh.io/v1","east","NodeSnapshot",[]]"#), @"invalid type: sequence, expected an object at line 1 column 0");
-        assert!(read("{").unwrap_err().is_syntax());
-    }
-}
+mod tests;

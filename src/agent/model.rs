@@ -14,11 +14,15 @@ use super::peers::{
 };
 use crate::kilo::id::SegmentId;
 use crate::kilo::peer::translation::TranslationFault;
-use crate::kilo::topology::{KiloTopology, Leader, TopologyNode, TopologySegment, WireguardIp};
+use crate::kilo::topology::{KiloTopology, TopologyNode};
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, SlotId};
 use crate::place::Place;
 use crate::wireguard::{Endpoint, Host};
+
+mod claims;
+
+use claims::{claims, claims_of_peer, claims_of_segment};
 
 /// One cluster with its Peers.
 #[derive(Clone, Debug)]
@@ -355,58 +359,6 @@ fn upsets(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<Upset> {
     }
     upsets.extend(topology.is_exhausted.then_some(Upset::Exhausted));
     upsets
-}
-
-/// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
-fn claims(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<(Cidr, TunnelClaim)> {
-    let mut claims = Vec::with_capacity(3 * (topology.nodes.len() + peers.len()));
-    for (id, segment) in topology.segments.numbered() {
-        claims.extend(claims_of_segment(id, segment));
-    }
-    for (id, peer) in peers.numbered() {
-        claims.extend(claims_of_peer(id, peer));
-    }
-    claims
-}
-
-fn claims_of_segment(
-    id: SegmentId,
-    segment: &TopologySegment,
-) -> impl Iterator<Item = (Cidr, TunnelClaim)> {
-    let is_led = matches!(segment.leader, Leader::Certain(_));
-    let claim = move |is_certain| TunnelClaim {
-        tunnel: Tunnel::Segment(id),
-        index: 0,
-        is_certain: is_certain && is_led,
-    };
-    let addresses = match segment.wireguard_ip {
-        WireguardIp::Certain(address) => [Some((address, true)), None],
-        WireguardIp::Ambiguous {
-            computed,
-            announced,
-        } => [Some((computed, false)), Some((announced, false))],
-        WireguardIp::None => [None; 2],
-    };
-    let ranges = segment
-        .allowed_ips
-        .iter()
-        .chain(&segment.location_ranges)
-        .map(move |it| (it.interface.network, claim(!it.is_mapped)));
-    let addresses = addresses.into_iter().flatten();
-    ranges
-        .chain(addresses.map(move |(address, is_certain)| (Cidr::host(address), claim(is_certain))))
-}
-
-fn claims_of_peer(id: PeerId, peer: &ClusterPeer) -> impl Iterator<Item = (Cidr, TunnelClaim)> {
-    let kept = peer.share().into_iter().flat_map(PeerShare::kept);
-    kept.map(move |kept| {
-        let claim = TunnelClaim {
-            tunnel: Tunnel::Peer(id),
-            index: kept.index,
-            is_certain: kept.is_certain,
-        };
-        (kept.allowed.interface.network, claim)
-    })
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub struct AddresslessNode<'f> {
     pub agents_crash: bool,
 }
 
-/// A label that tells nodes of one location apart.
+/// A label that distinguishes nodes of one location.
 pub struct OtherLabel<'f> {
     /// The label.
     pub label: &'static str,

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use crate::granularity::Granularity;
 use crate::schema::pattern;
 
+mod schema;
+
+use self::schema::{counts, example, one_form, only_with, values_to_compare};
 use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, State};
 
 /// Over how many nodes a range can be spread.
@@ -264,12 +267,6 @@ pub(super) struct RawAnchor {
     pub(super) count: Option<u16>,
 }
 
-/// Returns what `count` may be; like any field, it may be empty.
-fn counts() -> Vec<Option<u16>> {
-    let counts = COUNTS.into_iter().map(Some);
-    counts.chain([None]).collect()
-}
-
 /// A key of a Secret in the namespace of the mesh.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -328,82 +325,4 @@ pub(super) enum Operator {
     Exists,
     /// The label is missing.
     DoesNotExist,
-}
-
-/// The smallest mesh of both forms.
-fn example() -> Value {
-    json!({
-        "apiVersion": "kilo.squat.ai/v1alpha1",
-        "kind": "ClusterMesh",
-        "metadata": { "name": "prod" },
-        "spec": {
-            "clusters": [
-                {
-                    "name": "east",
-                    "podCIDRs": ["10.42.0.0/16"],
-                    "wireguardCIDR": "10.4.0.0/16",
-                    "serviceCIDR": "10.43.0.0/16",
-                },
-                { "name": "west", "allowedNetworks": ["10.8.0.0/14"] },
-            ],
-        },
-    })
-}
-
-/// Either `allowedNetworks`, or pod and `WireGuard` ranges; the operator writes empty ones for none.
-fn one_form() -> Value {
-    json!({
-        "if": {
-            "properties": { "allowedNetworks": { "type": "array" } },
-            "required": ["allowedNetworks"],
-        },
-        "then": {
-            "properties": {
-                "podCIDRs": { "type": "null" },
-                "wireguardCIDR": { "enum": ["", null] },
-                "serviceCIDR": { "enum": ["", null] },
-                "additionalCIDRs": { "enum": [[], null] },
-            },
-        },
-        "else": {
-            "properties": {
-                "podCIDRs": { "type": "array" },
-                "wireguardCIDR": { "type": "string", "minLength": 1 },
-            },
-            "required": ["podCIDRs", "wireguardCIDR"],
-        },
-    })
-}
-
-/// A field that is there with its mode and not without.
-fn only_with(mode: &str, field: &str) -> Value {
-    json!({
-        "if": {
-            "properties": { "mode": { "const": mode } },
-            "required": ["mode"],
-        },
-        "then": {
-            "properties": { field: { "type": "array" } },
-            "required": [field],
-        },
-        "else": {
-            "properties": { field: { "type": "null" } },
-        },
-    })
-}
-
-/// Values that are there for the operators that compare and not for the others.
-fn values_to_compare() -> Value {
-    json!({
-        "if": {
-            "properties": { "operator": { "enum": ["In", "NotIn"] } },
-        },
-        "then": {
-            "properties": { "values": { "type": "array", "minItems": 1 } },
-            "required": ["values"],
-        },
-        "else": {
-            "properties": { "values": { "enum": [[], null] } },
-        },
-    })
 }

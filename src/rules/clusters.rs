@@ -3,6 +3,7 @@
 use super::{Finding, Rule};
 use crate::name::ClusterName;
 
+mod help;
 mod messages;
 
 rules! {
@@ -322,7 +323,7 @@ fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {
         // What is wrong with a kubeconfig is wrong for all who use it.
         finding.group.clone_from(origin);
     }
-    finding.help = Some(messages::help(Some(cluster), fault));
+    finding.help = Some(help::help(Some(cluster), fault));
     finding
 }
 
@@ -330,7 +331,7 @@ fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {
 pub fn unread_meshes(fault: &Fault) -> Finding {
     let message = format!("the ClusterMesh objects could not be read: {fault}");
     let finding = Finding::new(rule_of(fault), message);
-    finding.help(messages::help(None, fault))
+    finding.help(help::help(None, fault))
 }
 
 /// Returns the finding about a cluster that could not be read and has no snapshot to keep.
@@ -392,36 +393,4 @@ fn rule_of(fault: &Fault) -> &'static Rule {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fault_tells_cause_consequence_and_remedy() {
-        let found = fault(
-            &"east".parse().unwrap(),
-            &Fault::Forbidden {
-                right: Right::ListNodes,
-                user: User {
-                    origin: "user `x` of kubeconfig".to_owned(),
-                    has_credentials: true,
-                },
-                says: "nodes is forbidden: User \"\u{1b}[2Jx\" cannot".to_owned(),
-            },
-            Some("snapshots/east.json"),
-        );
-        insta::assert_snapshot!(found.message, @r#"could not be read: the right to `list` `nodes` is missing (403: nodes is forbidden: User "\u{1b}[2Jx" cannot); snapshots/east.json was kept"#);
-        insta::assert_snapshot!(found.help.unwrap(), @"`clustermesh rbac` prints the manifests that grant this right");
-        let found = fault(
-            &"east".parse().unwrap(),
-            &Fault::Login {
-                command: "aws".to_owned(),
-                problem: LoginProblem::Failed {
-                    status: "exit status: 255".to_owned(),
-                    stderr: "no such profile\n".to_owned(),
-                },
-            },
-            None,
-        );
-        insta::assert_snapshot!(found.message, @"could not be read: the login plugin `aws` failed (exit status: 255) with output: no such profile; it has no snapshot yet");
-    }
-}
+mod tests;

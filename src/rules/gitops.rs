@@ -1,24 +1,22 @@
 //! Limits of Flux, Argo CD and git, for the plan and for the tree on disk.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use super::plan::within;
 use super::refusal::consequence;
 use super::{Finding, Rule, bare};
-use crate::capacity::units;
-use crate::config::Limits;
-use crate::config::capacity::Quantity;
 use crate::diagnostic::{Quoted, Severity};
-use crate::kilo::peer::Peer;
-use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit, last_applied_bytes};
+use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit};
 use crate::place::Place;
-use crate::plan::{PeerSet, Plan};
-use crate::text::{NAMED, count, listed};
+use crate::plan::Plan;
+use crate::text::{NAMED, listed};
 use crate::tree_diff::{
-    ChangedContent, ChangedFile, ForeignFile, KustomizationMismatch, OnDiskTree, Overriding,
-    SameNamePeers,
+    ChangedContent, ChangedFile, KustomizationMismatch, OnDiskTree, SameNamePeers,
 };
+
+mod foreign;
+mod planned;
+
+pub use foreign::override_file;
+use foreign::{blocked_file, foreign};
+pub(super) use planned::planned;
 
 rules! {
     "gitops" about Tree;
@@ -41,19 +39,6 @@ rules! {
     MISMATCHED_KUSTOMIZATION = "mismatched-kustomization" Warning;
 }
 
-/// From how many bytes on etcd takes no object.
-const ETCD_LIMIT: usize = 3 << 19;
-
-/// What an API server and the delivering tools add at most to an object: identity, times, managed
-/// fields, labels and annotations.
-const ADDED_BYTES: usize = 2 << 10;
-
-/// What a range has at most as JSON: an IPv6 address, its length, quotes and a comma.
-const RANGE_BYTES: usize = 46;
-
-/// The largest size of the rest of a Peer as JSON.
-const PEER_BYTES: usize = 2_000;
-
 /// The next change to generated files that are out of date.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fate {
@@ -61,74 +46,6 @@ pub enum Fate {
     Kept,
     /// They will be replaced or removed. Mistakes in them are reported and do not stop a render.
     Replaced,
-}
-
-/// Returns findings about a plan. The sizes of its sets of Peers as files are given.
-pub(super) fn planned(plan: &Plan, bytes: &[usize], limits: &Limits) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut targets_of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    for target in &plan.targets {
-        for &peer_set in &target.peer_sets {
-            let name = target.cluster.to_string();
-            targets_of.entry(peer_set).or_default().push(name);
-        }
-    }
-    for (peer_set, targets) in targets_of {
-        if let (Some(bytes), Some(peer_set)) = (bytes.get(peer_set), plan.peer_sets.get(peer_set)) {
-            findings.extend(large_file(peer_set, *bytes, limits, &targets));
-            findings.extend(
-                peer_set
-                    .peers
-                    .iter()
-                    .filter_map(|it| large_peer(it, limits, &targets)),
-            );
-        }
-    }
-    findings
-}
-
-fn large_file(
-    peer_set: &PeerSet,
-    bytes: usize,
-    limits: &Limits,
-    targets: &[String],
-) -> Option<Finding> {
-    let steps = limits.capacity.steps(Quantity::FileBytes);
-    let (severity, step) = steps.passed(units::float(bytes))?;
-    if severity < Severity::Warning {
-        return None;
-    }
-    let message = format!(
-        "{}.yaml would have {bytes} bytes, more than {step} {}",
-        peer_set.name,
-        within(targets)
-    );
-    let mut finding = Finding::on_cluster(&LARGE_FILE, &peer_set.source, message);
-    finding.severity = severity;
-    Some(finding.help("declare fewer, larger ranges, or select fewer nodes"))
-}
-
-fn large_peer(peer: &Peer, limits: &Limits, targets: &[String]) -> Option<Finding> {
-    let ranges = peer.allowed_ips.len();
-    if ranges * RANGE_BYTES + PEER_BYTES <= limits.peer_bytes && PEER_BYTES < limits.peer_bytes {
-        return None;
-    }
-    let bytes = last_applied_bytes(peer);
-    if bytes <= limits.peer_bytes {
-        return None;
-    }
-    let message = format!(
-        "{} would have {bytes} bytes in the annotation of `kubectl apply`, more than {}, with {} {}",
-        peer.name,
-        limits.peer_bytes,
-        count(ranges, "range"),
-        within(targets)
-    );
-    let mut finding = Finding::on_cluster(&LARGE_PEER, &peer.cluster, message);
-    if ETCD_LIMIT < bytes + ADDED_BYTES {
-        finding.severity = Severity::Error;
-    }
-    Some(finding.help("declare fewer, larger ranges"))
 }
 
 /// Returns findings about the tree on disk.
@@ -180,120 +97,6 @@ fn on_path(rule: &'static Rule, path: &str, message: String) -> Finding {
     let mut finding = Finding::on_named(rule, folder, String::new());
     finding.message = message;
     finding
-}
-
-fn whole(on_disk: &OnDiskTree, path: &str) -> Place {
-    Place::document(&on_disk.source(path), 0).bytes(&(0..0))
-}
-
-fn blocked_file(on_disk: &OnDiskTree, it: &ForeignFile) -> Finding {
-    let path = on_disk.source(&it.path);
-    let message = format!(
-        "{} ({}) blocks a generated file and was not written by clustermesh",
-        Quoted(&path),
-        it.kind
-    );
-    let finding = on_path(&BLOCKED_FILE, &it.path, message);
-    finding.at(whole(on_disk, &it.path), "").help(
-        "move it away (generated files begin with `# Generated by clustermesh; do not \
-            edit.`)",
-    )
-}
-
-fn foreign(on_disk: &OnDiskTree, it: &ForeignFile) -> Finding {
-    let path = on_disk.source(&it.path);
-    let (rule, what, help) = match nature(on_disk, it) {
-        Nature::Override(overriding) => {
-            let (message, help) = overrides(&path, it.kind, overriding);
-            let finding = on_path(&OVERRIDE_FILE, &it.path, message);
-            return finding.at(whole(on_disk, &it.path), "").help(help);
-        }
-        Nature::Rival => (
-            &RIVAL_KUSTOMIZATION,
-            "is a second kustomization, not written by clustermesh",
-            "move it away: kustomize refuses a folder with two kustomizations",
-        ),
-        Nature::Manifest => (
-            &STRAY_MANIFEST,
-            "was not written by clustermesh and may be applied together with the Peers",
-            "move it to a folder outside the rendered tree",
-        ),
-        Nature::Other => (
-            &FOREIGN_FILE,
-            "was not written by clustermesh",
-            "move it to a folder outside the rendered tree",
-        ),
-    };
-    let message = format!("{} ({}) {what}", Quoted(&path), it.kind);
-    let finding = on_path(rule, &it.path, message);
-    finding.at(whole(on_disk, &it.path), "").help(help)
-}
-
-/// Returns a finding about a hidden file outside of the rendered tree that changes what is delivered
-/// from it: its path, harmless to print, and what it is, with its article.
-pub fn override_file(path: &str, kind: &str, overriding: Overriding) -> Finding {
-    let (message, help) = overrides(path, kind, overriding);
-    let place = Place::document(&Arc::from(path), 0).bytes(&(0..0));
-    Finding::new(&OVERRIDE_FILE, message)
-        .at(place, "")
-        .help(help)
-}
-
-/// Returns what a hidden file changes, and what to do about it.
-fn overrides(path: &str, kind: &str, overriding: Overriding) -> (String, &'static str) {
-    let of_argocd = "delete it, and write the override into the Application";
-    let (what, help) = match overriding {
-        Overriding::Source => (
-            "overrides the source of every Argo CD Application with this path".to_owned(),
-            of_argocd,
-        ),
-        Overriding::SourceOf(name) => (
-            format!(
-                "overrides the source of the Argo CD Application {}",
-                Quoted(name)
-            ),
-            of_argocd,
-        ),
-        Overriding::Ignore => (
-            "makes Flux ignore the files that match it".to_owned(),
-            "delete it, and write its patterns into `spec.ignore` of the Flux source",
-        ),
-    };
-    (format!("{} ({kind}) {what}", Quoted(path)), help)
-}
-
-/// The effect of a foreign file on Flux and Argo CD.
-enum Nature<'a> {
-    Override(Overriding<'a>),
-    Rival,
-    Manifest,
-    Other,
-}
-
-fn nature<'a>(on_disk: &OnDiskTree, it: &'a ForeignFile) -> Nature<'a> {
-    let (folder, name) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
-    if let Some(overriding) = Overriding::from_name(name).filter(|_| it.kind != "a folder") {
-        return Nature::Override(overriding);
-    }
-    if name.starts_with('.') {
-        return Nature::Other;
-    }
-    let kustomization = format!("{folder}/{KUSTOMIZATION}");
-    let is_ours = on_disk.same.contains(&kustomization)
-        || on_disk.missing.contains(&kustomization)
-        || on_disk.files.iter().any(|it| it.path == kustomization);
-    if ["kustomization.yml", "Kustomization"].contains(&name) && is_ours {
-        return Nature::Rival;
-    }
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let is_manifest = ["yaml", "yml", "json", "jsonnet"]
-        .iter()
-        .any(|known| extension.eq_ignore_ascii_case(known));
-    if is_manifest || it.kind == "a folder" {
-        Nature::Manifest
-    } else {
-        Nature::Other
-    }
 }
 
 fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Finding> {

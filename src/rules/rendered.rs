@@ -1,23 +1,23 @@
 //! Losses and moves: the changes of a render to the tree on disk.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::nodes::SILENT_CLUSTER;
 use super::plan::within;
 use super::{Finding, bare};
 use crate::agent::applied::AppliedFile;
-use crate::diagnostic::mistake::NO_MESH;
-use crate::diagnostic::{Severity, escaped, gravest_first};
+use crate::diagnostic::Severity;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::manifest::{OldPeer, Reading};
 use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
-use crate::text::{count, listed};
-use crate::tree_diff::{self, Case, ChangedFile, Loss, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
+use crate::text::listed;
+use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
+
+mod losses;
+
+pub use losses::{Allowing, add_losses};
 
 rules! {
     "rendered" about Tree;
@@ -30,240 +30,10 @@ rules! {
     CHANGED_KEY = "changed-key" Notice;
 }
 
-/// The longest part of a flag that is shown, in characters.
-const MAX_LENGTH: usize = 400;
-
-/// The remedy for a cluster without Peers, whose causes have findings of their own.
-const REPAIR: &str = "correct what the other findings report";
-
-/// The way in which a user allows losses.
-#[derive(Clone, Copy, Debug)]
-pub enum Allowing<'a> {
-    /// With a flag of the command that writes the tree.
-    Write,
-    /// With a flag of the command that prints this target.
-    Print(&'a str),
-    /// With a parameter of the Argo CD plugin.
-    Parameter,
-}
-
-impl Allowing<'_> {
-    /// Returns what it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Write | Self::Print(_) => "--allow-empty",
-            Self::Parameter => "the parameter `allow-empty`",
-        }
-    }
-
-    /// Returns how to allow losses, given as `TARGET` or `TARGET/SOURCE`.
-    fn instruction(self, losses: &[String]) -> String {
-        let losses = losses
-            .iter()
-            .map(|it| quoted(&escaped(it, MAX_LENGTH)).into_owned());
-        let flags = |losses: Vec<String>| {
-            let flags = losses.iter().map(|it| format!(" --allow-empty {it}"));
-            flags.collect::<String>()
-        };
-        let losses: Vec<String> = losses.collect();
-        match self {
-            Self::Write => format!("run `clustermesh render{}`", flags(losses)),
-            Self::Print(target) => {
-                let (target, flags) = (quoted(target), flags(losses));
-                format!("run `clustermesh render --target {target}{flags}`")
-            }
-            Self::Parameter => {
-                let losses = losses.join(", ");
-                format!(
-                    "add `{{name: allow-empty, array: [{losses}]}}` to the parameters of the plugin"
-                )
-            }
-        }
-    }
-}
-
-/// Adds what a render would not do unless a flag allows it, the most severe first. The help names the
-/// cause first, and then the command that allows everything that is listed.
-pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, allowing: Allowing) {
-    // Without a mesh every target is lost, and that one finding is enough.
-    if losses.is_empty() || findings.iter().any(|it| it.rule == &NO_MESH) {
-        return;
-    }
-    let instruction = allowing.instruction(&allowed_by(losses));
-    let intention = intention(losses);
-    let losses: Vec<Finding> = losses
-        .iter()
-        .map(|it| {
-            let finding = lost(it, fleet);
-            let help = match (it, &finding.help) {
-                (Loss::SilentSource { .. }, Some(repair)) => {
-                    format!("{repair}; if it should have no Peers, {instruction}")
-                }
-                (Loss::SilentSource { .. } | Loss::EmptyTarget { .. }, None) => {
-                    format!("{REPAIR}; if it should have no Peers, {instruction}")
-                }
-                _ => format!("{intention}, {instruction}"),
-            };
-            finding.help(help)
-        })
-        .collect();
-    // A silent cluster is an error then, instead of the warning that it was.
-    let is_graver = |it: &Finding| {
-        let mut silent = losses.iter().filter(|loss| loss.rule == &SILENT_CLUSTER);
-        it.rule == &SILENT_CLUSTER && silent.any(|loss| loss.cluster == it.cluster)
-    };
-    findings.retain(|it| !is_graver(it));
-    findings.extend(losses);
-    gravest_first(findings);
-}
-
-/// Returns the first part of a remedy: the reviewed way to remove clusters, and when a flag is right.
-fn intention(losses: &[Loss]) -> String {
-    let removed = losses.iter().filter_map(|it| match it {
-        Loss::Target { target, .. } => Some(target.as_str()),
-        _ => None,
-    });
-    let removed: Vec<&str> = removed.collect();
-    // A source that only one target loses has probably lost a link.
-    let targets_of = targets_of(losses);
-    let lost = targets_of.iter().filter(|(_, targets)| 1 < **targets);
-    let lost: Vec<&str> = lost.map(|(source, _)| *source).collect();
-    match (removed.as_slice(), lost.as_slice()) {
-        ([], []) => "if intended".to_owned(),
-        ([], [source]) => format!(
-            "if `{}` should leave the mesh, set `state: Leaving` in its entry; if only these Peers \
-             should be removed",
-            bare(source)
-        ),
-        ([], _) => "if these clusters should leave the mesh, set `state: Leaving` in their \
-                    entries; if only these Peers should be removed"
-            .to_owned(),
-        ([target], _) => format!(
-            "if `{}` should leave the mesh, restore its entry with `state: Leaving`; to remove its \
-             folder now",
-            bare(target)
-        ),
-        _ => "if these clusters should leave the mesh, restore their entries with `state: \
-              Leaving`; to remove their folders now"
-            .to_owned(),
-    }
-}
-
-/// Counts the targets that lose a source, for each source.
-fn targets_of(losses: &[Loss]) -> BTreeMap<&str, usize> {
-    let mut targets_of = BTreeMap::new();
-    for loss in losses {
-        if let Loss::Source { source, .. } = loss {
-            *targets_of.entry(source.as_str()).or_default() += 1;
-        }
-    }
-    targets_of
-}
-
-/// Returns what allows losses, as `TARGET` or `TARGET/SOURCE`.
-fn allowed_by(losses: &[Loss]) -> Vec<String> {
-    let targets_of = targets_of(losses);
-    let mut flags: Vec<String> = Vec::new();
-    for loss in losses {
-        let flag = match loss {
-            Loss::EmptyTarget { target } | Loss::Target { target, .. } => target.clone(),
-            Loss::Source { target, source, .. } if targets_of.get(source.as_str()) == Some(&1) => {
-                format!("{target}/{source}")
-            }
-            Loss::Unrecorded { target, source } => format!("{target}/{source}"),
-            Loss::Source { source, .. } | Loss::SilentSource { source } => format!("*/{source}"),
-        };
-        if !flags.contains(&flag) {
-            flags.push(flag);
-        }
-    }
-    flags
-}
-
-fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
-    match loss {
-        Loss::SilentSource { source } => {
-            let mut finding = match members(fleet, source).next() {
-                Some(member) => {
-                    super::membership::silent(member, false).at(member.entry.place.key("name"), "")
-                }
-                None => Finding::on_named(&SILENT_CLUSTER, source, "has no Peer".to_owned()),
-            };
-            finding.severity = Severity::Error;
-            finding
-        }
-        Loss::EmptyTarget { target } => {
-            let message = no_peers(fleet, target);
-            alike(
-                Finding::on_named(&EMPTY_TARGET, target, message),
-                "clusters",
-            )
-        }
-        Loss::Target {
-            target,
-            peers,
-            place,
-        } => {
-            let peers = count(*peers, "Peer");
-            let message = format!("is no longer in any mesh, but its folder has {peers}");
-            let finding = Finding::on_named(&LOST_TARGET, target, message);
-            alike(finding, "clusters").at(place.clone(), "")
-        }
-        Loss::Source {
-            target,
-            source,
-            peers,
-            place,
-        } => {
-            let peers = match peers {
-                1 => "its only Peer".to_owned(),
-                peers => format!("all {peers} Peers"),
-            };
-            let message = format!("{peers} would be removed from {}", bare(target));
-            Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "")
-        }
-        Loss::Unrecorded { target, source } => {
-            let target = bare(target);
-            let message = format!(
-                "would have no Peers in {target}, and {target} has no rendered folder to compare \
-                 with"
-            );
-            let finding = Finding::on_named(&LOST_SOURCE, source, message);
-            match members(fleet, source).next() {
-                Some(member) => finding.at(member.entry.place.key("name"), ""),
-                None => finding,
-            }
-        }
-    }
-}
-
-/// Describes that a target would have no Peers, with the clusters that have none for it.
-fn no_peers(fleet: &Fleet, target: &str) -> String {
-    let target: Option<ClusterName> = target.parse().ok();
-    let sources = target.iter().flat_map(|it| fleet.sources(it));
-    let sources: BTreeSet<String> = sources
-        .map(|(_, source, _)| source.entry.name.to_string())
-        .collect();
-    if sources.is_empty() {
-        return "would have no Peers: the mesh links it to no cluster".to_owned();
-    }
-    format!("would have no Peers from {}", listed(sources))
-}
-
 /// Reports findings together although they are about several clusters.
 fn alike(mut finding: Finding, group: &str) -> Finding {
     group.clone_into(&mut finding.group);
     finding
-}
-
-/// Returns a word as a shell takes it, for names of folders and labels may hold anything.
-fn quoted(word: &str) -> Cow<'_, str> {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/');
-    if word.chars().all(is_plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-    }
 }
 
 /// Returns which cluster-wide ranges move where a cluster that has these Peers, perhaps the operator's,

@@ -2,7 +2,7 @@ use super::*;
 use crate::kilo::peer::Peer;
 use crate::manifest::{HEADER, reading};
 use crate::name::{ClusterName, MeshName, PeerName, PeerSetName};
-use crate::plan::{AbsentSource, PeerSet};
+use crate::plan::{AbsentSource, PeerSet, Target};
 use crate::testing::key;
 
 /// A Peer of `west`, from `node key range …`.

@@ -38,6 +38,7 @@ mod site;
 mod statistics;
 mod step_summary;
 mod summary;
+pub(crate) mod text_table;
 mod trace;
 mod verify;
 mod wording;
@@ -47,9 +48,9 @@ pub(crate) use checked::CheckedCounts;
 pub(crate) use diff::{Compared, DiffFormat, schema as diff_schema};
 use entry::entries;
 pub(crate) use joiner::WrittenJoiner;
-pub(crate) use json::schema as report_schema;
 #[cfg(feature = "snapshot")]
 pub(crate) use json::{WrittenFinding, findings as written_findings};
+pub(crate) use json::{number, schema as report_schema};
 #[cfg(feature = "snapshot")]
 pub(crate) use markdown::{COMMENT, code, fenced};
 pub(crate) use plugin::{failure, refusal};

@@ -1,10 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::config::capacity::Steps;
+use crate::config::Limits;
+use crate::config::capacity::{Quantity, Steps};
+use crate::kilo::peer::Peer;
 use crate::name::{ClusterName, MeshName, PeerName, PeerSetName};
-use crate::plan::Target;
+use crate::plan::{PeerSet, Target};
 use crate::testing::key;
+use crate::tree_diff::ForeignFile;
 
 /// A plan that gives `east` and `west` one Peer with this many ranges.
 fn plan(ranges: u32) -> Plan {

@@ -24,10 +24,9 @@ mod cost;
 mod json;
 mod markdown;
 mod shown;
-pub(crate) mod table;
 mod waves;
 
-pub(crate) use json::{number, schema};
+pub(crate) use json::schema;
 
 use cost::{Cost, Ledger};
 use waves::Outlook;

@@ -27,6 +27,7 @@ use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
 
 mod keep;
+mod old_snapshot;
 #[cfg(feature = "snapshot")]
 mod live;
 

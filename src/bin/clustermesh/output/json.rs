@@ -6,7 +6,7 @@ use clustermesh::rules::Finding;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::Report;
 use crate::files::ShownFiles;
@@ -201,6 +201,14 @@ pub(super) fn written<'a>(finding: &'a Finding, files: &ShownFiles) -> WrittenFi
         }),
         places: finding.labels.iter().map(|it| place(it, files)).collect(),
     }
+}
+
+/// Returns a number without a fraction where it has none, and else to the microsecond.
+pub(crate) fn number(value: f64) -> Number {
+    let rounded = (value * 1e6).round() / 1e6;
+    let text = format!("{rounded}");
+    // Values that JSON cannot represent, such as infinity, are omitted.
+    text.parse().unwrap_or_else(|_| Number::from(0))
 }
 
 /// Returns the JSON Schema of the object.

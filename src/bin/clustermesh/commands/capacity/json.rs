@@ -10,7 +10,7 @@ use serde_json::{Number, Value, json};
 
 use super::cost::Cost;
 use super::waves::{JoinWave, Outlook};
-use crate::output::WrittenJoiner;
+use crate::output::{WrittenJoiner, number};
 
 /// The version of the format.
 const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -260,14 +260,6 @@ fn example() -> Value {
             }],
         }],
     })
-}
-
-/// Returns a number without a fraction where it has none, and else to the microsecond.
-pub(crate) fn number(value: f64) -> Number {
-    let rounded = (value * 1e6).round() / 1e6;
-    let text = format!("{rounded}");
-    // Values that JSON cannot represent, such as infinity, are omitted.
-    text.parse().unwrap_or_else(|_| Number::from(0))
 }
 
 fn target(cost: &Cost) -> WrittenTarget<'_> {

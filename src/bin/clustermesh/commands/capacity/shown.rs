@@ -9,7 +9,7 @@ use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::text;
 
 use super::cost::Cost;
-use super::table::{Align, TextTable};
+use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
 /// The longest name of a source that is shown, in characters.

@@ -12,7 +12,7 @@ use clustermesh::{manifest, plan};
 
 use super::cost::{Cost, Ledger};
 use super::shown;
-use super::table::{Align, TextTable};
+use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 use crate::rendered;
 

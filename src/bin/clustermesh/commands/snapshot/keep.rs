@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clustermesh::config::{Date, Limits};
-use clustermesh::diagnostic::{Quoted, Severity, escaped};
+use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::document::nearest;
 use clustermesh::guard::{GuardRefusal, NewSnapshot, NodeUids, decide};
 use clustermesh::kilo::carry_over::carry_over;
@@ -17,15 +17,15 @@ use clustermesh::name::ClusterName;
 #[cfg(feature = "snapshot")]
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
-use clustermesh::snapshot::difference::{Change, Difference, differences};
 use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use clustermesh::text;
 
 use super::Handling;
+use super::old_snapshot::{OldSnapshot, compared, counted};
 use crate::disk::Roots;
 use crate::files::ShownFiles;
-use crate::output::{Printer, line_start};
+use crate::output::Printer;
 use crate::settings::Settings;
 use crate::{Outcome, clock, content, disk, input_file};
 
@@ -60,14 +60,6 @@ pub(super) struct KeptSnapshot {
     outcome: Outcome,
 }
 
-/// The snapshot that is there.
-enum Old {
-    None,
-    Read(Snapshot),
-    /// There is a file, but it is not a snapshot.
-    Unreadable(String),
-}
-
 impl<'a> Keeper<'a> {
     /// Returns a keeper of the snapshots that `settings` name, for clusters of `meshes`.
     pub(super) fn new(handling: &'a Handling, settings: &'a Settings, meshes: &'a [Mesh]) -> Self {
@@ -100,7 +92,7 @@ impl<'a> Keeper<'a> {
         }
         for cluster in &keeper.order {
             // A file that is not a snapshot is reported when its own turn comes.
-            if let Ok(Old::Read(snapshot)) = keeper.old(cluster) {
+            if let Ok(OldSnapshot::Read(snapshot)) = keeper.old(cluster) {
                 keeper.nodes.borrow_mut().set(cluster, &snapshot.nodes);
             }
         }
@@ -165,8 +157,8 @@ impl<'a> Keeper<'a> {
         let path = self.path(cluster);
         let old = self.old(cluster)?;
         let before = match &old {
-            Old::Read(snapshot) => Some(snapshot),
-            Old::None | Old::Unreadable(_) => None,
+            OldSnapshot::Read(snapshot) => Some(snapshot),
+            OldSnapshot::None | OldSnapshot::Unreadable(_) => None,
         };
         if let Some(before) = before.filter(|_| !self.handling.no_carry_over.contains(cluster)) {
             let carried = carry_over(before, &mut new);
@@ -193,15 +185,15 @@ impl<'a> Keeper<'a> {
         self.nodes.borrow_mut().set(cluster, &new.nodes);
         let json = new.to_json()?;
         let is_same =
-            matches!(old, Old::Read(_)) && disk::has(&self.roots, &path, json.as_bytes())?;
+            matches!(old, OldSnapshot::Read(_)) && disk::has(&self.roots, &path, json.as_bytes())?;
         let refusals = match &old {
             // It was accepted before.
-            Old::Read(_) if is_same => Vec::new(),
+            OldSnapshot::Read(_) if is_same => Vec::new(),
             _ => self.refusals(cluster, &old, &decision.refusals),
         };
         // However much it matters: what is refused is not written.
         let is_refused = !refusals.is_empty();
-        let refusals = self.settled(refusals, matches!(old, Old::Read(..)));
+        let refusals = self.settled(refusals, matches!(old, OldSnapshot::Read(..)));
         if SIZE_LIMIT < json.len() as u64 {
             bail!(
                 "the snapshot would have {} bytes, more than the limit of {SIZE_LIMIT}",
@@ -241,7 +233,7 @@ impl<'a> Keeper<'a> {
     fn refusals(
         &self,
         cluster: &ClusterName,
-        old: &Old,
+        old: &OldSnapshot,
         refusals: &[GuardRefusal],
     ) -> Vec<Finding> {
         if self.handling.accept.contains(cluster) {
@@ -249,7 +241,7 @@ impl<'a> Keeper<'a> {
         }
         let kept = self.file(cluster);
         let mut findings = snapshots::refusals(cluster, refusals, kept.as_deref());
-        if let (Old::Unreadable(problem), Some(file)) = (old, kept) {
+        if let (OldSnapshot::Unreadable(problem), Some(file)) = (old, kept) {
             findings.push(snapshots::unreadable(cluster, &file, problem));
         }
         findings
@@ -318,7 +310,7 @@ impl<'a> Keeper<'a> {
     /// Returns whether a cluster has a snapshot that can be used.
     #[cfg(feature = "snapshot")]
     fn has_snapshot(&self, cluster: &ClusterName) -> bool {
-        matches!(self.old(cluster), Ok(Old::Read(..)))
+        matches!(self.old(cluster), Ok(OldSnapshot::Read(..)))
     }
 
     fn path(&self, cluster: &ClusterName) -> PathBuf {
@@ -333,15 +325,17 @@ impl<'a> Keeper<'a> {
         entries.collect()
     }
 
-    fn old(&self, cluster: &ClusterName) -> anyhow::Result<Old> {
+    fn old(&self, cluster: &ClusterName) -> anyhow::Result<OldSnapshot> {
         if self.file(cluster).is_none() {
-            return Ok(Old::None);
+            return Ok(OldSnapshot::None);
         }
         let text = disk::read_text(&self.roots, &self.path(cluster), SIZE_LIMIT)?;
         Ok(match Snapshot::read(cluster, &text) {
-            Ok(snapshot) => Old::Read(snapshot),
-            Err(_) if !content::is_ours(&text) => Old::Unreadable(content::WITHHELD.to_owned()),
-            Err(error) => Old::Unreadable(escaped(&error.to_string(), 400)),
+            Ok(snapshot) => OldSnapshot::Read(snapshot),
+            Err(_) if !content::is_ours(&text) => {
+                OldSnapshot::Unreadable(content::WITHHELD.to_owned())
+            }
+            Err(error) => OldSnapshot::Unreadable(escaped(&error.to_string(), 400)),
         })
     }
 }
@@ -364,67 +358,6 @@ impl KeptSnapshot {
             error: Some(error),
             outcome: Outcome::Unreadable,
         }
-    }
-}
-
-/// Lists the differences in the snapshot of `file`, a line each.
-fn compared(file: &str, old: &Old, new: &Snapshot) -> String {
-    let file = line_start(file);
-    match old {
-        Old::None => format!("{file}: missing\n"),
-        Old::Unreadable(problem) => format!("{file}: not a snapshot: {problem}\n"),
-        Old::Read(old) => {
-            let list = |prefixes: &[String]| match prefixes {
-                [] => "nothing".to_owned(),
-                prefixes => Quoted(&prefixes.join(", ")).to_string(),
-            };
-            let lists = [
-                ("droppedLabels", &old.dropped_labels, &new.dropped_labels),
-                ("keptLabels", &old.kept_labels, &new.kept_labels),
-            ]
-            .into_iter()
-            .filter(|(_, old, new)| old != new)
-            .map(|(name, old, new)| {
-                format!("{file}: {name} was {}, is {}\n", list(old), list(new))
-            });
-            let reported = reported(old, new)
-                .into_iter()
-                .map(|it| format!("{file}: {it}\n"));
-            let reported: Vec<String> = lists.chain(reported).collect();
-            if reported.is_empty() {
-                return format!(
-                    "{file}: formatted differently than `clustermesh snapshot` writes \
-                    it\n"
-                );
-            }
-            reported.concat()
-        }
-    }
-}
-
-/// Returns what differs, except for labels that snapshots now leave out.
-fn reported(old: &Snapshot, new: &Snapshot) -> Vec<Difference> {
-    let used = new.kept_labels.iter().map(String::as_str).collect();
-    let old = old.clone().without_labels(&new.dropped_labels, &used);
-    differences(&old, new)
-}
-
-/// Returns how many nodes are new, changed and gone, if any.
-fn counted(old: &Old, new: &Snapshot) -> String {
-    let Old::Read(old) = old else {
-        return String::new();
-    };
-    let (mut added, mut removed, mut changed) = (0, 0, BTreeSet::new());
-    for Difference { node, change } in reported(old, new) {
-        match change {
-            Change::Added => added += 1,
-            Change::Removed => removed += 1,
-            Change::Field { .. } => drop(changed.insert(node)),
-        }
-    }
-    match (added, changed.len(), removed) {
-        (0, 0, 0) => String::new(),
-        (added, changed, removed) => format!(" (+{added} ~{changed} -{removed} nodes)"),
     }
 }
 

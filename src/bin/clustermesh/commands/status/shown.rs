@@ -7,7 +7,7 @@ use clustermesh::diagnostic::escaped;
 use clustermesh::text;
 
 use super::state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
-use crate::commands::capacity::table::{Align, TextTable};
+use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
 /// The longest name that is shown, in characters.

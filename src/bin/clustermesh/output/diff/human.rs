@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clustermesh::text::count;
 
 use super::{Compared, wording};
-use crate::commands::capacity::table::{Align, TextTable};
+use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
 /// How many causes, and how many Peers of a target, are shown.

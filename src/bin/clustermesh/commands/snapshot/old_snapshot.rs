@@ -1,0 +1,80 @@
+//! Old snapshots: what is there before a new one is taken, and how the two differ.
+
+use std::collections::BTreeSet;
+
+use clustermesh::diagnostic::Quoted;
+use clustermesh::snapshot::Snapshot;
+use clustermesh::snapshot::difference::{Change, Difference, differences};
+
+use crate::output::line_start;
+
+/// The snapshot that is there.
+pub(super) enum OldSnapshot {
+    /// There is no file.
+    None,
+    /// There is one.
+    Read(Snapshot),
+    /// There is a file, but it is not a snapshot.
+    Unreadable(String),
+}
+
+/// Lists the differences in the snapshot of `file`, a line each.
+pub(super) fn compared(file: &str, old: &OldSnapshot, new: &Snapshot) -> String {
+    let file = line_start(file);
+    match old {
+        OldSnapshot::None => format!("{file}: missing\n"),
+        OldSnapshot::Unreadable(problem) => format!("{file}: not a snapshot: {problem}\n"),
+        OldSnapshot::Read(old) => {
+            let list = |prefixes: &[String]| match prefixes {
+                [] => "nothing".to_owned(),
+                prefixes => Quoted(&prefixes.join(", ")).to_string(),
+            };
+            let lists = [
+                ("droppedLabels", &old.dropped_labels, &new.dropped_labels),
+                ("keptLabels", &old.kept_labels, &new.kept_labels),
+            ]
+            .into_iter()
+            .filter(|(_, old, new)| old != new)
+            .map(|(name, old, new)| {
+                format!("{file}: {name} was {}, is {}\n", list(old), list(new))
+            });
+            let reported = reported(old, new)
+                .into_iter()
+                .map(|it| format!("{file}: {it}\n"));
+            let reported: Vec<String> = lists.chain(reported).collect();
+            if reported.is_empty() {
+                return format!(
+                    "{file}: formatted differently than `clustermesh snapshot` writes \
+                    it\n"
+                );
+            }
+            reported.concat()
+        }
+    }
+}
+
+/// Returns what differs, except for labels that snapshots now leave out.
+fn reported(old: &Snapshot, new: &Snapshot) -> Vec<Difference> {
+    let used = new.kept_labels.iter().map(String::as_str).collect();
+    let old = old.clone().without_labels(&new.dropped_labels, &used);
+    differences(&old, new)
+}
+
+/// Returns how many nodes are new, changed and gone, if any.
+pub(super) fn counted(old: &OldSnapshot, new: &Snapshot) -> String {
+    let OldSnapshot::Read(old) = old else {
+        return String::new();
+    };
+    let (mut added, mut removed, mut changed) = (0, 0, BTreeSet::new());
+    for Difference { node, change } in reported(old, new) {
+        match change {
+            Change::Added => added += 1,
+            Change::Removed => removed += 1,
+            Change::Field { .. } => drop(changed.insert(node)),
+        }
+    }
+    match (added, changed.len(), removed) {
+        (0, 0, 0) => String::new(),
+        (added, changed, removed) => format!(" (+{added} ~{changed} -{removed} nodes)"),
+    }
+}

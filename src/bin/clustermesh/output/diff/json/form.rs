@@ -1,0 +1,327 @@
+//! The form of the object.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Number, Value, json};
+
+use crate::output::json::{API_VERSION, WrittenPlace};
+
+/// The kind of the object.
+pub(super) const KIND: &str = "Diff";
+
+/// The output of `clustermesh diff --output json`. Later versions may add fields, kinds of causes and
+/// kinds of reasons.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Diff", example = example())]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenDiff<'a> {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
+    pub(super) api_version: &'static str,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
+    pub(super) kind: &'static str,
+    /// The old version: a commit, a folder, or the Peers of clusters.
+    #[schemars(example = &"HEAD")]
+    pub(super) against: &'a str,
+    /// The worst grade of all targets.
+    pub(super) grade: WrittenGrade,
+    /// The causes, each once. Without a mesh and snapshots of the old version there are none.
+    pub(super) causes: Vec<WrittenCause<'a>>,
+    /// The targets with changes, by name.
+    pub(super) targets: Vec<WrittenTarget<'a>>,
+    /// The changed paths, for pairs of clusters with gained, lost or interrupted paths.
+    pub(super) paths: Vec<WrittenPath<'a>>,
+    /// The number of states on the way from the old to the new Peers that were proved.
+    pub(super) states: usize,
+}
+
+/// The changed paths from one cluster to another. A path is between two nodes, or a node and a
+/// range.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Paths")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenPath<'a> {
+    /// The cluster that sends.
+    #[schemars(example = &"east")]
+    pub(super) from: &'a str,
+    /// The cluster that receives.
+    #[schemars(example = &"west")]
+    pub(super) to: &'a str,
+    /// Paths that only work with the new Peers.
+    pub(super) gained: WrittenPathCounts,
+    /// Paths that only work with the old Peers.
+    pub(super) lost: WrittenPathCounts,
+    /// Paths that do not work while only one of the two clusters has its new Peers.
+    pub(super) apart: WrittenPathCounts,
+    /// Paths that may stay interrupted until agents list all Peers again, up to 10 minutes.
+    pub(super) stuck: WrittenPathCounts,
+    /// Paths that are interrupted while the Peers of a cluster arrive.
+    pub(super) paused: WrittenPathCounts,
+}
+
+/// Numbers of paths.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PathCounts")]
+pub(super) struct WrittenPathCounts {
+    /// Paths that a link of a mesh declares.
+    pub(super) declared: u64,
+    /// All other paths.
+    pub(super) undeclared: u64,
+}
+
+/// The severity of changes, the best first.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Grade")]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WrittenGrade {
+    /// No Peer changes.
+    None,
+    /// Paths are only gained, and nothing that works is disturbed.
+    Additive,
+    /// Changed paths may be interrupted for at most 30 seconds.
+    Brief,
+    /// A path is lost, or interrupted for longer.
+    Disruptive,
+    /// A target loses all of its Peers, or all Peers of a source.
+    Destructive,
+}
+
+/// A reason for changes of Peers.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Cause")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenCause<'a> {
+    /// The kind of the cause.
+    #[schemars(example = &"nodeJoined")]
+    pub(super) kind: &'static str,
+    /// The cause as a phrase.
+    pub(super) message: String,
+    /// The cluster that it is about, if any.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cluster: Option<&'a str>,
+    /// The node that it is about, if any.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<String>,
+    /// For a setting: its place in the old version.
+    #[schemars(with = "WrittenPlace")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) before: Option<WrittenPlace<'a>>,
+    /// For a setting: its place in the new version.
+    #[schemars(with = "WrittenPlace")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<WrittenPlace<'a>>,
+    /// The targets whose Peers it changes.
+    pub(super) targets: Vec<WrittenEffect<'a>>,
+}
+
+/// The effect of a cause on a target.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Effect")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenEffect<'a> {
+    /// The target.
+    #[schemars(example = &"east")]
+    pub(super) cluster: &'a str,
+    #[serde(flatten)]
+    pub(super) counts: WrittenCounts,
+}
+
+/// Numbers of Peers that change.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Counts")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenCounts {
+    /// New Peers.
+    pub(super) added: usize,
+    /// Peers with another content.
+    pub(super) changed: usize,
+    /// Peers that are removed.
+    pub(super) removed: usize,
+}
+
+/// A cluster whose Peers change.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Target")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenTarget<'a> {
+    /// Its name.
+    #[schemars(example = &"east")]
+    pub(super) cluster: &'a str,
+    /// Its old name, if that was another one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) renamed_from: Option<&'a str>,
+    /// The severity of its changes.
+    pub(super) grade: WrittenGrade,
+    /// The reasons for the grade, the worst first.
+    pub(super) reasons: Vec<WrittenReason>,
+    /// The number of Peers before.
+    pub(super) peers_before: usize,
+    /// The number of Peers now.
+    pub(super) peers_after: usize,
+    #[serde(flatten)]
+    pub(super) counts: WrittenCounts,
+    /// The Peers that change, by name.
+    pub(super) peers: Vec<WrittenPeer<'a>>,
+    /// Ranges that the target reaches through another node than before. Connections to them break once.
+    pub(super) carriers: Vec<WrittenCarrier>,
+    /// Peers whose keys agents may forget, and how to avoid that.
+    pub(super) key_moves: Vec<WrittenKeyMove<'a>>,
+    /// The seconds for which Kilo is busy with the change, on the busiest node.
+    #[schemars(with = "f64")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) busy_seconds: Option<Number>,
+    /// The quantities of `clustermesh capacity` that differ.
+    pub(super) capacity: Vec<WrittenQuantity>,
+}
+
+/// A range that is reached through another node.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Carrier")]
+pub(super) struct WrittenCarrier {
+    /// The range.
+    pub(super) range: String,
+    /// The cluster and the node that carried it.
+    #[schemars(example = &"west/n1")]
+    pub(super) from: String,
+    /// The cluster and the node that carry it now.
+    #[schemars(example = &"west/n2")]
+    pub(super) to: String,
+}
+
+/// Peers that change together because keys move between them.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "KeyMove")]
+pub(super) struct WrittenKeyMove<'a> {
+    /// The Peers, by name.
+    pub(super) peers: &'a [String],
+    /// Peers whose keys agents may forget.
+    pub(super) lost: &'a [String],
+    /// The remedy, if one is needed.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) help: Option<String>,
+}
+
+/// A quantity, before and after.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Quantity")]
+pub(super) struct WrittenQuantity {
+    /// The name, as in `limits.capacity` of the config.
+    #[schemars(example = &"peers")]
+    pub(super) name: &'static str,
+    /// The old value: a count, bytes or seconds.
+    #[schemars(with = "f64")]
+    pub(super) before: Number,
+    /// The new value.
+    #[schemars(with = "f64")]
+    pub(super) after: Number,
+}
+
+/// A reason for a grade.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Reason")]
+pub(super) struct WrittenReason {
+    /// The best grade that it leaves.
+    pub(super) grade: WrittenGrade,
+    /// The reason as a phrase.
+    pub(super) message: String,
+}
+
+/// A Peer that changes.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Peer")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenPeer<'a> {
+    /// Its name.
+    #[schemars(example = &"prod--west--n1")]
+    pub(super) name: &'a str,
+    /// The kind of the change.
+    pub(super) change: WrittenKind,
+    /// The cluster whose node has its key, if there is one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<&'a str>,
+    /// The node that has its key, if there is one.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<String>,
+    /// The old or new name, if a Peer with the same key is renamed.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) renamed: Option<&'a str>,
+    /// The ranges that it gains; all of them if it is new.
+    pub(super) gained: Vec<String>,
+    /// The ranges that it loses; all of them if it is removed.
+    pub(super) lost: Vec<String>,
+    /// The other differences, as phrases.
+    pub(super) differences: Vec<String>,
+    /// Its causes, as indexes of `causes`.
+    pub(super) causes: &'a [usize],
+}
+
+/// A kind of change of a Peer.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PeerChange")]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WrittenKind {
+    /// It is new.
+    Added,
+    /// It has another content.
+    Changed,
+    /// It is removed.
+    Removed,
+}
+
+fn example() -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "against": "HEAD",
+        "grade": "additive",
+        "causes": [{
+            "kind": "nodeJoined",
+            "message": "node west/n2 joined",
+            "cluster": "west",
+            "node": "n2",
+            "targets": [{ "cluster": "east", "added": 1, "changed": 0, "removed": 0 }],
+        }],
+        "targets": [{
+            "cluster": "east",
+            "grade": "additive",
+            "reasons": [{ "grade": "additive", "message": "Peers are only added" }],
+            "peersBefore": 3,
+            "peersAfter": 4,
+            "added": 1,
+            "changed": 0,
+            "removed": 0,
+            "peers": [{
+                "name": "prod--west--n2",
+                "change": "added",
+                "source": "west",
+                "node": "n2",
+                "gained": ["10.3.2.0/24"],
+                "lost": [],
+                "differences": [],
+                "causes": [0],
+            }],
+            "carriers": [],
+            "keyMoves": [],
+            "busySeconds": 0.000_02,
+            "capacity": [{ "name": "peers", "before": 3, "after": 4 }],
+        }],
+        "paths": [{
+            "from": "east",
+            "to": "west",
+            "gained": { "declared": 2, "undeclared": 0 },
+            "lost": { "declared": 0, "undeclared": 0 },
+            "apart": { "declared": 0, "undeclared": 0 },
+            "stuck": { "declared": 0, "undeclared": 0 },
+            "paused": { "declared": 0, "undeclared": 0 },
+        }],
+        "states": 4,
+    })
+}

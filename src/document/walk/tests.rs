@@ -1,0 +1,197 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::document::tests::report;
+use crate::document::{Form, Source};
+use crate::place::Place;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its debug form is looked at")]
+struct Zoo {
+    name: String,
+    keeper: Option<Keeper>,
+    #[schemars(length(min = 1, max = 2))]
+    animals: Vec<Animal>,
+    #[schemars(range(min = 1))]
+    cages: Option<u16>,
+    open: Option<bool>,
+    #[schemars(extend("format" = "date"))]
+    since: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[schemars(with = "Option<serde_json::Value>")]
+    status: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its debug form is looked at")]
+struct Keeper {
+    #[schemars(length(min = 1))]
+    name: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+enum Animal {
+    /// Roars.
+    Lion,
+    /// Doesn't.
+    Zebra,
+}
+
+fn read(text: &str) -> String {
+    let source = Source::parse("zoo.yaml", text).unwrap();
+    let place = Place::document(&source.name, 0);
+    match Form::<Zoo>::new().read(&source.documents[0], &place) {
+        Ok(zoo) => format!("{zoo:?}"),
+        Err(diagnostics) => report(&source, &diagnostics),
+    }
+}
+
+#[test]
+fn reads_what_fits() {
+    insta::assert_snapshot!(read("
+name: '007'
+keeper: { name: \"no\" }
+animals: [Lion, Zebra]
+cages: 12
+open: true
+labels: { a: b, 'on': '' }
+status: [{ what: !!str ever }]
+"), @r#"Zoo { name: "007", keeper: Some(Keeper { name: "no" }), animals: [Lion, Zebra], cages: Some(12), open: Some(true), since: None, labels: {"a": "b", "on": ""}, status: None }"#);
+}
+
+#[test]
+fn null_is_absent_where_that_is_allowed() {
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nkeeper:\ncages: ~\nlabels: null\n"), @r#"Zoo { name: "x", keeper: None, animals: [Lion], cages: None, open: None, since: None, labels: {}, status: None }"#);
+    insta::assert_snapshot!(read("name:\nanimals: [~]\n"), @"
+        error[missing-field]: `name` must not be empty
+          1:1 | name
+        error[invalid-value]: an item of `animals` cannot be `~`
+          2:11 | ~
+          help: allowed here: `Lion`, `Zebra`
+        ");
+}
+
+#[test]
+fn a_date_needs_no_quotes() {
+    for text in ["2026-11-20", "'2026-11-20'", "\"2026-11-20\""] {
+        let report = read(&format!("name: x\nanimals: [Lion]\nsince: {text}\n"));
+        assert!(report.contains("since: Some(\"2026-11-20\")"), "{report}");
+    }
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\nsince: [2026-11-20]\n"), @"
+        error[invalid-type]: `since` must be a date, not a list
+          3:8 | [2026-11-20]
+        ");
+}
+
+#[test]
+fn tells_all_problems_at_once() {
+    insta::assert_snapshot!(read("
+nmae: x
+Animals: [Lion]
+animals: [Loin, cow, [Lion], Zebra]
+keeper: { name: '' }
+cages: 0
+open: yes
+labels: { on: x, k: 1.20, 2026-11-20: y }
+opening: 10
+"), @r#"
+error[unknown-field]: unknown field `nmae`
+  2:1 | nmae
+  help: did you mean `name`?
+error[unknown-field]: unknown field `Animals`
+  3:1 | Animals
+  help: did you mean `animals`?
+error[invalid-value]: `animals` needs at most 2 items, not 4
+  4:10 | [Loin, cow, [Lion], Zebra]
+error[invalid-value]: an item of `animals` cannot be `Loin`
+  4:11 | Loin
+  help: did you mean `Lion`?
+error[invalid-value]: an item of `animals` cannot be `cow`
+  4:17 | cow
+  help: allowed here: `Lion`, `Zebra`
+error[invalid-type]: an item of `animals` must be a string, not a list
+  4:22 | [Lion]
+error[invalid-value]: `name` must not be empty
+  5:17 | ''
+error[invalid-value]: `cages` must be from 1 to 65535, not `0`
+  6:8 | 0
+error[invalid-type]: `open` must be `true` or `false`, not `yes`
+  7:7 | yes
+error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
+  8:11 | on
+  help: add quotes: `"on"`
+error[invalid-type]: `k` must be a string, but YAML reads `1.20` as a number
+  8:21 | 1.20
+  help: add quotes: `"1.20"`
+error[invalid-type]: a key must be a string, but YAML reads `2026-11-20` as a date
+  8:27 | 2026-11-20
+  help: add quotes: `"2026-11-20"`
+error[unknown-field]: unknown field `opening`
+  9:1 | opening
+  help: allowed here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
+"#);
+}
+
+#[test]
+fn numbers_are_plain_decimals() {
+    for text in ["0x10", "1_000", "+5", "010", "1e3", "5.0", "1:30"] {
+        let report = read(&format!("name: x\nanimals: [Lion]\ncages: {text}\n"));
+        assert!(
+            report.contains("`cages` must be an integer in decimal digits"),
+            "{report}"
+        );
+    }
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: '5'\n"), @"
+        error[invalid-type]: `cages` must be an integer, not the string `5`
+          3:8 | '5'
+          help: remove the quotes
+        ");
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: -1\n"), @r"
+        error[invalid-value]: `cages` must be from 1 to 65535, not `-1`
+          3:8 | -1
+        ");
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: 99999999999999999999\n"), @r"
+        error[invalid-value]: `cages` must be from 1 to 65535, not `99999999999999999999`
+          3:8 | 99999999999999999999
+        ");
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: many\n"), @"
+        error[invalid-type]: `cages` must be an integer, not the string `many`
+          3:8 | many
+        ");
+}
+
+#[test]
+fn the_wrong_kind_of_value_is_reported_as_such() {
+    insta::assert_snapshot!(read("name: [x]\nanimals: Lion\nkeeper: bob\nopen: {}\n"), @"
+        error[invalid-type]: `name` must be a string, not a list
+          1:7 | [x]
+        error[invalid-type]: `animals` must be a list, not the string `Lion`
+          2:10 | Lion
+          help: write a list with one item as `[Lion]`
+        error[invalid-type]: `keeper` must be a mapping, not the string `bob`
+          3:9 | bob
+        error[invalid-type]: `open` must be `true` or `false`, not a mapping
+          4:7 | {}
+        ");
+    insta::assert_snapshot!(read("- x\n"), @r"
+        error[invalid-type]: the document must be a mapping, not a list
+          1:1 | - x
+        ");
+}
+
+#[test]
+fn foreign_text_is_quoted() {
+    insta::assert_snapshot!(read("name: x\nanimals: [\"\\e[31m\"]\n\"k\\u202e\": 1\n"), @r#"
+        error[invalid-value]: an item of `animals` cannot be `\u{1b}[31m`
+          2:11 | "\e[31m"
+          help: allowed here: `Lion`, `Zebra`
+        error[unknown-field]: unknown field `k\u{202e}`
+          3:1 | "k\u202e"
+          help: allowed here: `animals`, `cages`, `keeper`, `labels`, `name`, `open`, `since`
+        "#);
+}

@@ -1,0 +1,100 @@
+//! Words for declarations that most nodes contradict.
+
+use crate::diagnostic::Severity;
+use crate::fleet::Member;
+use crate::membership::{Contradicted, Contradiction, ExcludedReason};
+use crate::mesh::{Networks, Range, State};
+use crate::rules::Finding;
+use crate::rules::nodes::CONTRADICTED;
+use crate::text::listed;
+
+pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
+    let Contradiction {
+        what,
+        place,
+        against,
+        of,
+    } = found;
+    let (what, help) = contradicted_by(member, *what);
+    let message = match (against, of) {
+        (1, 1) => format!("the only node has {what}"),
+        (2, 2) => format!("both nodes have {what}"),
+        (against, of) if against == of => format!("all {of} nodes have {what}"),
+        (against, of) => format!("{against} of {of} nodes have {what}"),
+    };
+    let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
+    if member.membership.candidates.is_empty() && member.entry.state == State::Joined {
+        // A person's line, and nothing of the cluster is left.
+        finding.severity = Severity::Error;
+        finding.is_final = true;
+    }
+    finding.at(place.clone(), "declared here").help(help)
+}
+
+/// Returns what nodes have in place of what was declared, and what to do about it.
+fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
+    let cluster = &member.entry.name;
+    let (pods, wireguard) = match &member.entry.networks {
+        Networks::Typed {
+            pods, wireguard, ..
+        } => (
+            ("podCIDRs", pods.as_slice()),
+            ("wireguardCIDR", std::slice::from_ref(wireguard)),
+        ),
+        Networks::Flat { allowed } => {
+            let field = ("allowedNetworks", allowed.as_slice());
+            (field, field)
+        }
+    };
+    let outside = |actual: Vec<String>, noun: &str, (field, declared): (&str, &[Range])| {
+        let actual = listed(actual);
+        let problem = if declared.is_empty() {
+            format!("{noun}, but no range for them is declared: {actual}")
+        } else {
+            let declared = listed(declared.iter().map(|it| it.cidr.to_string()));
+            format!("{noun} outside the declared {declared}: {actual}")
+        };
+        (
+            problem,
+            format!(
+                "correct `{field}` of `{cluster}` in the mesh so that it contains these {noun}"
+            ),
+        )
+    };
+    let excluded = member.membership.excluded.iter().map(|it| &it.reason);
+    match what {
+        Contradicted::PodRanges => {
+            let actual = excluded.filter_map(|it| match it {
+                ExcludedReason::PodCidrOutOfRange { cidr } => Some(cidr.to_string()),
+                _ => None,
+            });
+            outside(actual.collect(), "pod CIDRs", pods)
+        }
+        Contradicted::WireguardRange => {
+            let actual = excluded.filter_map(|it| match it {
+                ExcludedReason::WireguardIpOutOfRange { address } => Some(address.to_string()),
+                _ => None,
+            });
+            outside(actual.collect(), "WireGuard addresses", wireguard)
+        }
+        Contradicted::Granularity(declared) => {
+            let actual = member
+                .membership
+                .dissenters
+                .first()
+                .map(|it| it.says)
+                .map_or_else(|| "another".to_owned(), |it| format!("`{it}`"));
+            (
+                format!("granularity {actual}, not the declared `{declared}`"),
+                format!("correct `granularity` of `{cluster}` in the mesh"),
+            )
+        }
+        Contradicted::NodeSelector => (
+            "labels that `nodeSelector` does not select".to_owned(),
+            format!(
+                "correct `nodeSelector` of `{cluster}` in the mesh, or label the nodes and take a new \
+                 snapshot"
+            ),
+        ),
+    }
+}

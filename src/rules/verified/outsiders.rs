@@ -1,0 +1,86 @@
+//! Words for Peers that no source of the mesh gives.
+
+use std::collections::BTreeMap;
+
+use super::failed;
+use crate::agent::fabric::{Fabric, Site, SiteId};
+use crate::agent::peers::ClusterPeer;
+use crate::diagnostic::Cause;
+use crate::packet::Ending;
+use crate::proof::rule::OUTSIDE_PEER;
+use crate::proof::verify::{Outsider, Verification};
+use crate::rules::{Finding, bare};
+use crate::text::listed;
+
+/// Returns the failures that unknown keys cause, by the name of the Peer.
+pub(super) fn unknown_keys<'f>(
+    fabric: &'f Fabric,
+    verification: &Verification,
+) -> BTreeMap<&'f str, Option<Cause>> {
+    let mut causes = BTreeMap::new();
+    for failure in &verification.failures {
+        if let Ending::UnknownKey { at, claim, .. } = failure.trace.ending()
+            && let Some(peer) = claim.peer()
+        {
+            let name = fabric.site(at.site).model.peers[peer].applied.name.as_str();
+            let cause = || failed(fabric, failure).map(|it| it.as_cause());
+            causes.entry(name).or_insert_with(cause);
+        }
+    }
+    causes
+}
+
+/// Reports Peers whose key no node has. Those of one source that a cluster gets have one cause, as when
+/// the source left the mesh, so they are one finding.
+pub(super) fn outsiders(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
+    let causes = unknown_keys(fabric, verification);
+    let mut groups: BTreeMap<(SiteId, &str, Option<&Cause>), Vec<&ClusterPeer>> = BTreeMap::new();
+    for &Outsider { site, peer } in &verification.outsiders {
+        let peer = &fabric.site(site).model.peers[peer];
+        let name = peer.applied.name.as_str();
+        let cause = causes.get(name).and_then(Option::as_ref);
+        let source = source(peer).unwrap_or(name);
+        groups.entry((site, source, cause)).or_default().push(peer);
+    }
+    let findings = groups.into_iter().map(|((site, source, cause), peers)| {
+        let finding = outsider(fabric.site(site), source, &peers);
+        finding.with_cause(cause.cloned())
+    });
+    findings.collect()
+}
+
+/// Returns `MESH--CLUSTER` of a Peer that is in the file of all Peers of that cluster.
+fn source<'p>(peer: &ClusterPeer<'p>) -> Option<&'p str> {
+    let file = peer.file.source.rsplit('/').next()?;
+    let (source, _) = file.rsplit_once('.')?;
+    let node = peer.applied.name.strip_prefix(source)?;
+    node.starts_with("--").then_some(source)
+}
+
+fn outsider(site: &Site, source: &str, peers: &[&ClusterPeer]) -> Finding {
+    let names = peers.iter().map(|it| bare(&it.applied.name));
+    let message = match peers {
+        [peer] => format!(
+            "the key of the Peer {} belongs to no node of any cluster",
+            bare(&peer.applied.name)
+        ),
+        _ => format!(
+            "the keys of {} Peers of {} belong to no node of any cluster: {}",
+            peers.len(),
+            bare(source),
+            listed(names)
+        ),
+    };
+    let help = if peers.len() == 1 {
+        "if a node has a new key, run `clustermesh snapshot` and `clustermesh render`; if \
+        this is your own VPN client or network, ignore this rule"
+    } else {
+        "if their cluster left the mesh, run `clustermesh render`; if the nodes have new keys, run \
+        `clustermesh snapshot` first"
+    };
+    let finding = Finding::on_cluster(&OUTSIDE_PEER, site.cluster, message);
+    let finding = peers
+        .iter()
+        .fold(finding, |finding, it| finding.at(it.place(), ""));
+    finding.help(help)
+}
