@@ -7,6 +7,7 @@ use super::*;
 mod example;
 mod outputs;
 mod revisions;
+mod states;
 mod takeover;
 
 /// A git repository with a rendered mesh of three clusters.

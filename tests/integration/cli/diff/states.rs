@@ -1,0 +1,54 @@
+//! A cluster that joins and leaves in reviewed steps: the grade of each.
+
+use super::*;
+
+/// Renders, and commits everything.
+fn apply(repository: &Repository) {
+    let run = repository.folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    repository.commit();
+}
+
+#[test]
+fn only_the_step_that_connects_and_the_one_that_separates_change_peers() {
+    let folder = Folder::mesh();
+    for (number, cluster) in (1..).zip(["east", "north", "west"]) {
+        let mut nodes = [node(number, 1), node(number, 2)];
+        for node in &mut nodes {
+            node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
+        }
+        folder.keep(cluster, &nodes);
+    }
+    folder.edit("mesh.yaml", NORTH, "");
+    let nodes = folder.read("snapshots/north.json");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    let repository = Repository::of(folder);
+    let folder = &repository.folder;
+    apply(&repository);
+
+    folder.write("snapshots/north.json", nodes);
+    let west = "    - name: west\n";
+    let joining = NORTH.replacen('\n', "\n      state: Joining\n", 1);
+    folder.edit("mesh.yaml", west, &format!("{joining}{west}"));
+    assert_eq!(repository.grade(&[]), "none");
+    apply(&repository);
+
+    folder.edit("mesh.yaml", "      state: Joining\n", "");
+    assert_eq!(repository.grade(&[]), "additive");
+    apply(&repository);
+
+    folder.edit(
+        "mesh.yaml",
+        "- name: north",
+        "- name: north\n      state: Leaving",
+    );
+    assert_eq!(repository.grade(&[]), "destructive");
+    apply(&repository);
+
+    let leaving = NORTH.replacen('\n', "\n      state: Leaving\n", 1);
+    folder.edit("mesh.yaml", &leaving, "");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    assert_eq!(repository.grade(&[]), "none");
+    apply(&repository);
+    assert!(!folder.path("rendered/north").exists());
+}
