@@ -10,4 +10,4 @@ mod hostile;
 #[cfg(target_os = "linux")]
 mod limits;
 mod mutants;
-mod printers;
+pub(super) mod printers;

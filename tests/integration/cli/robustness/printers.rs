@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cli::{Folder, HEADER, MESH, node};
 use crate::support::Run;
 
-mod differences;
+pub(in crate::cli) mod differences;
 
 /// Pieces of text that mean something to a program that shows or reads them.
 const PIECES: &[&str] = &[
@@ -205,7 +205,7 @@ fn check_strings(value: &Value) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check(format: &str, run: &Run) -> Result<(), TestCaseError> {
+pub(in crate::cli) fn check(format: &str, run: &Run) -> Result<(), TestCaseError> {
     prop_assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     check_plain(&run.stdout)?;
     check_plain(&run.stderr)?;

@@ -7,7 +7,7 @@ use super::*;
 use crate::cli::diff::Repository;
 
 /// Pieces of text that mean something in a comment.
-const MARKUP: &[&str] = &[
+pub(in crate::cli) const MARKUP: &[&str] = &[
     "@all",
     "#1",
     "x/y#2",
@@ -37,7 +37,7 @@ fn markup() -> impl Strategy<Value = String> {
 
 /// Fails unless all markup of a page is ours: a heading, tables of so many columns, lists, and what is
 /// folded.
-fn check_markdown(page: &str) -> Result<(), TestCaseError> {
+pub(in crate::cli) fn check_markdown(page: &str) -> Result<(), TestCaseError> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_GFM | Options::ENABLE_STRIKETHROUGH;
     let (mut columns, mut cells) = (0, 0);
     for event in Parser::new_ext(page, options) {
@@ -51,6 +51,7 @@ fn check_markdown(page: &str) -> Result<(), TestCaseError> {
                 | Tag::Heading { .. }
                 | Tag::List(_)
                 | Tag::Item
+                | Tag::Strong
                 | Tag::TableHead
                 | Tag::HtmlBlock,
             )

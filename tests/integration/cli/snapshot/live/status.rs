@@ -504,6 +504,37 @@ fn peers_that_kilo_does_not_take_are_named() {
 }
 
 #[test]
+fn hostile_texts_stay_in_their_place() {
+    use crate::cli::robustness::printers::{check, differences};
+
+    let text = differences::MARKUP.concat();
+    let site = Site::new();
+    site.change(|peers| {
+        peers[0]["spec"]["endpoint"]["dnsOrIP"] = json!({ "dns": text });
+        peers[1]["spec"]["allowedIPs"] = json!([text, "10.1.0.0/16"]);
+        peers[2]["metadata"]["labels"] = json!({ "kilo-clustermesh.io/source-cluster": text });
+        peers[3]["metadata"]["name"] = json!(text);
+        peers.push(laptop("laptop", &text, "10.99.0.1/32"));
+        peers.push(laptop("tablet", KEY, &text));
+        let mut phone = laptop("phone", KEY, "10.99.0.2/32");
+        phone["metadata"]["ownerReferences"] = json!([{ "kind": text, "name": text }]);
+        phone["metadata"]["deletionTimestamp"] = json!(text);
+        peers.push(phone);
+    });
+    for command in [&["status"][..], &["diff", "--live"], &["verify", "--live"]] {
+        for format in ["human", "json", "markdown"] {
+            let arguments = [&["--color=never"], command, &["--output", format]].concat();
+            let run = site.run(&arguments);
+            assert!(!run.stdout.is_empty(), "{}", run.stderr);
+            check(format, &run).unwrap();
+            if format == "markdown" && command[0] != "verify" {
+                differences::check_markdown(&run.stdout).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
 fn the_help_for_a_missing_tree_fits_the_command() {
     let site = Site::new();
     fs::remove_dir_all(site.folder.path("rendered")).unwrap();
