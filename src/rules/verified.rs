@@ -313,7 +313,7 @@ fn unreached(fabric: &Fabric, site: SiteId, pods: &[Cidr]) -> Finding {
     Finding::on_cluster(&UNREACHED_PODS, cluster, message)
 }
 
-/// Returns the linked clusters of which every node is left out.
+/// Returns the linked clusters of which no node has declared paths.
 fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let mut apart: BTreeMap<SiteId, usize> = BTreeMap::new();
     for at in &verification.apart {
@@ -331,8 +331,8 @@ fn unproved(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
             let site = fabric.site(number);
             let nodes = site.model.topology.nodes.len();
             (apart.get(&number) == Some(&nodes)).then(|| {
-                let message = "no paths from or to this cluster were checked: every node is left \
-                    out";
+                let message = "no paths from or to this cluster were checked: its nodes have no declared \
+                               paths";
                 let finding = Finding::on_cluster(&UNPROVED_CLUSTER, site.cluster, message);
                 finding.help("run `clustermesh validate` to see why")
             })

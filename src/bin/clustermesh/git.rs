@@ -24,7 +24,7 @@ const VARIABLES: [(&str, &str); 6] = [
     // but then no transport is allowed.
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
-    // A commit has the parents that it names, whatever `.git/info/grafts` lists.
+    // A commit has the parents that it names, not those that `.git/info/grafts` lists.
     ("GIT_GRAFT_FILE", ""),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),

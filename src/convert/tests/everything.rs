@@ -1,5 +1,5 @@
-//! Meshes with every field, topology and style: converted there and back, nothing but the networks
-//! changes.
+//! Meshes with every field, topology and style: converted in both directions, nothing but the
+//! networks changes.
 
 use serde::Deserialize as _;
 use serde_yaml::Value;
@@ -31,12 +31,22 @@ const OTHERS: [&str; 13] = [
     "anchors:\n        - ranges: [10.{services}.0.0/16]\n          nodes: [n{cluster}]\n          count: 1",
 ];
 
+/// Where fields and ranges stand.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Layout {
+    /// All between braces.
+    Flow,
+    /// A field on each line.
+    Fields,
+    /// A range on each line.
+    Ranges,
+}
+
 /// How an entry is written.
 #[derive(Clone, Debug)]
 struct Style {
     is_flat: bool,
-    is_flow: bool,
-    has_lists: bool,
+    layout: Layout,
     has_comments: bool,
     /// Which of [`OTHERS`] it has, as bits, and whether they stand before the networks.
     others: u16,
@@ -44,11 +54,22 @@ struct Style {
 }
 
 fn style() -> impl Strategy<Value = Style> {
-    (any::<[bool; 4]>(), any::<u16>(), any::<u16>()).prop_map(|(flags, others, before)| Style {
-        is_flat: flags[0],
-        is_flow: flags[1],
-        has_lists: flags[2],
-        has_comments: flags[3],
+    let layout = prop_oneof![
+        Just(Layout::Flow),
+        Just(Layout::Fields),
+        Just(Layout::Ranges)
+    ];
+    let all = (
+        any::<bool>(),
+        layout,
+        any::<bool>(),
+        any::<u16>(),
+        any::<u16>(),
+    );
+    all.prop_map(|(is_flat, layout, has_comments, others, before)| Style {
+        is_flat,
+        layout,
+        has_comments,
         others,
         before,
     })
@@ -101,7 +122,7 @@ fn networks(cluster: usize, style: &Style) -> Vec<(&'static str, Vec<String>)> {
 fn entry(cluster: usize, style: &Style, comments: &mut Vec<String>) -> String {
     let [after, before] = others(cluster, style);
     let networks = networks(cluster, style);
-    if style.is_flow {
+    if style.layout == Layout::Flow {
         let mut fields = vec![format!("name: c{cluster}")];
         let one = |it: &String| !it.contains(['\n', '#']);
         fields.extend(before.into_iter().filter(one));
@@ -134,7 +155,7 @@ fn entry(cluster: usize, style: &Style, comments: &mut Vec<String>) -> String {
         }
         if name == "serviceCIDR" || name == "wireguardCIDR" {
             let _ = writeln!(text, "      {name}: {}{}", values[0], comment());
-        } else if style.has_lists {
+        } else if style.layout == Layout::Ranges {
             let _ = writeln!(text, "      {name}:{}", comment());
             for value in values {
                 let _ = writeln!(text, "        - {value}{}", comment());

@@ -61,7 +61,7 @@ fn links_lead_nowhere_else() {
     }
     for target in [outside, ".git/config", "/proc/kmsg", &large] {
         commit(&repository, "mesh.yaml", |path| {
-            symlink(target, path).unwrap()
+            symlink(target, path).unwrap();
         });
         let stderr = repository.refusal(&[]);
         assert!(!stderr.contains(SECRET), "{stderr}");
@@ -84,7 +84,7 @@ fn paths_of_its_config_lead_nowhere_else() {
     ] {
         let text = format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\n{fields}\n");
         commit(&repository, "clustermesh.yaml", |path| {
-            fs::write(path, text).unwrap()
+            fs::write(path, text).unwrap();
         });
         let run = repository.diff(&[]);
         assert_silent(&run);
@@ -132,7 +132,7 @@ fn something_else_than_a_file_is_not_read() {
     fs::remove_dir_all(repository.folder.path("mesh.yaml")).unwrap();
     repository.folder.write("mesh.yaml", mesh);
     assert_silent(&repository.diff(&[]));
-    // As a link, a folder of the commit is no file either, and a long one is not followed.
+    // A link that is too long is not followed.
     let long = repository.folder.path("long");
     fs::write(&long, "x".repeat(9 << 20)).unwrap();
     let blob = repository.git(&["hash-object", "-w", "long"]);

@@ -1,5 +1,5 @@
-//! What `diff` prints, also as a comment on a pull request: nothing in it is a link, a mention, an image
-//! or HTML of somebody else, and nothing leaves its cell.
+//! What `diff` prints, also as a comment on a pull request: no text of a node, a file or a cluster
+//! becomes a link, a mention, an image or HTML, and none leaves its cell.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -35,8 +35,8 @@ fn markup() -> impl Strategy<Value = String> {
     prop::collection::vec(select(MARKUP), 1..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Fails unless all markup of a page is ours: a heading, tables of so many columns, lists, and what is
-/// folded.
+/// Fails unless all markup of a page is ours: a heading, lists, what is folded, and tables with as
+/// many cells in each row.
 pub(in crate::cli) fn check_markdown(page: &str) -> Result<(), TestCaseError> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_GFM | Options::ENABLE_STRIKETHROUGH;
     let (mut columns, mut cells) = (0, 0);
