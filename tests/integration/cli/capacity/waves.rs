@@ -94,9 +94,9 @@ fn waves_fit_a_comment() {
     ```text
     wave 2, west
       warning  wavePeers  4  > 3  ΔP: Peers added in one change
-      no smaller wave helps: west gets the Peers of all others together
+      no smaller wave helps: west gets the Peers of all others in one change
       ways to reduce it
-        6 ms → 2 ms  at a stretch  4 waves of at most 1 Peer
+        6 ms → 2 ms  in a row  4 waves of at most 1 Peer
     ```
 
     2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
