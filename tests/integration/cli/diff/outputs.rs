@@ -43,6 +43,35 @@ fn lists_causes_targets_and_peers() {
 }
 
 #[test]
+fn the_delivery_of_a_renamed_cluster_must_follow() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    folder.edit("mesh.yaml", "name: west", "name: orient");
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    folder.keep("orient", &[node(3, 1), node(3, 2)]);
+    let help = "let the Flux Kustomization or Argo CD Application of west apply the folder `orient`; until then the \
+                cluster keeps its old Peers";
+    let run = repository.diff(&[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_lines(
+        &run.stdout,
+        &[
+            "cluster west is now called orient",
+            "    east +2 ~0 -2, north +2 ~0 -2",
+            &format!("    help: {help}"),
+        ],
+    );
+    let page = repository.diff(&["--output", "markdown"]).stdout;
+    assert!(page.contains(&format!("\nhelp: `` {help} ``\n")), "{page}");
+    let changes: Value =
+        serde_json::from_str(&repository.diff(&["--output", "json"]).stdout).unwrap();
+    assert_eq!(changes["causes"][0]["help"], help);
+    let schema = project().join("schemas/kilo-clustermesh.io/diff_v1.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    assert_eq!(violations(&schema, &changes), Vec::<String>::new());
+}
+
+#[test]
 fn a_comment_has_the_summary_first_and_the_rest_folded() {
     let run = changed().diff(&["--output", "markdown"]);
     assert_eq!(run.code, 0);

@@ -28,6 +28,10 @@ pub(super) fn text(compared: &Compared) -> String {
             width.hanging(2, &cause),
             width.hanging(4, &effects)
         );
+        if let Some(help) = wording::follow_up(&effect.cause) {
+            let help = width.hanging(6, &format!("help: {help}"));
+            let _ = writeln!(text, "    {help}");
+        }
     }
     more(&mut text, changes.causes.len(), "", "cause");
     if !changes.causes.is_empty() {

@@ -65,6 +65,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenCause<'
         node: cause.node().map(|it| escaped(&it.node, NAME)),
         before: setting.and_then(|it| written_place(it.before.as_ref(), old)),
         after: setting.and_then(|it| written_place(it.after.as_ref(), compared.files)),
+        help: wording::follow_up(cause),
         targets: effects
             .map(
                 |TargetEffect {

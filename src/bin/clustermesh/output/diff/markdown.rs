@@ -52,6 +52,12 @@ fn causes(page: &mut String, compared: &Compared, limit: usize) {
         format!("| {} | {} |\n", cell(&cause), cell(&effects))
     });
     rest(page, rows, limit, "cause");
+    let steps = causes.iter().filter_map(|it| wording::follow_up(&it.cause));
+    for step in steps.map(|it| format!("\nhelp: {}\n", code(&it))) {
+        if page.len() + step.len() <= limit {
+            page.push_str(&step);
+        }
+    }
 }
 
 fn targets(page: &mut String, compared: &Compared, limit: usize) {

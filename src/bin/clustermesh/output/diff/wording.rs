@@ -76,6 +76,17 @@ pub(super) fn kind(cause: &Cause) -> &'static str {
     }
 }
 
+/// Returns what a person has to do beside the change, if anything. The grade is about the Peers alone.
+pub(super) fn follow_up(cause: &Cause) -> Option<String> {
+    let Cause::ClusterRenamed { from, to } = cause else {
+        return None;
+    };
+    Some(format!(
+        "let the Flux Kustomization or Argo CD Application of {from} apply the folder `{to}`; until then the \
+         cluster keeps its old Peers"
+    ))
+}
+
 /// Returns a cause as a phrase.
 pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
     match cause {

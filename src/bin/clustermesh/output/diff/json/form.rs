@@ -113,6 +113,10 @@ pub(super) struct WrittenCause<'a> {
     #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) after: Option<WrittenPlace<'a>>,
+    /// What a person has to do beside the change, if anything. `grade` does not include it.
+    #[schemars(with = "&str")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) help: Option<String>,
     /// The targets whose Peers it changes.
     pub(super) targets: Vec<WrittenEffect<'a>>,
 }
