@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use super::Folder;
 use crate::support::project;
 
+mod jobs;
 mod proposed;
 
 const FLUX: &[&str] = &["init", "--gitops", "flux", "--ci", "github", "--pre-commit"];

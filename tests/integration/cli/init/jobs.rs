@@ -1,0 +1,347 @@
+//! The scripts of the CI jobs, run with a `gh` that only writes down what it is asked for.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::json;
+use serde_yaml::Value;
+use tempfile::TempDir;
+
+use crate::cli::{Folder, node};
+use crate::support::project;
+
+const CHECK: &str = ".github/workflows/clustermesh-check.yml";
+const REFRESH: &str = ".github/workflows/clustermesh-refresh.yml";
+
+/// A fake `gh`, which answers with the content of files.
+const GH: &str = "#!/bin/sh
+printf 'gh %s\\n' \"$*\" >> \"$LOG\"
+case \"$*\" in
+    'pr list'*'autoMergeRequest != null'*) cat \"$ANSWERS/waiting\" ;;
+    'pr list'*) cat \"$ANSWERS/opened\" ;;
+    'api --paginate'*) cat \"$ANSWERS/comment\" ;;
+esac
+";
+
+/// A `git` that pushes nothing.
+const GIT: &str = "#!/bin/sh
+if [ \"$1\" = push ]; then printf 'git %s\\n' \"$*\" >> \"$LOG\"; exit; fi
+PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"
+";
+
+/// A committed repository with the jobs of a service, whose nodes send keepalives.
+struct Jobs {
+    folder: Folder,
+    /// Fake programs, their answers, and what they were asked for.
+    fakes: TempDir,
+}
+
+fn steady(cluster: u8, number: u8) -> serde_json::Value {
+    let mut node = node(cluster, number);
+    node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
+    node
+}
+
+impl Jobs {
+    fn of(service: &str) -> Self {
+        let folder = Folder::mesh();
+        for (number, cluster) in [(1, "east"), (2, "north"), (3, "west")] {
+            folder.keep(cluster, &[steady(number, 1), steady(number, 2)]);
+        }
+        for arguments in [["init", "--ci", service].as_slice(), &["render"]] {
+            let run = folder.run(arguments);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+        }
+        let fakes = tempfile::tempdir().unwrap();
+        for (name, text) in [("gh", GH), ("git", GIT)] {
+            let [text_file, program] =
+                [format!("{name}.txt"), name.to_owned()].map(|it| fakes.path().join(it));
+            fs::write(&text_file, text).unwrap();
+            // Another process writes it, as a program that is open for writing cannot be run.
+            let install = Command::new("install")
+                .args(["-m", "0755"])
+                .args([text_file, program])
+                .status();
+            assert!(install.unwrap().success());
+        }
+        symlink(
+            env!("CARGO_BIN_EXE_clustermesh"),
+            fakes.path().join("clustermesh"),
+        )
+        .unwrap();
+        for name in ["log", "waiting", "opened", "comment"] {
+            fs::write(fakes.path().join(name), "").unwrap();
+        }
+        let jobs = Self { folder, fakes };
+        jobs.script(
+            "git init --quiet --initial-branch=main && git add --all && \
+             git -c user.name=a -c user.email=a@b commit --quiet --message=a",
+            &[],
+        );
+        jobs
+    }
+
+    fn answer(&self, name: &str, text: &str) {
+        fs::write(self.fakes.path().join(name), text).unwrap();
+    }
+
+    /// Runs a script as a step does, and returns what was asked of `gh` and of a remote repository.
+    fn script(&self, script: &str, variables: &[(&str, &str)]) -> String {
+        let fakes = self.fakes.path();
+        let log = fakes.join("log");
+        fs::write(&log, "").unwrap();
+        let output = Command::new("bash")
+            .args(["-e", "-o", "pipefail", "-c", script])
+            .current_dir(self.folder.path("."))
+            .env_clear()
+            .env(
+                "PATH",
+                format!("{}:/usr/local/bin:/usr/bin:/bin", fakes.display()),
+            )
+            .env("HOME", fakes)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("LOG", &log)
+            .env("ANSWERS", fakes)
+            .env("GITHUB_OUTPUT", fakes.join("output"))
+            .env("GITHUB_STEP_SUMMARY", fakes.join("summary"))
+            .env("GITHUB_REPOSITORY", "o/r")
+            .env("RUNNER_TEMP", fakes)
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{script}\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        fs::read_to_string(log).unwrap()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.fakes.path().join(name)).unwrap()
+    }
+
+    fn yaml(&self, path: &str) -> Value {
+        serde_yaml::from_str(&self.folder.read(path)).unwrap()
+    }
+
+    /// Adds a node to `west`, which only adds paths.
+    fn add_node(&self) {
+        let nodes = [steady(3, 1), steady(3, 2), steady(3, 3)];
+        self.folder.keep("west", &nodes);
+        assert_eq!(self.folder.run(&["render"]).code, 0);
+    }
+
+    /// Takes a node out of `west`.
+    fn remove_node(&self) {
+        self.folder.keep("west", &[steady(3, 1)]);
+        assert_eq!(self.folder.run(&["render"]).code, 0);
+    }
+}
+
+/// The script of a step that contains a text.
+fn step<'y>(workflow: &'y Value, job: &str, text: &str) -> &'y str {
+    let steps = workflow["jobs"][job]["steps"].as_sequence().unwrap();
+    let mut scripts = steps.iter().filter_map(|it| it["run"].as_str());
+    scripts.find(|it| it.contains(text)).unwrap()
+}
+
+#[test]
+fn only_what_is_additive_merges_itself_and_only_if_that_is_wanted() {
+    for (setting, is_loss, merges) in [
+        ("additive", false, true),
+        ("additive", true, false),
+        ("", false, false),
+        ("true", false, false),
+    ] {
+        let jobs = Jobs::of("github");
+        let workflow = jobs.yaml(REFRESH);
+        if is_loss {
+            jobs.remove_node();
+        } else {
+            jobs.add_node();
+        }
+        jobs.answer("output", "");
+        jobs.script(
+            step(&workflow, "refresh", "--fail-at"),
+            &[("MERGE", setting)],
+        );
+        let output = jobs.read("output");
+        assert_eq!(output, if merges { "merges=true\n" } else { "" });
+        jobs.answer("waiting", "7\n");
+        jobs.answer("opened", "7\n");
+        let merges = output.trim_end().trim_start_matches("merges=");
+        let variables = [("MERGES", merges), ("BASE", "main")];
+        let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
+        let head = jobs.script("git rev-parse HEAD > \"$LOG\"", &[]);
+        let first = asked.find("gh pr merge --disable-auto 7").unwrap();
+        assert!(first < asked.find("git push").unwrap(), "{asked}");
+        let merge = format!(
+            "gh pr merge --auto --squash --match-head-commit {} 7",
+            head.trim()
+        );
+        assert_eq!(asked.contains(&merge), !merges.is_empty(), "{asked}");
+        assert!(!asked.contains("pr create"), "{asked}");
+    }
+}
+
+#[test]
+fn the_first_change_opens_a_pull_request() {
+    let jobs = Jobs::of("github");
+    jobs.add_node();
+    let workflow = jobs.yaml(REFRESH);
+    let variables = [("MERGES", ""), ("BASE", "main")];
+    let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
+    assert!(asked.contains("gh pr create --base main"), "{asked}");
+    assert!(!asked.contains("pr merge"), "{asked}");
+    let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
+    assert_eq!(asked, "", "nothing has changed since");
+}
+
+#[test]
+fn gitlab_merges_only_what_is_additive() {
+    for (setting, is_loss, merges) in [
+        (Some("additive"), false, true),
+        (Some("additive"), true, false),
+        (None, false, false),
+    ] {
+        let jobs = Jobs::of("gitlab");
+        let workflow = jobs.yaml(".gitlab-ci.yml");
+        let script = workflow["clustermesh-refresh"]["script"]
+            .as_sequence()
+            .unwrap();
+        let lines = script.iter().map(|it| it.as_str().unwrap());
+        let mut lines = lines.skip_while(|it| !it.contains("clustermesh snapshot"));
+        lines.next();
+        let script: Vec<&str> = lines.collect();
+        if is_loss {
+            jobs.remove_node();
+        } else {
+            jobs.add_node();
+        }
+        let mut variables = vec![
+            ("CI_SERVER_HOST", "gitlab.example"),
+            ("CI_PROJECT_PATH", "o/r"),
+            ("CI_DEFAULT_BRANCH", "main"),
+            ("CLUSTERMESH_TOKEN", "t"),
+        ];
+        variables.extend(setting.map(|it| ("CLUSTERMESH_MERGE", it)));
+        let asked = jobs.script(&script.join("\n"), &variables);
+        assert!(
+            asked.contains("git push --force -o merge_request.create"),
+            "{asked}"
+        );
+        assert_eq!(
+            asked.contains("-o merge_request.auto_merge https"),
+            merges,
+            "{asked}"
+        );
+    }
+}
+
+#[test]
+fn the_page_is_data_for_the_comment() {
+    let jobs = Jobs::of("github");
+    let comment = jobs.yaml(CHECK);
+    let script = step(&comment, "comment", "gh api");
+    let page = "### a\n$(touch hostile) `touch hostile` %s @all ${{ github.token }}\n\"'";
+    for (known, expected) in [
+        ("", "--method POST repos/o/r/issues/7/comments"),
+        ("12\n13\n", "--method PATCH repos/o/r/issues/comments/12"),
+    ] {
+        jobs.answer("comment", known);
+        let asked = jobs.script(script, &[("PAGE", page), ("NUMBER", "7")]);
+        assert!(asked.contains(expected), "{asked}");
+        let body = jobs.folder.read("page.md");
+        assert_eq!(body, format!("<!-- clustermesh diff -->\n{page}\n"));
+        assert!(!jobs.folder.path("hostile").exists());
+    }
+}
+
+#[test]
+fn nothing_in_the_page_ends_the_output() {
+    let jobs = Jobs::of("github");
+    jobs.add_node();
+    // `diff` compares with the branch that `actions/checkout` has fetched.
+    jobs.script("git update-ref refs/remotes/origin/main HEAD", &[]);
+    let check = jobs.yaml(CHECK);
+    let variables = [("GITHUB_BASE_REF", "main")];
+    let ends: Vec<String> = (0..2)
+        .map(|_| {
+            jobs.answer("output", "");
+            jobs.script(step(&check, "check", "GITHUB_OUTPUT"), &variables);
+            let output = jobs.read("output");
+            let page = jobs.read("diff.md");
+            let end = output.lines().last().unwrap().to_owned();
+            assert_eq!(output, format!("page<<{end}\n{page}{end}\n"));
+            assert_eq!(end.len(), 32);
+            end
+        })
+        .collect();
+    assert_ne!(ends[0], ends[1]);
+    assert!(
+        jobs.read("summary")
+            .starts_with("### clustermesh diff: additive\n")
+    );
+}
+
+#[test]
+fn the_action_shows_what_a_pull_request_does() {
+    let jobs = Jobs::of("github");
+    jobs.add_node();
+    jobs.script("git update-ref refs/remotes/origin/main HEAD", &[]);
+    symlink(project().join(".ci"), jobs.fakes.path().join("ci")).unwrap();
+    for (variables, is_shown) in [(vec![], false), (vec![("GITHUB_BASE_REF", "main")], true)] {
+        jobs.answer("output", "");
+        jobs.script(
+            "\"$HOME/ci/checks\" validate render-check verify diff",
+            &variables,
+        );
+        let output = jobs.read("output");
+        assert_eq!(
+            output.contains("### clustermesh diff: additive\n"),
+            is_shown,
+            "{output}"
+        );
+    }
+    // Without the history there is nothing to compare with.
+    let script = "if \"$HOME/ci/checks\" diff; then exit 1; fi";
+    jobs.script(script, &[("GITHUB_BASE_REF", "other")]);
+}
+
+/// Inputs and results of other jobs reach scripts as variables: in a script they would be code.
+#[test]
+fn scripts_contain_no_expressions_and_jobs_have_few_rights() {
+    let jobs = Jobs::of("github");
+    let mut rights = Vec::new();
+    let mut scripts = 0;
+    for path in [CHECK, REFRESH] {
+        let workflow = jobs.yaml(path);
+        assert!(!jobs.folder.read(path).contains("\n  pull_request_target"));
+        for (name, job) in workflow["jobs"].as_mapping().unwrap() {
+            let permissions = serde_json::to_value(&job["permissions"]).unwrap();
+            rights.push(format!("{}: {permissions}", name.as_str().unwrap()));
+            let steps = job["steps"].as_sequence().unwrap();
+            for script in steps.iter().filter_map(|it| it["run"].as_str()) {
+                assert!(!script.contains("${{"), "{script}");
+                scripts += 1;
+            }
+        }
+    }
+    let expected = [
+        r#"check: {"contents":"read"}"#,
+        r#"comment: {"pull-requests":"write"}"#,
+        r#"refresh: {"contents":"read"}"#,
+    ];
+    assert_eq!(rights, expected);
+    assert!(8 < scripts, "{scripts}");
+    // The job that may write runs nothing of the pull request.
+    let comment = &jobs.yaml(CHECK)["jobs"]["comment"];
+    let steps = comment["steps"].as_sequence().unwrap();
+    assert!(steps.iter().all(|it| it["uses"].is_null()));
+    let condition = comment["if"].as_str().unwrap();
+    let own = "github.event.pull_request.head.repo.full_name == github.repository";
+    assert!(condition.contains(own), "{condition}");
+}
