@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, Index, IndexMut, Range};
 
-/// A number in a list of things of one kind, which only the list hands out.
+/// A number in a list of things of one kind, which only the list creates.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Id<K>(usize, PhantomData<K>);
 

@@ -120,7 +120,7 @@ impl Model<'_> {
     /// Finds the first route between the cluster's own nodes whose families differ.
     ///
     /// Where only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
-    /// packets to Peers were delivered all the same (16 agents, `[v6, v4]` pod CIDRs).
+    /// packets to Peers were still delivered (16 agents, `[v6, v4]` pod CIDRs).
     fn refused_segment(&self) -> Option<KernelRefusal> {
         // Without an announced address, Kilo's subnet is unknown.
         let is_known = self

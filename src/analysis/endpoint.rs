@@ -258,7 +258,7 @@ impl Surroundings {
 /// Returns the usual network of a private address, `None` for a public one.
 ///
 /// A node knows how long the prefix of its subnet is, but not how many subnets its site has, so
-/// what is handed out as one network counts: `/24` of the 192.168s, `/16` of the others of RFC 1918,
+/// the usual size of one network counts: `/24` of the 192.168s, `/16` of the others of RFC 1918,
 /// `/48` of unique local addresses (RFC 4193), and all of a carrier's shared space (RFC 6598).
 pub fn usual_network(address: IpAddr) -> Option<Cidr> {
     let length = match address {

@@ -38,7 +38,7 @@ pub struct Bundle {
     pub names: usize,
     /// Their size in a WireGuard configuration, in bytes, without the digits of keepalives.
     pub bytes: usize,
-    /// Whether no mesh gives them, so that no mesh could make them fewer.
+    /// True if they belong to no mesh, so that no change of a mesh could reduce them.
     pub is_foreign: bool,
 }
 

@@ -105,7 +105,7 @@ pub enum Cause {
         /// The node that carries it now.
         to: String,
     },
-    /// A cluster has a Peer that no mesh gives.
+    /// A cluster has a Peer that belongs to no mesh.
     ForeignPeer {
         /// The cluster.
         target: ClusterName,

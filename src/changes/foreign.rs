@@ -1,4 +1,4 @@
-//! Foreign Peers: those of a cluster that no mesh gives, and that no engine prunes.
+//! Foreign Peers: those of a cluster that belong to no mesh, and that no engine prunes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -134,7 +134,7 @@ impl<'s> WrittenEntry<'s> {
         items
     }
 
-    /// Returns the edits that write other fields in place of the networks.
+    /// Returns the edits that replace the networks with other fields.
     pub(super) fn rewritten(&self, fields: &[Field]) -> Result<Vec<Edit>, Finding> {
         let Some(first) = self.networks().next() else {
             return Ok(Vec::new());

@@ -38,7 +38,7 @@ pub struct Peer {
 /// The reason why Kilo's admission webhook refuses a Peer: the first rule that fails, in its order.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Refusal {
-    /// The webhook can't read the object and answers HTTP 400, before any rule is asked.
+    /// The webhook can't read the object and answers HTTP 400, before any rule is checked.
     #[error("`{field}` must be {wanted}, not {found}")]
     Undecodable {
         /// The field, from `spec` on.

@@ -209,7 +209,7 @@ fn number(segments: &mut [TopologySegment], nodes: &Nodes<TopologyNode>) -> bool
     let mut is_exhausted = false;
     for (segment, offset) in segments.iter_mut().zip(1u128..) {
         let Some(computed) = subnet.address(offset) else {
-            // The first behind the end is handed out empty, the next one is an error.
+            // The first one behind the end is empty, the next one is an error.
             is_exhausted |= subnet.address(offset - 1).is_none();
             continue;
         };

@@ -197,7 +197,7 @@ impl<T> Prefixes<T> {
         let behind = self.slots.get(start..).unwrap_or_default();
         let begins =
             |it: &Slot| (it.cidr.family(), number(it.cidr.first())) <= (span.family, span.last);
-        // Mostly there are few.
+        // Usually there are few.
         let mut most = 1;
         while behind.get(most - 1).is_some_and(begins) {
             most *= 2;

@@ -166,7 +166,7 @@ pub enum Fault {
         /// The host.
         to: String,
     },
-    /// The answer broke off.
+    /// The answer was cut off.
     Cut {
         /// The message of the system.
         problem: String,

@@ -7,7 +7,7 @@ use super::{
 use crate::diagnostic::mistake;
 use crate::proof::rule;
 
-/// A question that is asked of a mesh.
+/// A question about a mesh.
 #[derive(Debug)]
 pub struct Question {
     /// The question.

@@ -109,7 +109,7 @@ func TestKubectlPrunes(t *testing.T) {
 	}
 }
 
-// dropPeer takes the first Peer out of a tree, and returns its name.
+// dropPeer removes the first Peer from a tree, and returns its name.
 func dropPeer(t *testing.T, tree Tree) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(tree.Folder(), "*--*.yaml"))

@@ -158,7 +158,7 @@ func TestLiveIsADumpOfPeers(t *testing.T) {
 	}
 }
 
-// Priority and fairness answers 429 as plain text while all seats are taken. It is asked until --timeout
+// Priority and fairness answers 429 as plain text while all seats are taken. It gets the request again until --timeout
 // has passed.
 func TestTooManyRequests(t *testing.T) {
 	it := newSite(t, "reader", "")

@@ -6,7 +6,7 @@ use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
 
-/// What is asked of a fabric.
+/// The questions about a fabric.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// Which clusters are linked, and what they take from each other.

@@ -107,7 +107,7 @@ fn finding(site: &KiloSite, problem: &OfferProblem) -> Finding {
     }
 }
 
-/// Returns the command that takes the ranges of other segments out of what a node offers.
+/// Returns the command that removes the ranges of other segments from a node's annotation.
 fn disjoint(outranked: &OutrankedOffer) -> String {
     let key = annotation::ALLOWED_LOCATION_IPS;
     let change = match outranked.left.as_deref() {

@@ -32,7 +32,7 @@ pub(super) fn finding(site: &KiloSite) -> Option<Finding> {
     Some(finding)
 }
 
-/// Returns how many addresses Kilo hands out: all but the first. `None` for more than any cluster
+/// Returns how many addresses Kilo assigns: all but the first. `None` for more than any cluster
 /// needs.
 fn room(subnet: Cidr) -> Option<usize> {
     let bits = Cidr::host(subnet.first()).prefix_length() - subnet.prefix_length();

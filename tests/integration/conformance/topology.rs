@@ -46,7 +46,7 @@ enum Why {
     /// The only member with a WireGuard address leads, even if an election without names has
     /// another result.
     HolderLeads,
-    /// Kilo gave the node no WireGuard address, so it has no tunnel; kgctl prints a Peer all the same.
+    /// Kilo gave the node no WireGuard address, so it has no tunnel; kgctl still prints a Peer.
     NoWireguardAddress,
     /// An invalid `force-endpoint` excludes the node; Kilo uses the endpoint that it has
     /// discovered.

@@ -108,7 +108,7 @@ impl Attempts {
 }
 
 /// Asks, and again after what may pass: too many requests, errors of the server, an answer that
-/// breaks off. That it does may only show when it is read.
+/// ends early. This may only show when it is read.
 pub(super) async fn answer<T>(
     connection: &Connection,
     wanted: &ApiRequest,

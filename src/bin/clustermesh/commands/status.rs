@@ -55,7 +55,7 @@ pub(crate) struct StatusArgs {
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
     ///
     /// The last reading may take one `--timeout` longer. A cluster that refuses the login or a request is
-    /// not asked again.
+    /// not read again.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     wait: Option<Duration>,
 

@@ -34,7 +34,7 @@ pub(crate) enum ReportFormat {
 pub(crate) struct Report<'a> {
     /// The files.
     pub(super) files: &'a ShownFiles,
-    /// The findings in order, with their texts escaped: no format has to see to that itself.
+    /// The findings in order, with their texts escaped: no format has to do that itself.
     pub(super) findings: Vec<Finding>,
 }
 

@@ -284,7 +284,7 @@ fn the_schema_describes_the_output() {
     }
 }
 
-/// No engine prunes what no mesh gives, so it is not removed.
+/// No engine prunes Peers that belong to no mesh, so they are not removed.
 #[test]
 fn foreign_peers_of_a_cluster_stay() {
     let repository = Repository::committed();

@@ -248,6 +248,6 @@ fn the_operator_s_peers_are_taken_over() {
             }
         }
     }
-    // Of 20 vectors. The others differ by what their names say.
+    // Of 20 vectors. The others differ in the way that their names describe.
     insta::assert_snapshot!(format!("{unchanged:?}"), @r#"{"f0": 18, "f1": 17, "f2": 13, "t0": 11, "t1": 13, "t2": 16, "t3": 19}"#);
 }

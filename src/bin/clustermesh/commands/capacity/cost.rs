@@ -55,7 +55,7 @@ pub(super) struct Ledger<'a> {
     after: ByTarget,
     /// What each cluster has now; nothing of those that are up to date.
     before: ByTarget,
-    /// What is in clusters that no mesh gives them.
+    /// The Peers in clusters that belong to no mesh.
     foreign: ByTarget,
     /// The internal addresses of all nodes.
     internal: BTreeSet<IpAddr>,

@@ -19,7 +19,7 @@ spec:
       wireguardCIDR: 10.103.0.0/24
 ";
 
-/// Only one of two operators can run in the cluster that is asked.
+/// Only one of two operators can run in the cluster that is read.
 #[test]
 fn are_not_in_every_local_cluster() {
     let site = Site::new("config", logged_in);
