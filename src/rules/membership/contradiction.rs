@@ -31,7 +31,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     finding.at(place.clone(), "declared here").help(help)
 }
 
-/// Returns what nodes have in place of what was declared, and what to do about it.
+/// Returns what nodes have instead of what was declared, and what to do about it.
 fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
     let cluster = &member.entry.name;
     let (pods, wireguard) = match &member.entry.networks {

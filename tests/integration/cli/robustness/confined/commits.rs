@@ -11,7 +11,7 @@ const INPUTS: [&str; 4] = [
     "rendered/east/prod--west.yaml",
 ];
 
-/// Commits another file in place of an input, and puts the input back.
+/// Commits another file instead of an input, and restores the input.
 fn commit(repository: &Repository, input: &str, replace: impl FnOnce(&Path)) {
     let path = repository.folder.path(input);
     let text = fs::read(&path).unwrap();
