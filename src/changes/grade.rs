@@ -55,6 +55,8 @@ pub enum Reason {
     },
     /// Not every order of these Peers could be tried.
     Unproven(Vec<String>),
+    /// This many Peers go with keys of no known node. Their paths cannot be proved, so they count as lost.
+    StrangersRemoved(usize),
     /// The two clusters of a path have too many states to prove all of them.
     UnprovenPaths,
     /// Kilo is busy for this many seconds, and what changes is interrupted for that long.
@@ -116,6 +118,7 @@ impl Reason {
             | Self::PathsApart(_)
             | Self::PathsStuck(_)
             | Self::KeysLost(_)
+            | Self::StrangersRemoved(_)
             | Self::Unapplied { .. }
             | Self::Unproven(_)
             | Self::UnprovenPaths

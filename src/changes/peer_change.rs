@@ -131,6 +131,15 @@ impl PeerChange {
         }
     }
 
+    /// Returns whether ranges go with it, and no node of the fleet has its key. Without a mesh and
+    /// snapshots of the old version, it may be of a node or a cluster that left.
+    pub(super) fn is_removed_stranger(&self) -> bool {
+        let PeerChangeKind::Removed { renamed_to, ranges } = &self.kind else {
+            return false;
+        };
+        self.holder.is_none() && renamed_to.is_none() && !ranges.is_empty()
+    }
+
     /// Returns the ranges that it gains or loses.
     pub fn ranges(&self) -> impl Iterator<Item = Cidr> {
         let whole = match &self.kind {

@@ -84,11 +84,13 @@ impl TargetChange {
                 Difference::Key | Difference::Endpoint { .. } | Difference::RangesGained(_)
             )
         };
+        let strangers = self.peers.iter().filter(|it| it.is_removed_stranger());
         let counted = [
             (
-                with(&|it| *it == Difference::Key),
-                Reason::KeysChanged as fn(usize) -> Reason,
+                strangers.count(),
+                Reason::StrangersRemoved as fn(usize) -> Reason,
             ),
+            (with(&|it| *it == Difference::Key), Reason::KeysChanged),
             (
                 with(&|it| matches!(it, Difference::Endpoint { .. })),
                 Reason::EndpointsChanged,

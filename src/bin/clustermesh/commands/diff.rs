@@ -1,5 +1,6 @@
 //! `clustermesh diff`
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -149,9 +150,13 @@ pub(crate) fn run(
         };
         (after, foreign) = after.with_foreign(&before.applied, is_ours);
     }
+    let changes = compare(args, &inputs, &before, (fleet, &after, &foreign));
+    let targets = plan.targets.iter().map(|it| &it.cluster);
+    let changed = changes.targets.iter().map(|it| &it.cluster);
+    let clusters: BTreeSet<&ClusterName> = targets.chain(changed).collect();
     let compared = Compared {
-        changes: &compare(args, &inputs, &before, (fleet, &after, &foreign)),
-        clusters: plan.targets.len(),
+        changes: &changes,
+        clusters: clusters.len(),
         against: name,
         files: &inputs.files,
         old_files: before.inputs.as_ref().map(|it| &it.files),

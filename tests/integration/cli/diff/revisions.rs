@@ -140,6 +140,22 @@ fn a_commit_without_a_mesh_has_the_peers_of_its_tree() {
     assert_eq!(repository.grade(&[]), "none");
 }
 
+/// A folder shows no node, so nothing proves what its Peers reached.
+#[test]
+fn peers_that_go_count_as_lost_paths_also_without_snapshots() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    repository.remove_node();
+    assert_eq!(repository.grade(&["--against", "old"]), "disruptive");
+    // A whole cluster.
+    folder.edit("mesh.yaml", NORTH, "");
+    assert_eq!(repository.grade(&["--against", "old"]), "disruptive");
+    assert_eq!(repository.grade(&[]), "destructive");
+    let text = repository.diff(&[]).stdout;
+    assert!(text.contains("3 of 3 targets changed"), "{text}");
+}
+
 #[test]
 fn a_folder_that_is_not_rendered_is_refused() {
     let repository = Repository::committed();

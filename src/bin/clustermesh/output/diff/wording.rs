@@ -291,6 +291,10 @@ pub(super) fn reason(reason: &Reason) -> String {
             "{} with another carrier, so connections break once",
             count(*ranges, "range")
         ),
+        Reason::StrangersRemoved(peers) => format!(
+            "{} removed whose keys belong to no node in the snapshots; what they reached is lost",
+            count(*peers, "Peer")
+        ),
         Reason::OthersChanged(peers) => {
             format!(
                 "{} with fewer ranges or other changes",
