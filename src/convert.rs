@@ -15,7 +15,7 @@ use crate::net::Cidr;
 use crate::place::Place;
 
 use self::entry::WrittenEntry;
-use self::field::{Field, Item};
+use self::field::{Field, WrittenRange};
 
 mod entry;
 mod field;
@@ -96,15 +96,16 @@ fn fields(
             let of = |meant: Use| {
                 let mut uses = uses.iter();
                 let items = items.iter().filter(|_| uses.next() == Some(&meant));
-                items.cloned().collect::<Vec<Item>>()
+                items.cloned().collect::<Vec<WrittenRange>>()
             };
             let wireguard = of(Use::WireGuard).into_iter().next();
             let fields = [
                 Some(Field::list("podCIDRs", of(Use::Pods))),
                 wireguard.map(|it| Field::one("wireguardCIDR", it)),
                 Some(Field::list("additionalCIDRs", of(Use::Other))),
-            ];
-            let fields = fields.into_iter().flatten();
+            ]
+            .into_iter()
+            .flatten();
             Ok(fields.filter(|it| !it.items.is_empty()).collect())
         }
     }
@@ -132,8 +133,10 @@ fn uses(
     let cluster = Cluster::new(entry, &file.snapshot);
     let nodes = || cluster.nodes.iter();
     let pods: Vec<Cidr> = nodes().flat_map(|it| it.kilo.pods()).collect();
-    let wireguard = nodes().filter_map(|it| it.kilo.wireguard_ip());
-    let wireguard: Vec<Cidr> = wireguard.map(|it| Cidr::host(it.address)).collect();
+    let wireguard: Vec<Cidr> = nodes()
+        .filter_map(|it| it.kilo.wireguard_ip())
+        .map(|it| Cidr::host(it.address))
+        .collect();
     let mut uses = Vec::new();
     for range in allowed {
         let has = |cidrs: &[Cidr]| cidrs.iter().any(|it| range.cidr.contains(*it));
@@ -203,8 +206,10 @@ fn differing<'m>(
     text: &str,
     form: NetworkForm,
 ) -> Option<&'m Entry> {
-    let own = meshes.iter().filter(|it| it.place.source == source.name);
-    let mut own = own.flat_map(|mesh| &mesh.entries);
+    let mut own = meshes
+        .iter()
+        .filter(|it| it.place.source == source.name)
+        .flat_map(|mesh| &mesh.entries);
     let Ok(edited) = Source::parse(source.name.clone(), text) else {
         return own.next();
     };

@@ -82,8 +82,11 @@ impl Joining<'_> {
     pub fn joined(&self, joiners: &[Joiner]) -> Vec<Mesh> {
         let mut meshes = self.meshes.to_vec();
         for mesh in &mut meshes {
-            let own = joiners.iter().filter(|it| it.mesh == mesh.name);
-            let own: BTreeSet<&ClusterName> = own.map(|it| &it.cluster).collect();
+            let own: BTreeSet<&ClusterName> = joiners
+                .iter()
+                .filter(|it| it.mesh == mesh.name)
+                .map(|it| &it.cluster)
+                .collect();
             for entry in &mut mesh.entries {
                 if own.contains(&entry.name) {
                     entry.state = State::Joined;
@@ -116,8 +119,9 @@ impl Joining<'_> {
             let mut after = at(fits)?;
             let mut step = 1;
             while fits + 1 < too_many {
-                let end = (fits + step).min(fits + (too_many - fits) / 2 + 1);
-                let end = end.min(too_many - 1);
+                let end = (fits + step)
+                    .min(fits + (too_many - fits) / 2 + 1)
+                    .min(too_many - 1);
                 let outlook = at(end)?;
                 if outlook.is_within(&before, capacity) {
                     (fits, after) = (end, outlook);
@@ -185,8 +189,8 @@ impl Outlook {
     /// Returns the change of a target's Peers.
     fn wave(&self, before: &Self, target: &Target) -> Wave {
         let mut targets = before.plan.targets.iter();
-        let old = targets.find(|it| it.cluster == target.cluster);
-        let mut old: BTreeMap<&str, &Peer> = old
+        let mut old: BTreeMap<&str, &Peer> = targets
+            .find(|it| it.cluster == target.cluster)
             .into_iter()
             .flat_map(|it| before.peers(it))
             .map(|it| (it.name.as_str(), it))
@@ -216,8 +220,10 @@ impl Outlook {
     }
 
     fn peers<'p>(&'p self, target: &'p Target) -> impl Iterator<Item = &'p Peer> {
-        let peer_sets = target.peer_sets.iter();
-        let peer_sets = peer_sets.filter_map(|&it| self.plan.peer_sets.get(it));
+        let peer_sets = target
+            .peer_sets
+            .iter()
+            .filter_map(|&it| self.plan.peer_sets.get(it));
         peer_sets.flat_map(|it| &it.peers)
     }
 }

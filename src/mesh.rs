@@ -230,8 +230,11 @@ impl Mesh {
 
     /// Returns whether any of its clusters exchange Peers.
     pub fn exchanges(&self) -> bool {
-        let joined = self.entries.iter().filter(|it| it.state == State::Joined);
-        let joined: Vec<&Entry> = joined.collect();
+        let joined: Vec<&Entry> = self
+            .entries
+            .iter()
+            .filter(|it| it.state == State::Joined)
+            .collect();
         let rests = joined.iter().zip(1..);
         let links = |(one, rest): (&&Entry, usize)| {
             let mut others = joined.iter().skip(rest);

@@ -8,13 +8,13 @@ use minijinja::Value;
 use crate::config::{Output, Per};
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::place::Place;
-use crate::template::{Engine, Format, Problem};
+use crate::template::{Format, Problem, TemplateEngine};
 
 pub mod context;
 mod path;
 mod record;
 
-use path::Places;
+use path::TakenPaths;
 
 pub use context::{Context, Values};
 pub use record::{Digest, Record};
@@ -33,7 +33,7 @@ pub fn fill(
     load: impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static,
 ) -> Result<TemplateTexts, Vec<Finding>> {
     let mut texts = TemplateTexts::new();
-    let mut places = Places::default();
+    let mut places = TakenPaths::default();
     let mut findings = Vec::new();
     for output in outputs {
         match filled(output, values, load.clone()) {
@@ -66,7 +66,7 @@ pub fn one(
     values: Value,
     load: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
 ) -> Result<String, Problem> {
-    Engine::new(load)?.fill(name, text, format, values)
+    TemplateEngine::new(load)?.fill(name, text, format, values)
 }
 
 fn filled(
@@ -83,7 +83,7 @@ fn filled(
     })?;
     let folder = output.template.rsplit_once('/');
     let folder = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
-    let engine = Engine::new(move |name| load(&format!("{folder}{name}")).ok())
+    let engine = TemplateEngine::new(move |name| load(&format!("{folder}{name}")).ok())
         .map_err(|problem| of_template(output, None, &problem))?;
     let mut filled = Vec::new();
     for (subject, values) in values.each(output.per) {

@@ -88,8 +88,11 @@ impl Plan {
     /// stop the render for all clusters. Nor are those that see no cluster because of states: people
     /// wrote that the cluster, or all others, have not joined.
     pub fn empty(&self) -> impl Iterator<Item = &Target> {
-        let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
-        let empty = empty.filter(|it| !it.without.is_empty());
+        let empty = self
+            .targets
+            .iter()
+            .filter(|it| it.peer_sets.is_empty())
+            .filter(|it| !it.without.is_empty());
         empty.filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
     }
 }

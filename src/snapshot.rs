@@ -22,7 +22,7 @@ pub mod listing;
 pub mod stray;
 
 pub use file::schema;
-use file::{SnapshotFields, UniqueObject, WrittenSnapshot, check_header, objects, other_version};
+use file::{SnapshotFields, SnapshotOutput, UniqueObject, check_header, objects, other_version};
 
 /// The version of the format; a reader knows exactly its own.
 pub const API_VERSION: &str = "kilo-clustermesh.io/v1";
@@ -222,7 +222,7 @@ impl Snapshot {
     /// # Errors
     /// None that these types can cause.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        let mut text = serde_json::to_string_pretty(&WrittenSnapshot {
+        let mut text = serde_json::to_string_pretty(&SnapshotOutput {
             api_version: API_VERSION,
             cluster: self.cluster.as_str(),
             dropped_labels: &self.dropped_labels,

@@ -72,7 +72,7 @@ const KUSTOMIZATION: (&str, &str) = (
 pub fn kustomization(files: &[&str]) -> Result<String, TemplateError> {
     let files: Vec<Value> = files.iter().copied().map(Value::from).collect();
     let (name, text) = KUSTOMIZATION;
-    Engine::new(|_| None)
+    TemplateEngine::new(|_| None)
         .and_then(|engine| engine.fill(name, text, Format::Yaml, context! { files => files }))
         .map_err(|source| TemplateError { name, source })
 }
@@ -83,11 +83,11 @@ pub fn kustomization(files: &[&str]) -> Result<String, TemplateError> {
 /// so it has to be a value of its own: a template that works for one name works for all. `plain` writes
 /// a string as it is, if it has nothing but letters, digits and `._:/@+-`.
 #[derive(Debug)]
-pub struct Engine {
+pub struct TemplateEngine {
     environment: Environment<'static>,
 }
 
-impl Engine {
+impl TemplateEngine {
     /// Returns an engine whose templates include others, whose text `load` returns by name.
     ///
     /// # Errors

@@ -138,8 +138,8 @@ pub fn problems<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Dia
             }
         }
         let unreachable = |found: Unreachable<'f>| {
-            let found = found.into_iter();
             let found: Vec<_> = found
+                .into_iter()
                 .filter_map(|(indices, targets)| unreachable(&dialled, &indices, targets))
                 .collect();
             found

@@ -375,7 +375,6 @@ fn undeclared<'f>(
     let is_undeclared = |range: &Cidr| {
         !declared.iter().any(|it| it.contains(*range)) && foreign.meeting(*range).is_none()
     };
-    let ranges = offer.ranges.iter().copied();
-    let ranges: Vec<Cidr> = ranges.filter(is_undeclared).collect();
+    let ranges: Vec<Cidr> = offer.ranges.iter().copied().filter(is_undeclared).collect();
     (!ranges.is_empty()).then_some(OfferProblemKind::Undeclared(ranges))
 }

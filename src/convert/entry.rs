@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::field::{Field, Item};
+use super::field::{Field, WrittenRange};
 use super::{Edit, node_at, refusal};
 use crate::diagnostic::Finding;
 use crate::document::{MappingEntry, Source, TreeNode, TreeValue};
@@ -58,7 +58,7 @@ impl<'s> WrittenEntry<'s> {
     }
 
     /// Returns all ranges of the entry in the order in which they are compared, with their comments.
-    pub(super) fn items(&self) -> Result<Vec<Item>, Finding> {
+    pub(super) fn items(&self) -> Result<Vec<WrittenRange>, Finding> {
         let mut items = Vec::new();
         for name in NETWORKS {
             let mut networks = self.networks();
@@ -75,7 +75,7 @@ impl<'s> WrittenEntry<'s> {
     }
 
     /// Returns the ranges of a field between braces, where comments have no place of their own.
-    fn plain_items(&self, field: &MappingEntry) -> Result<Vec<Item>, Finding> {
+    fn plain_items(&self, field: &MappingEntry) -> Result<Vec<WrittenRange>, Finding> {
         let bytes = field.key.span.start..self.end(field);
         if self.part(&bytes).contains('#') {
             let what = "has comments between braces, which would be lost";
@@ -85,31 +85,35 @@ impl<'s> WrittenEntry<'s> {
                 "move the comments above the entry",
             ));
         }
-        let item = |it: &TreeNode| Item {
+        let item = |it: &TreeNode| WrittenRange {
             text: self.part(&it.span).to_owned(),
-            ..Item::default()
+            ..WrittenRange::default()
         };
         Ok(ranges(&field.value).map(item).collect())
     }
 
     /// Returns the ranges of a field on lines of its own, each with the comments beside it.
-    fn commented_items(&self, field: &MappingEntry) -> Vec<Item> {
+    fn commented_items(&self, field: &MappingEntry) -> Vec<WrittenRange> {
         let spans: Vec<&Range<usize>> = ranges(&field.value).map(|it| &it.span).collect();
-        let mut items: Vec<Item> = Vec::new();
+        let mut items: Vec<WrittenRange> = Vec::new();
         let mut above: Vec<String> = Vec::new();
         let lines = self.lines(field);
         let mut start = lines.start;
         for line in self.part(&lines).split_inclusive('\n') {
             let end = start + line.len();
-            let own = spans.iter().filter(|it| (start..end).contains(&it.start));
-            let own: Vec<&&Range<usize>> = own.collect();
+            let own: Vec<&&Range<usize>> = spans
+                .iter()
+                .filter(|it| (start..end).contains(&it.start))
+                .collect();
             let after = own.last().map_or(start, |it| it.end);
             let rest = self.part(&(after..end));
-            let comment = rest.find('#').and_then(|at| rest.get(at..));
-            let comment = comment.map(|it| it.trim_end().to_owned());
+            let comment = rest
+                .find('#')
+                .and_then(|at| rest.get(at..))
+                .map(|it| it.trim_end().to_owned());
             match own.as_slice() {
                 [] => above.extend(comment),
-                [only] => items.push(Item {
+                [only] => items.push(WrittenRange {
                     text: self.part(only).to_owned(),
                     above: std::mem::take(&mut above),
                     behind: comment,
@@ -117,7 +121,7 @@ impl<'s> WrittenEntry<'s> {
                 several => {
                     above.extend(comment);
                     for span in several {
-                        items.push(Item {
+                        items.push(WrittenRange {
                             text: self.part(span).to_owned(),
                             above: std::mem::take(&mut above),
                             behind: None,

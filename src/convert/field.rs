@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 pub(super) struct Field {
     name: &'static str,
     is_list: bool,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<WrittenRange>,
 }
 
 /// A range as it is written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Item {
+pub(super) struct WrittenRange {
     /// The range, perhaps in quotes.
     pub(super) text: String,
     /// The comments on lines of their own above it.
@@ -23,7 +23,7 @@ pub(super) struct Item {
 
 impl Field {
     /// Returns a list.
-    pub(super) fn list(name: &'static str, items: Vec<Item>) -> Self {
+    pub(super) fn list(name: &'static str, items: Vec<WrittenRange>) -> Self {
         Self {
             name,
             is_list: true,
@@ -32,7 +32,7 @@ impl Field {
     }
 
     /// Returns a single range.
-    pub(super) fn one(name: &'static str, item: Item) -> Self {
+    pub(super) fn one(name: &'static str, item: WrittenRange) -> Self {
         Self {
             name,
             is_list: false,
@@ -44,7 +44,7 @@ impl Field {
     pub(super) fn block(&self, indent: &str) -> String {
         let name = self.name;
         let mut text = String::new();
-        let has_comments = self.items.iter().any(Item::has_comments);
+        let has_comments = self.items.iter().any(WrittenRange::has_comments);
         if self.is_list && has_comments {
             let _ = writeln!(text, "{indent}{name}:");
             for item in &self.items {
@@ -71,7 +71,7 @@ impl Field {
     }
 }
 
-impl Item {
+impl WrittenRange {
     fn has_comments(&self) -> bool {
         !self.above.is_empty() || self.behind.is_some()
     }
@@ -80,8 +80,7 @@ impl Item {
         for comment in &self.above {
             let _ = writeln!(text, "{indent}{comment}");
         }
-        let behind = self.behind.iter().map(|it| format!(" {it}"));
-        let behind: String = behind.collect();
+        let behind: String = self.behind.iter().map(|it| format!(" {it}")).collect();
         let _ = writeln!(text, "{indent}{lead}{}{behind}", self.text);
     }
 }

@@ -73,14 +73,17 @@ impl<'t> Misindented<'t> {
 
     /// Returns what to write instead.
     pub(super) fn help(&self) -> String {
-        let candidates = self.candidates.iter().map(|it| {
-            let (spaces, line) = (spaces(it.column), it.line);
-            match it.key {
-                Some(key) => format!("by {spaces}, like `{key}` in line {line}"),
-                None => format!("by {spaces}, like the list item in line {line}"),
-            }
-        });
-        let candidates: Vec<String> = candidates.collect();
+        let candidates: Vec<String> = self
+            .candidates
+            .iter()
+            .map(|it| {
+                let (spaces, line) = (spaces(it.column), it.line);
+                match it.key {
+                    Some(key) => format!("by {spaces}, like `{key}` in line {line}"),
+                    None => format!("by {spaces}, like the list item in line {line}"),
+                }
+            })
+            .collect();
         format!("indent it {}", candidates.join(", or "))
     }
 

@@ -9,12 +9,12 @@ const NAME_LIMIT: usize = 255;
 
 /// The files and folders of outputs. Some file systems treat `A` like `a`.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct TakenPaths {
     files: BTreeSet<String>,
     folders: BTreeSet<String>,
 }
 
-impl Places {
+impl TakenPaths {
     /// Takes a path for a file; returns whether it was free.
     pub(super) fn take(&mut self, path: &str) -> bool {
         let path = path.to_lowercase();
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_place_is_taken_once() {
-        let mut places = Places::default();
+        let mut places = TakenPaths::default();
         for (path, is_free) in [
             ("a/x.yaml", true),
             ("a/y.yaml", true),

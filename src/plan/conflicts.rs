@@ -60,9 +60,11 @@ type DeclaredRanges<'f> = Nest<(usize, &'f Range)>;
 
 impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
-        let clusters = fleet.clusters().enumerate();
-        let clusters: BTreeMap<&ClusterName, usize> =
-            clusters.map(|(index, name)| (name, index)).collect();
+        let clusters: BTreeMap<&ClusterName, usize> = fleet
+            .clusters()
+            .enumerate()
+            .map(|(index, name)| (name, index))
+            .collect();
         // All meshes have the same ranges of a cluster, so the first one is used.
         let first = clusters
             .iter()

@@ -158,9 +158,10 @@ impl PeerSetKey {
     fn without_holes(&self, ranges: &[Cidr], claimed: &BTreeSet<Cidr>) -> Vec<Cidr> {
         let stays = |&range: &Cidr| {
             let around = self.holes.iter().filter(|(whole, _)| whole.contains(range));
-            let inside = self.holes.keys();
-            let inside =
-                inside.filter(|it| range != **it && range.contains(**it) && claimed.contains(it));
+            let inside = self
+                .holes
+                .keys()
+                .filter(|it| range != **it && range.contains(**it) && claimed.contains(it));
             let mut left = range.without(around.flat_map(|(_, holes)| holes).chain(inside));
             left.retain(|part| *part == range || !claimed.contains(part));
             left

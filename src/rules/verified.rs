@@ -68,8 +68,7 @@ fn twins(site: &Site) -> Vec<Finding> {
     let contests = site.model.contests.iter();
     let of_keys = contests.filter(|it| it.over == Prize::Key);
     let findings = of_keys.map(|contest| {
-        let peers = contest.peers.iter();
-        let peers = peers.map(|it| &site.model.peers[*it]);
+        let peers = contest.peers.iter().map(|it| &site.model.peers[*it]);
         let place = |it: &ClusterPeer| it.place().key("spec").key("publicKey");
         let peers: Vec<_> = peers
             .map(|it| (it.applied.name.clone(), place(it)))

@@ -27,17 +27,17 @@ const ENTRIES: usize = 1000;
 /// A node, a list of nodes, or something else.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Object {
+pub(super) struct NodeObject {
     pub(super) kind: Option<String>,
     pub(super) metadata: Option<NodeMetadata>,
     #[serde(default, deserialize_with = "items")]
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<NodeItem>,
     spec: Option<NodeSpec>,
     status: Option<NodeStatus>,
 }
 
 /// A node of a list, with no more of it in memory than will be kept.
-pub(super) struct Item {
+pub(super) struct NodeItem {
     pub(super) kind: Option<String>,
     /// The node, and the time of its agent's heartbeat; none without a name.
     pub(super) node: Option<Listed>,
@@ -87,7 +87,7 @@ pub(super) struct Listed {
     pub(super) last_seen: Option<i64>,
 }
 
-impl Object {
+impl NodeObject {
     /// Returns the node; `None` without a name.
     pub(super) fn node(self) -> Option<Listed> {
         let metadata = self.metadata?;
@@ -113,8 +113,8 @@ impl Object {
 }
 
 /// Reads the items of a list one by one.
-fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
-    bounded(deserializer, NODES, |object: Object| Item {
+fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeItem>, D::Error> {
+    bounded(deserializer, NODES, |object: NodeObject| NodeItem {
         kind: object.kind.clone(),
         node: object.node(),
     })
@@ -133,12 +133,12 @@ fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
     most: usize,
     keep: fn(T) -> U,
 ) -> Result<Vec<U>, D::Error> {
-    struct Items<T, U> {
+    struct BoundedList<T, U> {
         most: usize,
         keep: fn(T) -> U,
     }
 
-    impl<'de, T: Deserialize<'de>, U> Visitor<'de> for Items<T, U> {
+    impl<'de, T: Deserialize<'de>, U> Visitor<'de> for BoundedList<T, U> {
         type Value = Vec<U>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -161,7 +161,7 @@ fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(Items { most, keep })
+    deserializer.deserialize_any(BoundedList { most, keep })
 }
 
 /// Reads labels.

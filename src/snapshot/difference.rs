@@ -8,7 +8,7 @@ use crate::diagnostic::Quoted;
 
 /// A change in a later snapshot.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Difference {
+pub struct NodeDifference {
     /// The node, as it calls itself.
     pub node: String,
     /// The change.
@@ -34,7 +34,7 @@ pub enum Change {
 }
 
 /// Returns what is another in `after`, in order of nodes and fields.
-pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<Difference> {
+pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<NodeDifference> {
     let (before, after) = (by_name(before), by_name(after));
     let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
     let mut differences = Vec::new();
@@ -44,7 +44,7 @@ pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<Difference> {
             (None, _) => vec![Change::Added],
             (_, None) => vec![Change::Removed],
         };
-        differences.extend(changes.into_iter().map(|change| Difference {
+        differences.extend(changes.into_iter().map(|change| NodeDifference {
             node: name.to_owned(),
             change,
         }));
@@ -115,7 +115,7 @@ fn mark(is_set: bool) -> String {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for NodeDifference {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let node = Quoted(&self.node);
         match &self.change {

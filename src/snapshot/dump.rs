@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::api::Object;
+use super::api::NodeObject;
 use super::listing::{Listing, PageError, kind};
 
 /// The reason why a text is not a dump of nodes.
@@ -53,7 +53,7 @@ pub fn listing(text: &str) -> Result<Listing, DumpError> {
     Ok(listing)
 }
 
-fn parse(text: &str) -> Result<Object, DumpError> {
+fn parse(text: &str) -> Result<NodeObject, DumpError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
         return Ok(serde_json::from_str(text)?);

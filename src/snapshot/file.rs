@@ -46,7 +46,7 @@ pub(super) struct SnapshotFields {
 /// The same to write, in the order of its keys.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenSnapshot<'a> {
+pub(super) struct SnapshotOutput<'a> {
     pub(super) api_version: &'a str,
     pub(super) cluster: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]

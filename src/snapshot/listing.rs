@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::api::{Listed, Object};
+use super::api::{Listed, NodeObject};
 use super::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
@@ -73,7 +73,7 @@ impl Listing {
     /// # Errors
     /// Anything but a whole page.
     pub fn page(&mut self, json: &[u8]) -> Result<Option<String>, PageError> {
-        let mut page: Object =
+        let mut page: NodeObject =
             serde_json::from_slice(json).map_err(|error| PageError::from_json(error, json))?;
         let metadata = page.metadata.as_mut();
         let more = metadata.and_then(|metadata| metadata.more.take());
@@ -95,7 +95,7 @@ impl Listing {
     }
 
     /// Adds the nodes of a `NodeList`, or of a `List`.
-    pub(super) fn add(&mut self, list: Object) -> Result<(), PageError> {
+    pub(super) fn add(&mut self, list: NodeObject) -> Result<(), PageError> {
         let is_node_list = list.kind.as_deref() == Some("NodeList");
         self.nodes.reserve(list.items.len());
         for (index, item) in list.items.into_iter().enumerate() {

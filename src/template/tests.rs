@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn filled_as(format: Format, text: &str, value: impl Into<Value>) -> Result<String, String> {
-    let engine = Engine::new(|_| None).unwrap();
+    let engine = TemplateEngine::new(|_| None).unwrap();
     let values = context! { value => value.into() };
     let filled = engine.fill("test", text, format, values);
     filled.map_err(|error| error.to_string())

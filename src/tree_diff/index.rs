@@ -51,8 +51,11 @@ impl<'a> PlanIndex<'a> {
 
     /// Returns what one target gets.
     pub(super) fn given(&'a self, plan: &'a Plan, target: &'a Target) -> Given<'a> {
-        let peer_sets = target.peer_sets.iter();
-        let peer_sets: Vec<&PeerSet> = peer_sets.filter_map(|&it| plan.peer_sets.get(it)).collect();
+        let peer_sets: Vec<&PeerSet> = target
+            .peer_sets
+            .iter()
+            .filter_map(|&it| plan.peer_sets.get(it))
+            .collect();
         let mut carriers: BTreeMap<&str, BTreeMap<Cidr, &Peer>> = BTreeMap::new();
         for peer_set in &peer_sets {
             let shared: BTreeSet<&Cidr> = peer_set.shared.iter().collect();

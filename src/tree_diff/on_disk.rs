@@ -106,14 +106,19 @@ impl OnDiskTree {
 
     fn mismatch(&self, target: &str, files: &BTreeSet<&str>) -> Option<KustomizationMismatch> {
         let path = format!("{target}/{KUSTOMIZATION}");
-        let peers = files.iter().copied().filter(|it| *it != KUSTOMIZATION);
-        let peers: BTreeSet<&str> = peers.collect();
+        let peers: BTreeSet<&str> = files
+            .iter()
+            .copied()
+            .filter(|it| *it != KUSTOMIZATION)
+            .collect();
         if self.same.contains(&path) {
             // It lists the wanted files.
             let prefix = format!("{target}/");
             let missing = self.missing.iter();
-            let absent = missing.filter_map(|it| it.strip_prefix(prefix.as_str()));
-            let absent: Vec<String> = absent.map(str::to_owned).collect();
+            let absent: Vec<String> = missing
+                .filter_map(|it| it.strip_prefix(prefix.as_str()))
+                .map(str::to_owned)
+                .collect();
             let unwanted = self.files.iter().filter_map(|it| {
                 let file = it.path.strip_prefix(prefix.as_str())?;
                 it.is_stale.then(|| file.to_owned())
@@ -216,8 +221,8 @@ impl OnDiskTree {
         for (target, mut peers) in self.differing() {
             // Stable, so that of one name the first stays first.
             peers.sort_by_key(|(_, peer)| &peer.name);
-            let kept = self.kept(plan, target);
-            let kept: BTreeMap<&str, &str> = kept
+            let kept: BTreeMap<&str, &str> = self
+                .kept(plan, target)
                 .map(|(peer_set, peer)| (peer.name.as_str(), peer_set.name.as_str()))
                 .collect();
             let mut last: Option<(&ChangedFile, &OldPeer)> = None;

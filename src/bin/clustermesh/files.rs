@@ -22,7 +22,7 @@ pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
 /// Texts by what their files are called.
 pub(crate) struct ShownFiles {
-    read: Vec<Known>,
+    read: Vec<KnownFile>,
     /// Files that are read only when they are shown.
     later: BTreeMap<Arc<str>, LaterFile>,
     /// Files of the rendered tree, which are known only once there is a plan.
@@ -30,7 +30,7 @@ pub(crate) struct ShownFiles {
 }
 
 /// A file that was read.
-struct Known {
+struct KnownFile {
     source: Source,
     /// Whether our first line is enough to show it.
     is_rendered: bool,
@@ -55,7 +55,7 @@ pub(crate) struct LaterFile {
     roots: Roots,
     form: FileForm,
     is_rendered: bool,
-    known: OnceCell<Option<Known>>,
+    known: OnceCell<Option<KnownFile>>,
 }
 
 /// The way in which places in a file are found.
@@ -67,7 +67,7 @@ enum FileForm {
     Manifests,
 }
 
-impl Known {
+impl KnownFile {
     fn new(source: Source) -> Self {
         Self {
             source,
@@ -123,7 +123,7 @@ impl LaterFile {
         }
     }
 
-    fn read(&self, name: &str) -> Option<Known> {
+    fn read(&self, name: &str) -> Option<KnownFile> {
         let limit = match self.form {
             FileForm::Plain => SIZE_LIMIT,
             FileForm::Manifests => MANIFEST_LIMIT,
@@ -133,9 +133,9 @@ impl LaterFile {
             FileForm::Plain => Source::unread(name, text),
             FileForm::Manifests => manifests(name, text),
         };
-        Some(Known {
+        Some(KnownFile {
             is_rendered: self.is_rendered,
-            ..Known::new(source)
+            ..KnownFile::new(source)
         })
     }
 }
@@ -156,7 +156,7 @@ impl ShownFiles {
     /// Returns files that were read.
     pub(crate) fn new(read: Vec<Source>) -> Self {
         Self {
-            read: read.into_iter().map(Known::new).collect(),
+            read: read.into_iter().map(KnownFile::new).collect(),
             later: BTreeMap::new(),
             rendered: OnceCell::new(),
         }
@@ -164,7 +164,7 @@ impl ShownFiles {
 
     /// Adds a file that was read.
     pub(crate) fn add(&mut self, source: Source) {
-        self.read.push(Known::new(source));
+        self.read.push(KnownFile::new(source));
     }
 
     /// Adds a file that is read only when it is shown.
@@ -243,7 +243,7 @@ impl ShownFiles {
 
     /// Returns whether a finding is not shown as it is.
     fn changes(&self, finding: &Finding) -> bool {
-        let is_sound = |label: &Label| match self.get(&label.place.source).map(Known::look) {
+        let is_sound = |label: &Label| match self.get(&label.place.source).map(KnownFile::look) {
             None => true,
             Some(FileLook::Withheld) => false,
             Some(FileLook::Shown { masked, .. }) => masked.is_none(),
@@ -313,7 +313,7 @@ impl ShownFiles {
     }
 
     /// Returns the file of a name; what can't be read any more is not shown.
-    fn get(&self, name: &str) -> Option<&Known> {
+    fn get(&self, name: &str) -> Option<&KnownFile> {
         if let Some(known) = self.read.iter().find(|it| &*it.source.name == name) {
             return Some(known);
         }

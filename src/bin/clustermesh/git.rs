@@ -16,7 +16,7 @@ mod tree;
 
 pub(crate) use objects::ObjectId;
 use objects::Objects;
-pub(crate) use tree::{EntryMode, Tree, TreeEntry};
+pub(crate) use tree::{EntryMode, GitTree, TreeEntry};
 
 /// The environment of every `git`.
 const VARIABLES: [(&str, &str); 6] = [
@@ -95,14 +95,13 @@ impl GitRepository {
     }
 
     /// Returns a tree.
-    pub(crate) fn tree(&self, id: &ObjectId) -> anyhow::Result<Tree> {
-        Tree::parse(&self.read(id, LIMIT)?, id.bytes())
+    pub(crate) fn tree(&self, id: &ObjectId) -> anyhow::Result<GitTree> {
+        GitTree::parse(&self.read(id, LIMIT)?, id.bytes())
     }
 
     /// Returns the content of an object of at most `limit` bytes.
     pub(crate) fn read(&self, id: &ObjectId, limit: u64) -> anyhow::Result<Vec<u8>> {
-        let object = self.objects().read(id.as_str(), limit)?;
-        let object = object.context(
+        let object = self.objects().read(id.as_str(), limit)?.context(
             "git does not have its content; if this is a partial clone, clone it without `--filter`",
         )?;
         Ok(object.content)

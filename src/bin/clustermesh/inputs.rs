@@ -86,8 +86,11 @@ pub(crate) fn gather(options: &Options) -> Result<Inputs, Unreadable> {
         return Ok(inputs);
     }
     inputs.read_snapshots()?;
-    let nodes = inputs.snapshots.values();
-    let nodes = nodes.map(|file| file.snapshot.nodes.len()).sum();
+    let nodes = inputs
+        .snapshots
+        .values()
+        .map(|file| file.snapshot.nodes.len())
+        .sum();
     if inputs.refuses(ceilings.exceeded(Counted::Nodes, nodes)) {
         return Ok(inputs);
     }

@@ -85,17 +85,20 @@ pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByT
         Some((Arc::from(path.as_str()), Arc::from(text)))
     });
     let old = peers_by_target(&old.collect::<Vec<_>>());
-    let new = survey.changed.iter().chain(&survey.missing);
-    let new = new.filter(|path| old.contains_key(target_of(path)));
-    let new = new.filter_map(|path| Some((Arc::from(path.as_str()), Arc::clone(tree.get(path)?))));
+    let new = survey
+        .changed
+        .iter()
+        .chain(&survey.missing)
+        .filter(|path| old.contains_key(target_of(path)))
+        .filter_map(|path| Some((Arc::from(path.as_str()), Arc::clone(tree.get(path)?))));
     let new = peers_by_target(&new.collect::<Vec<_>>());
     let nothing = NamedPeers::new();
     let counts = old.iter().map(|(target, old)| {
         let new = new.get(target).unwrap_or(&nothing);
-        let stays = old
+        let stays: Vec<_> = old
             .iter()
-            .filter_map(|(name, spec)| Some((spec, new.get(name)?)));
-        let stays: Vec<_> = stays.collect();
+            .filter_map(|(name, spec)| Some((spec, new.get(name)?)))
+            .collect();
         let counts = PeerCounts {
             added: new.len() - stays.len(),
             changed: stays

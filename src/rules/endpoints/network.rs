@@ -98,13 +98,12 @@ mod tests {
 
     /// Returns the findings if `east` is dialled at these addresses and `west` reports this.
     fn report_on(endpoints: &[&str], west: &str) -> String {
-        let nodes = endpoints.iter().enumerate().map(|(index, endpoint)| {
+        let nodes: String = endpoints.iter().enumerate().map(|(index, endpoint)| {
             let key = ["A", "C"][index];
             format!(
                 "n{index} pod=10.1.{index}.0/24 wg=10.101.0.{index}/24 key={key} granularity=full external=198.18.1.{index} clustermesh-endpoint={endpoint}:51820\n"
             )
-        });
-        let nodes: String = nodes.collect();
+        }).collect();
         let west = format!("{WEST} {west}");
         report(
             super::super::findings,

@@ -66,7 +66,7 @@ pub(super) fn findings(entry: &Entry) -> Vec<Finding> {
 }
 
 /// The tables, read once. A test holds that all of them are ranges.
-static BLOCKS: LazyLock<Blocks> = LazyLock::new(|| Blocks {
+static BLOCKS: LazyLock<SpecialRanges> = LazyLock::new(|| SpecialRanges {
     unroutable: UNROUTABLE
         .iter()
         .filter_map(|(block, what)| Some((block.parse().ok()?, *what)))
@@ -75,7 +75,7 @@ static BLOCKS: LazyLock<Blocks> = LazyLock::new(|| Blocks {
     global_unicast: GLOBAL_UNICAST.parse().ok(),
 });
 
-struct Blocks {
+struct SpecialRanges {
     unroutable: Vec<(Cidr, &'static str)>,
     not_public: Vec<Cidr>,
     global_unicast: Option<Cidr>,

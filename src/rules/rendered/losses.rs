@@ -102,15 +102,20 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, a
 
 /// Returns the first part of a remedy: the reviewed way to remove clusters, and when a flag is right.
 fn intention(losses: &[Loss]) -> String {
-    let removed = losses.iter().filter_map(|it| match it {
-        Loss::Target { target, .. } => Some(target.as_str()),
-        _ => None,
-    });
-    let removed: Vec<&str> = removed.collect();
+    let removed: Vec<&str> = losses
+        .iter()
+        .filter_map(|it| match it {
+            Loss::Target { target, .. } => Some(target.as_str()),
+            _ => None,
+        })
+        .collect();
     // A source that only one target loses has probably lost a link.
     let targets_of = targets_of(losses);
-    let lost = targets_of.iter().filter(|(_, targets)| 1 < **targets);
-    let lost: Vec<&str> = lost.map(|(source, _)| *source).collect();
+    let lost: Vec<&str> = targets_of
+        .iter()
+        .filter(|(_, targets)| 1 < **targets)
+        .map(|(source, _)| *source)
+        .collect();
     match (removed.as_slice(), lost.as_slice()) {
         ([], []) => "if intended".to_owned(),
         ([], [source]) => format!(
@@ -223,8 +228,9 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
 /// Describes that a target would have no Peers, with the clusters that have none for it.
 fn no_peers(fleet: &Fleet, target: &str) -> String {
     let target: Option<ClusterName> = target.parse().ok();
-    let sources = target.iter().flat_map(|it| fleet.sources(it));
-    let sources: BTreeSet<String> = sources
+    let sources: BTreeSet<String> = target
+        .iter()
+        .flat_map(|it| fleet.sources(it))
         .map(|(_, source, _)| source.entry.name.to_string())
         .collect();
     if sources.is_empty() {

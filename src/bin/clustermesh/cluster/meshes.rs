@@ -32,12 +32,12 @@ struct MeshListing {
 #[derive(Deserialize)]
 struct MeshPage {
     kind: String,
-    metadata: Option<ListMetadata>,
+    metadata: Option<MeshListMetadata>,
     items: Vec<MeshItem>,
 }
 
 #[derive(Deserialize)]
-struct ListMetadata {
+struct MeshListMetadata {
     #[serde(rename = "continue")]
     more: Option<String>,
 }
@@ -102,8 +102,10 @@ impl Collection for MeshListing {
                 problem: format!("the ClusterMesh objects have more than {} MiB", LIMIT >> 20),
             }));
         }
-        let objects = page.items.into_iter().map(MeshItem::object);
-        let objects: Vec<Value> = objects
+        let objects: Vec<Value> = page
+            .items
+            .into_iter()
+            .map(MeshItem::object)
             .collect::<Result<_, _>>()
             .map_err(|error| wrong(&error))?;
         if objects.iter().any(|it| repeats(it, hidden)) {

@@ -51,11 +51,11 @@ impl PeerList {
 /// The used part of an API group.
 #[derive(Deserialize)]
 struct ApiGroup {
-    versions: Vec<Version>,
+    versions: Vec<ServedVersion>,
 }
 
 #[derive(Deserialize)]
-struct Version {
+struct ServedVersion {
     version: String,
 }
 

@@ -29,7 +29,7 @@ mod waves;
 pub(crate) use json::schema;
 
 use cost::{Cost, Ledger};
-use waves::Outlook;
+use waves::JoinOutlook;
 
 /// Estimate the load on each cluster, and how to reduce it
 ///
@@ -163,7 +163,7 @@ pub(crate) fn run(
         snapshots: &inputs.snapshots,
         accepted: &inputs.settings.config.content.accepted,
     };
-    let mut outlook = Outlook::plan(&joining, &ledger, args.waves)?;
+    let mut outlook = JoinOutlook::plan(&joining, &ledger, args.waves)?;
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
         .into_iter()
@@ -199,7 +199,7 @@ pub(crate) fn run(
 }
 
 /// Returns what is asked for.
-fn text(args: &CapacityArgs, costs: &[Cost], outlook: &Outlook) -> anyhow::Result<String> {
+fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::Result<String> {
     let width = Width::stdout();
     let is_detailed = !args.targets.is_empty();
     Ok(match (args.output, &outlook.waves) {

@@ -117,9 +117,11 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         .value
         .as_ref()
         .map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
-    let expectations = settings.expectations.value.as_ref();
-    let expectations =
-        expectations.map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
+    let expectations = settings
+        .expectations
+        .value
+        .as_ref()
+        .map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
     // A folder that cannot be listed has no files, and the note explains why.
     let meshes: Vec<PathBuf> = settings
         .mesh_files_if_any()

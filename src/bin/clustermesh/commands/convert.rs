@@ -80,8 +80,9 @@ pub(crate) fn run(
         Ok(inputs) => inputs,
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
-    let errors = inputs.findings.iter();
-    let errors: Vec<Finding> = errors
+    let errors: Vec<Finding> = inputs
+        .findings
+        .iter()
         .filter(|it| it.severity == Severity::Error)
         .cloned()
         .collect();
@@ -119,8 +120,8 @@ pub(crate) fn run(
             return Ok(Outcome::Findings);
         }
     };
-    let edited = Source::parse(source.name.clone(), text.as_str());
-    let edited = edited.map_err(|_| anyhow!("internal error: the result is not YAML"))?;
+    let edited = Source::parse(source.name.clone(), text.as_str())
+        .map_err(|_| anyhow!("internal error: the result is not YAML"))?;
     if let Some(source) = sources.get_mut(chosen) {
         *source = edited;
     }

@@ -30,7 +30,7 @@ mod state;
 
 pub(crate) use json::schema;
 
-use state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
+use state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
 
 /// The pause before clusters are read again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -127,9 +127,11 @@ pub(crate) fn run(
     findings.extend(states.iter().flat_map(|it| it.findings.clone()));
     let levels = &inputs.settings.config.levels;
     let findings = levels.apply(findings, clock::today(), Purpose::Validate);
-    let outcomes = states.iter().map(State::outcome);
-    let outcome = outcomes.max().unwrap_or(Outcome::Clean);
-    let outcome = outcome.max(Strict::NO.threshold().outcome(&findings));
+    let outcomes = states.iter().map(ClusterStatus::outcome);
+    let outcome = outcomes
+        .max()
+        .unwrap_or(Outcome::Clean)
+        .max(Strict::NO.threshold().outcome(&findings));
     let success = match outcome {
         Outcome::Clean if findings.is_empty() => shown::success(&states),
         _ => String::new(),
@@ -161,7 +163,7 @@ fn states(
     clusters: &[ClusterName],
     inputs: &Inputs,
     rendered: &AppliedFiles,
-) -> Result<Vec<State>, Unreadable> {
+) -> Result<Vec<ClusterStatus>, Unreadable> {
     let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
     let addressed = Addressed {
         read: &asked,
@@ -173,7 +175,7 @@ fn states(
     let started = Instant::now();
     let left = |wait: Duration| wait.saturating_sub(started.elapsed());
     let mut pending: BTreeSet<ClusterName> = clusters.iter().cloned().collect();
-    let mut states: BTreeMap<ClusterName, State> = BTreeMap::new();
+    let mut states: BTreeMap<ClusterName, ClusterStatus> = BTreeMap::new();
     loop {
         // What is left may be too little for any answer.
         let limit = args.wait.map(|it| left(it).max(args.reach.patience()));
@@ -181,10 +183,10 @@ fn states(
         let answers = contact.ask(
             &pending.iter().collect(),
             (Wanted::All, limit),
-            |cluster, answer| Live::read(cluster, answer, &nodes, rendered),
+            |cluster, answer| LiveCluster::read(cluster, answer, &nodes, rendered),
         )?;
         states.extend(compared(answers, inputs, rendered)?);
-        pending.retain(|it| states.get(it).is_some_and(State::is_pending));
+        pending.retain(|it| states.get(it).is_some_and(ClusterStatus::is_pending));
         let left = left(args.wait.unwrap_or_default());
         if pending.is_empty() || left.is_zero() {
             return Ok(states.into_values().collect());
@@ -204,14 +206,14 @@ fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterNam
 }
 
 /// The answers of a cluster.
-struct Live {
+struct LiveCluster {
     /// Its state, with an empty inventory.
-    state: State,
+    state: ClusterStatus,
     /// Its Peers.
     has: Vec<AppliedFile>,
 }
 
-impl Live {
+impl LiveCluster {
     /// Reads an answer, and compares the nodes with the snapshot.
     fn read(
         cluster: &ClusterName,
@@ -222,9 +224,10 @@ impl Live {
         let read = answer.and_then(|answer| {
             let versions = answer.peers.versions.clone();
             let has = answer.peers.into_file(cluster)?;
-            let weaknesses = answer.weaknesses.into_iter();
-            let weaknesses =
-                weaknesses.map(|it| clusters::weakness(cluster, it, Wanted::All.answers()));
+            let weaknesses = answer
+                .weaknesses
+                .into_iter()
+                .map(|it| clusters::weakness(cluster, it, Wanted::All.answers()));
             let differences = nodes.differences(cluster, answer.listing, clock::now());
             let found = ClusterState {
                 versions,
@@ -237,7 +240,7 @@ impl Live {
             };
             Ok((found, has, weaknesses.collect::<Vec<Finding>>()))
         });
-        let mut state = State::new(cluster);
+        let mut state = ClusterStatus::new(cluster);
         let mut has = Vec::new();
         match read {
             Ok((found, file, weaknesses)) => {
@@ -259,12 +262,12 @@ impl Live {
 
 /// Compares what clusters answered with the snapshots and the rendered tree.
 fn compared(
-    answers: BTreeMap<ClusterName, Live>,
+    answers: BTreeMap<ClusterName, LiveCluster>,
     inputs: &Inputs,
     rendered: &AppliedFiles,
-) -> Result<Vec<(ClusterName, State)>, Unreadable> {
+) -> Result<Vec<(ClusterName, ClusterStatus)>, Unreadable> {
     let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
-    let mut states: Vec<(ClusterName, State)> = Vec::new();
+    let mut states: Vec<(ClusterName, ClusterStatus)> = Vec::new();
     for (cluster, live) in answers {
         if live.state.found.is_ok() {
             has.insert(cluster.clone(), live.has);

@@ -148,20 +148,24 @@ pub(crate) fn run(
     let proof = Proof::new(&fabric, asked, &expectations, &grave, || excused(&inputs))?;
     let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(&inputs)?;
-    let joined = planned.joined.as_ref();
-    let joined = joined.map(|it| (it, it.applied.fabric(&inputs)));
-    let joined = joined.as_ref().map(|(joined, fabric)| {
-        let asked = Asked {
-            meshes: &joined.meshes,
-            accepted,
-            lists_undeclared: false,
-        };
-        let proof = Proof::new(fabric, asked, &expectations, &grave, || {
-            Ok(joined.excused.clone())
-        })?;
-        Ok::<_, anyhow::Error>((fabric, proof))
-    });
-    let joined = joined.transpose()?;
+    let joined = planned
+        .joined
+        .as_ref()
+        .map(|it| (it, it.applied.fabric(&inputs)));
+    let joined = joined
+        .as_ref()
+        .map(|(joined, fabric)| {
+            let asked = Asked {
+                meshes: &joined.meshes,
+                accepted,
+                lists_undeclared: false,
+            };
+            let proof = Proof::new(fabric, asked, &expectations, &grave, || {
+                Ok(joined.excused.clone())
+            })?;
+            Ok::<_, anyhow::Error>((fabric, proof))
+        })
+        .transpose()?;
     let levels = &inputs.settings.config.levels;
     let in_force = |findings| levels.apply(findings, clock::today(), Purpose::Validate);
     let new = joined.as_ref().map_or_else(Vec::new, |(_, it)| {

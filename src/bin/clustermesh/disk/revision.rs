@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 
 use super::whole_path::whole;
 use super::{EntryType, shown};
-use crate::git::{EntryMode, GitRepository, ObjectId, Tree, TreeEntry, os_string};
+use crate::git::{EntryMode, GitRepository, GitTree, ObjectId, TreeEntry, os_string};
 
 /// How many links may lead to a file: as many as on Linux.
 const LINKS: usize = 40;
@@ -27,7 +27,7 @@ pub(crate) struct Revision {
     /// The working folder, as seen from the top of the repository.
     here: PathBuf,
     /// Trees that were read.
-    trees: Mutex<BTreeMap<ObjectId, Arc<Tree>>>,
+    trees: Mutex<BTreeMap<ObjectId, Arc<GitTree>>>,
     /// Why git failed to look something up.
     failure: OnceLock<String>,
 }
@@ -48,7 +48,7 @@ enum Found {
 }
 
 /// The way through the folders of a commit.
-struct Walk {
+struct CommitWalk {
     /// The folders above the current one, the current one last; nothing for one that is not there.
     folders: Vec<Option<ObjectId>>,
     /// What is still to be entered.
@@ -69,9 +69,12 @@ impl Revision {
             )
         };
         let top = repository.top.canonicalize().with_context(outside)?;
-        let here = Path::new(".").canonicalize()?;
-        let here = here.strip_prefix(&top).ok().with_context(outside)?;
-        let here = here.to_owned();
+        let here = Path::new(".")
+            .canonicalize()?
+            .strip_prefix(&top)
+            .ok()
+            .with_context(outside)?
+            .to_owned();
         repository.top = top;
         Ok(Self {
             name: name.to_owned(),
@@ -109,8 +112,9 @@ impl Revision {
                 bail!("it is {}", EntryType::from(entry.mode).name());
             }
             let tree = self.tree(&entry.id)?;
-            let entries = tree.entries();
-            let entries = entries.map(|(name, entry)| (folder.join(name), entry.mode.into()));
+            let entries = tree
+                .entries()
+                .map(|(name, entry)| (folder.join(name), entry.mode.into()));
             Ok(entries.collect())
         };
         list().with_context(|| format!("cannot read the folder {}", self.shown(folder)))
@@ -163,7 +167,7 @@ impl Revision {
 
     fn find(&self, path: &Path, last: LastLink) -> anyhow::Result<Found> {
         const OUTSIDE: &str = "it is outside of the repository, so no commit has it";
-        let mut walk = Walk::new(&self.root);
+        let mut walk = CommitWalk::new(&self.root);
         let path = if path.is_absolute() {
             match self.below_top(path) {
                 Some(path) => path,
@@ -225,7 +229,7 @@ impl Revision {
         inside.or_else(|| whole(path).ok()?.strip_prefix(top).map(Path::to_owned).ok())
     }
 
-    fn tree(&self, id: &ObjectId) -> anyhow::Result<Arc<Tree>> {
+    fn tree(&self, id: &ObjectId) -> anyhow::Result<Arc<GitTree>> {
         let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tree) = trees.get(id) {
             return Ok(Arc::clone(tree));
@@ -236,7 +240,7 @@ impl Revision {
     }
 }
 
-impl Walk {
+impl CommitWalk {
     fn new(root: &ObjectId) -> Self {
         Self {
             folders: vec![Some(root.clone())],

@@ -22,10 +22,10 @@ const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Where files are, links included.
 #[derive(Clone, Debug)]
-pub(crate) struct Roots(Place);
+pub(crate) struct Roots(RootKind);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum RootKind {
     /// Anywhere on disk.
     Anywhere,
     /// In folders.
@@ -45,26 +45,26 @@ struct Folders {
 impl Roots {
     /// Returns no limits: for a file that a person named.
     pub(crate) fn anywhere() -> Self {
-        Self(Place::Anywhere)
+        Self(RootKind::Anywhere)
     }
 
     /// Returns the files of a commit.
     pub(crate) fn of_revision(revision: Arc<Revision>) -> Self {
-        Self(Place::Revision(revision))
+        Self(RootKind::Revision(revision))
     }
 
     /// Limits files to a repository, or to a folder.
     pub(crate) fn within(folder: &Path) -> Self {
         let open = folder.canonicalize().into_iter().collect();
         let closed = git_folders(folder);
-        Self(Place::Folders(Arc::new(Folders { open, closed })))
+        Self(RootKind::Folders(Arc::new(Folders { open, closed })))
     }
 
     /// Adds a folder that a person named, which need not be there yet.
     #[must_use]
     pub(crate) fn and(self, folder: &Path) -> Self {
         let folders = match self.0 {
-            Place::Folders(folders) => folders,
+            RootKind::Folders(folders) => folders,
             place => return Self(place),
         };
         let mut folders = Arc::unwrap_or_clone(folders);
@@ -73,7 +73,7 @@ impl Roots {
                 .ok()
                 .filter(|it| !KERNEL.iter().any(|kernel| it.starts_with(kernel))),
         );
-        Self(Place::Folders(Arc::new(folders)))
+        Self(RootKind::Folders(Arc::new(folders)))
     }
 
     /// Returns where a file may be that a person named for this run: anywhere, but of a commit only
@@ -81,30 +81,30 @@ impl Roots {
     #[must_use]
     pub(crate) fn of_named(&self) -> Self {
         match &self.0 {
-            Place::Revision(revision) => Self::of_revision(Arc::clone(revision)),
-            Place::Anywhere | Place::Folders(_) => Self::anywhere(),
+            RootKind::Revision(revision) => Self::of_revision(Arc::clone(revision)),
+            RootKind::Anywhere | RootKind::Folders(_) => Self::anywhere(),
         }
     }
 
     /// Returns the commit, if files are those of one.
     pub(crate) fn revision(&self) -> Option<&Revision> {
         match &self.0 {
-            Place::Revision(revision) => Some(revision),
-            Place::Anywhere | Place::Folders(_) => None,
+            RootKind::Revision(revision) => Some(revision),
+            RootKind::Anywhere | RootKind::Folders(_) => None,
         }
     }
 
     /// Returns whether there is no limit.
     pub(super) fn is_anywhere(&self) -> bool {
-        matches!(self.0, Place::Anywhere)
+        matches!(self.0, RootKind::Anywhere)
     }
 
     /// Returns the folders on disk, if they are limited.
     fn folders(&self) -> anyhow::Result<Option<&Folders>> {
         match &self.0 {
-            Place::Anywhere => Ok(None),
-            Place::Folders(folders) => Ok(Some(folders)),
-            Place::Revision(_) => bail!("it is in a commit, not on disk"),
+            RootKind::Anywhere => Ok(None),
+            RootKind::Folders(folders) => Ok(Some(folders)),
+            RootKind::Revision(_) => bail!("it is in a commit, not on disk"),
         }
     }
 

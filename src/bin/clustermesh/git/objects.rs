@@ -20,7 +20,7 @@ pub(crate) struct ObjectId(String);
 
 /// An object.
 #[derive(Debug)]
-pub(super) struct Object {
+pub(super) struct GitObject {
     pub(super) id: ObjectId,
     pub(super) content: Vec<u8>,
 }
@@ -88,7 +88,7 @@ impl Objects {
     ///
     /// # Errors
     /// It is larger than `limit` bytes, or git fails.
-    pub(super) fn read(&mut self, name: &str, limit: u64) -> anyhow::Result<Option<Object>> {
+    pub(super) fn read(&mut self, name: &str, limit: u64) -> anyhow::Result<Option<GitObject>> {
         let batch = match self.batch.take() {
             Some(batch) => batch,
             None => Batch::start()?,
@@ -120,7 +120,7 @@ impl Batch {
         })
     }
 
-    fn read(&mut self, name: &str, limit: u64) -> anyhow::Result<Option<Object>> {
+    fn read(&mut self, name: &str, limit: u64) -> anyhow::Result<Option<GitObject>> {
         let asked = self.questions.write_all(format!("{name}\n").as_bytes());
         let mut line = Vec::new();
         if asked.is_ok() {
@@ -144,7 +144,7 @@ impl Batch {
         if content.len() as u64 != size.saturating_add(1) || content.pop() != Some(b'\n') {
             bail!(why_ended(name));
         }
-        Ok(Some(Object { id, content }))
+        Ok(Some(GitObject { id, content }))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{ObjectId, os_string};
 
 /// A folder: what is in it, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Tree(BTreeMap<OsString, TreeEntry>);
+pub(crate) struct GitTree(BTreeMap<OsString, TreeEntry>);
 
 /// Something in a folder.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,7 +33,7 @@ pub(crate) enum EntryMode {
     Submodule,
 }
 
-impl Tree {
+impl GitTree {
     /// Parses a tree object, in which names of objects have `bytes` bytes: a mode in octal digits, a
     /// space, a name, a zero and the name of an object for each entry.
     pub(super) fn parse(mut rest: &[u8], bytes: usize) -> anyhow::Result<Self> {
@@ -120,7 +120,7 @@ mod tests {
             ("120000", "e"),
             ("160000", "f"),
         ];
-        let tree = Tree::parse(&tree(&entries), 20).unwrap();
+        let tree = GitTree::parse(&tree(&entries), 20).unwrap();
         let modes: Vec<EntryMode> = tree.entries().map(|(_, entry)| entry.mode).collect();
         let expected = [
             EntryMode::File,
@@ -138,18 +138,18 @@ mod tests {
     fn refuses_what_git_would_not_write() {
         let whole = tree(&[("100644", "a")]);
         for length in 1..whole.len() {
-            assert!(Tree::parse(&whole[..length], 20).is_err(), "{length}");
+            assert!(GitTree::parse(&whole[..length], 20).is_err(), "{length}");
         }
         for name in ["", ".", "..", "a/b", ".git", ".GIT"] {
             assert!(
-                Tree::parse(&tree(&[("100644", name)]), 20).is_err(),
+                GitTree::parse(&tree(&[("100644", name)]), 20).is_err(),
                 "{name}"
             );
         }
         for mode in ["", "100", "x", "140000"] {
-            assert!(Tree::parse(&tree(&[(mode, "a")]), 20).is_err(), "{mode}");
+            assert!(GitTree::parse(&tree(&[(mode, "a")]), 20).is_err(), "{mode}");
         }
         let twice = tree(&[("100644", "a"), ("40000", "a")]);
-        assert!(Tree::parse(&twice, 20).is_err());
+        assert!(GitTree::parse(&twice, 20).is_err());
     }
 }

@@ -61,8 +61,11 @@ pub(crate) fn failure(error: &anyhow::Error) -> String {
 fn lines(report: &Report, entry: &ReportEntry, next: Option<&ReportEntry>) -> String {
     let mut text = escaped(&concise::line(report, entry), LINE);
     text.push('\n');
-    let help = entry.finding.help.as_ref();
-    let help = help.filter(|it| next.is_none_or(|next| next.finding.help.as_ref() != Some(*it)));
+    let help = entry
+        .finding
+        .help
+        .as_ref()
+        .filter(|it| next.is_none_or(|next| next.finding.help.as_ref() != Some(*it)));
     if let Some(help) = help {
         let _ = writeln!(text, "  help: {}", escaped(help, LINE));
     }

@@ -71,8 +71,11 @@ impl TextTable {
             .filter(|column| 0 < self.width(*column))
             .collect();
         let line = |row: &Vec<String>| {
-            let cells = shown.iter().filter_map(|column| row.get(*column));
-            let cells: Vec<String> = cells.map(|it| strip_str(it).to_string()).collect();
+            let cells: Vec<String> = shown
+                .iter()
+                .filter_map(|column| row.get(*column))
+                .map(|it| strip_str(it).to_string())
+                .collect();
             format!("| {} |\n", cells.join(" | "))
         };
         let mut rows = self.rows.iter();
@@ -106,8 +109,12 @@ impl TextTable {
         let mut text = String::new();
         for row in &self.rows {
             let mut line = indent.to_owned();
-            let cells = row.iter().zip(&self.columns).zip(&widths).enumerate();
-            let cells = cells.filter(|(column, _)| *column == 0 || range.contains(column));
+            let cells = row
+                .iter()
+                .zip(&self.columns)
+                .zip(&widths)
+                .enumerate()
+                .filter(|(column, _)| *column == 0 || range.contains(column));
             for (column, ((cell, align), &cell_width)) in cells {
                 if cell_width == 0 {
                     continue;

@@ -27,8 +27,7 @@ fn followed(consequences: &[&Finding]) -> String {
     let nodes: BTreeSet<(String, String)> =
         consequences.iter().filter_map(|it| node(&it)).collect();
     let others = consequences.iter().filter(|it| it.node.is_none()).count();
-    let counts = [(nodes.len(), "node"), (others, "other finding")];
-    let counts: Vec<String> = counts
+    let counts: Vec<String> = [(nodes.len(), "node"), (others, "other finding")]
         .iter()
         .filter(|(number, _)| 0 < *number)
         .map(|(number, noun)| text::count(*number, noun))

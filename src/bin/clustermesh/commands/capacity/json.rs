@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Number, Value, json};
 
 use super::cost::Cost;
-use super::waves::{JoinWave, Outlook};
+use super::waves::{JoinOutlook, JoinWave};
 use crate::output::{WrittenJoiner, number};
 
 /// The version of the format.
@@ -212,7 +212,7 @@ enum WrittenMeasure<'a> {
 }
 
 /// Returns the object.
-pub(super) fn text(costs: &[Cost], outlook: &Outlook) -> serde_json::Result<String> {
+pub(super) fn text(costs: &[Cost], outlook: &JoinOutlook) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&WrittenCapacityReport {
         api_version: API_VERSION,
         kind: KIND,

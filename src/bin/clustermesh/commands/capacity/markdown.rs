@@ -6,7 +6,7 @@ use clustermesh::joining;
 
 use super::cost::Cost;
 use super::shown;
-use super::waves::{self, JoinWave, Outlook};
+use super::waves::{self, JoinOutlook, JoinWave};
 use crate::output::wrap::Width;
 use crate::output::{COMMENT, fenced};
 
@@ -17,7 +17,7 @@ const TABLE: usize = COMMENT / 3;
 const LIMITS: usize = COMMENT / 4;
 
 /// Returns the load of each cluster, and that with the clusters that join.
-pub(super) fn overview(costs: &[Cost], outlook: &Outlook) -> String {
+pub(super) fn overview(costs: &[Cost], outlook: &JoinOutlook) -> String {
     let mut page = format!(
         "### clustermesh capacity\n\n{}\n{}\n{}",
         shown::clusters(costs).markdown(TABLE),
@@ -29,13 +29,13 @@ pub(super) fn overview(costs: &[Cost], outlook: &Outlook) -> String {
 }
 
 /// Returns everything about each cluster.
-pub(super) fn details(costs: &[Cost], outlook: &Outlook) -> String {
+pub(super) fn details(costs: &[Cost], outlook: &JoinOutlook) -> String {
     let details = fenced(&shown::details(costs, Width::default()), COMMENT / 2);
     format!("### clustermesh capacity\n{details}{}", joined(outlook))
 }
 
 /// Returns the load with the clusters that join.
-fn joined(outlook: &Outlook) -> String {
+fn joined(outlook: &JoinOutlook) -> String {
     let mut text = String::new();
     if let Some(together) = &outlook.together {
         let names = joining::listed(&together.joiners);
@@ -51,7 +51,7 @@ fn joined(outlook: &Outlook) -> String {
 }
 
 /// Returns a row for each wave, and the exceeded limits.
-pub(super) fn waves(waves: &[JoinWave], outlook: &Outlook) -> String {
+pub(super) fn waves(waves: &[JoinWave], outlook: &JoinOutlook) -> String {
     let mut page = "### clustermesh capacity: waves\n\n".to_owned();
     if waves.is_empty() {
         page.push_str(waves::no_wave(&outlook.waiting));

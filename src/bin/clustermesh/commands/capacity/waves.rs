@@ -30,7 +30,7 @@ pub(super) struct JoinWave {
 
 /// Everything that is shown about clusters that join.
 #[derive(Default)]
-pub(super) struct Outlook {
+pub(super) struct JoinOutlook {
     /// Clusters that cannot join before they have a snapshot.
     pub(super) waiting: Vec<Joiner>,
     /// All others as one wave; nothing if there are none.
@@ -39,7 +39,7 @@ pub(super) struct Outlook {
     pub(super) waves: Option<Vec<JoinWave>>,
 }
 
-impl Outlook {
+impl JoinOutlook {
     /// Plans the clusters that join, together or one wave after another.
     pub(super) fn plan(
         joining: &Joining,
@@ -136,7 +136,7 @@ fn value(cost: &Cost, quantity: Quantity) -> Option<f64> {
 }
 
 /// Returns what all clusters have to carry when those that join have joined.
-pub(super) fn outlook(outlook: &Outlook) -> String {
+pub(super) fn outlook(outlook: &JoinOutlook) -> String {
     let mut text = String::new();
     if let Some(together) = &outlook.together {
         let names = joining::listed(&together.joiners);

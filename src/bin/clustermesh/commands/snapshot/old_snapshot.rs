@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clustermesh::diagnostic::Quoted;
 use clustermesh::snapshot::Snapshot;
-use clustermesh::snapshot::difference::{Change, Difference, differences};
+use clustermesh::snapshot::difference::{Change, NodeDifference, differences};
 
 use crate::output::line_start;
 
@@ -54,7 +54,7 @@ pub(super) fn compared(file: &str, old: &OldSnapshot, new: &Snapshot) -> String 
 }
 
 /// Returns what differs, except for labels that snapshots now leave out.
-fn reported(old: &Snapshot, new: &Snapshot) -> Vec<Difference> {
+fn reported(old: &Snapshot, new: &Snapshot) -> Vec<NodeDifference> {
     let used = new.kept_labels.iter().map(String::as_str).collect();
     let old = old.clone().without_labels(&new.dropped_labels, &used);
     differences(&old, new)
@@ -66,7 +66,7 @@ pub(super) fn counted(old: &OldSnapshot, new: &Snapshot) -> String {
         return String::new();
     };
     let (mut added, mut removed, mut changed) = (0, 0, BTreeSet::new());
-    for Difference { node, change } in reported(old, new) {
+    for NodeDifference { node, change } in reported(old, new) {
         match change {
             Change::Added => added += 1,
             Change::Removed => removed += 1,

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::state::{ClusterState, NodeCounts, RenderedFolder, State};
+use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder};
 use crate::output::{Report, WrittenFinding, written_findings};
 
 /// The version of the format.
@@ -150,7 +150,7 @@ struct WrittenNodes<'a> {
 }
 
 /// Returns the object as text.
-pub(super) fn text(states: &[State], report: &Report) -> serde_json::Result<String> {
+pub(super) fn text(states: &[ClusterStatus], report: &Report) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&WrittenStatus {
         api_version: API_VERSION,
         kind: KIND,
@@ -161,7 +161,7 @@ pub(super) fn text(states: &[State], report: &Report) -> serde_json::Result<Stri
     Ok(plain_json(text))
 }
 
-fn state(state: &State) -> WrittenState<'_> {
+fn state(state: &ClusterStatus) -> WrittenState<'_> {
     let error = state.found.as_ref().err().map(|it| &it.finding);
     let found = state.found.as_ref().ok();
     WrittenState {

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::shown::{COLUMNS, Note, notes, row};
-use super::state::State;
+use super::state::ClusterStatus;
 use crate::output::code;
 
 /// Returns the table and, below it, what is to be acted on.
-pub(super) fn text(states: &[State]) -> String {
+pub(super) fn text(states: &[ClusterStatus]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = "### clustermesh: status\n\n".to_owned();
     text.push_str(&line(&COLUMNS.map(str::to_lowercase)));

@@ -6,7 +6,7 @@ use clustermesh::agent::inventory::{Foreign, Holder};
 use clustermesh::diagnostic::escaped;
 use clustermesh::text;
 
-use super::state::{ClusterState, NodeCounts, RenderedFolder, State, UnreadCluster};
+use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
@@ -29,7 +29,7 @@ pub(super) const COLUMNS: [&str; 8] = [
 ];
 
 /// Returns the table and, below it, the problems of each cluster.
-pub(super) fn text(states: &[State]) -> String {
+pub(super) fn text(states: &[ClusterStatus]) -> String {
     let mut columns = vec![Align::Left; COLUMNS.len()];
     for column in columns.iter_mut().take(7).skip(2) {
         *column = Align::Right;
@@ -62,7 +62,7 @@ pub(super) fn text(states: &[State]) -> String {
 }
 
 /// Returns the sentence for clusters without problems.
-pub(super) fn success(states: &[State]) -> String {
+pub(super) fn success(states: &[ClusterStatus]) -> String {
     let found = states.iter().filter_map(|it| it.found.as_ref().ok());
     let peers: usize = found.map(|it| it.inventory.in_sync).sum();
     format!(
@@ -73,7 +73,7 @@ pub(super) fn success(states: &[State]) -> String {
 }
 
 /// Returns the cells of a cluster.
-pub(super) fn row(state: &State) -> [String; 8] {
+pub(super) fn row(state: &ClusterStatus) -> [String; 8] {
     let cluster = state.cluster.to_string();
     let Ok(found) = &state.found else {
         let mut row = [const { String::new() }; 8];
@@ -113,7 +113,7 @@ pub(super) struct Note {
 }
 
 /// Returns the problems of a cluster, and the notices.
-pub(super) fn notes(state: &State) -> Vec<Note> {
+pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     let cluster = &state.cluster;
     let found = match &state.found {
         Ok(found) => found,

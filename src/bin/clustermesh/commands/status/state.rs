@@ -7,7 +7,7 @@ use clustermesh::rules::Finding;
 use crate::Outcome;
 
 /// A cluster, with its state if it could be read.
-pub(super) struct State {
+pub(super) struct ClusterStatus {
     /// Its name.
     pub(super) cluster: ClusterName,
     /// The state, or the reason for which the cluster could not be read.
@@ -63,7 +63,7 @@ impl Default for NodeCounts {
     }
 }
 
-impl State {
+impl ClusterStatus {
     pub(super) fn new(cluster: &ClusterName) -> Self {
         Self {
             cluster: cluster.clone(),

@@ -19,9 +19,9 @@ use crate::files::ShownFiles;
 mod form;
 
 use form::{
-    KIND, WrittenCarrier, WrittenCause, WrittenCounts, WrittenDiff, WrittenEffect, WrittenGrade,
-    WrittenKeyMove, WrittenKind, WrittenPath, WrittenPathCounts, WrittenPeer, WrittenQuantity,
-    WrittenReason, WrittenTarget,
+    KIND, WrittenCarrier, WrittenChangeGrade, WrittenCounts, WrittenDiff, WrittenDiffCause,
+    WrittenEffect, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
+    WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
 };
 
 /// The longest name that is written, in characters.
@@ -50,7 +50,7 @@ pub(crate) fn schema() -> Schema {
     schema::of_output::<WrittenDiff>()
 }
 
-fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenCause<'a> {
+fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenDiffCause<'a> {
     let cause = &effect.cause;
     let setting = match cause {
         Cause::Setting(setting) => Some(setting),
@@ -58,7 +58,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenCause<'
     };
     let old = compared.old_files.unwrap_or(compared.files);
     let effects = effect.targets.iter();
-    WrittenCause {
+    WrittenDiffCause {
         kind: wording::kind(cause),
         message: wording::cause(cause, compared),
         cluster: cause.cluster().map(ClusterName::as_str),
@@ -83,7 +83,7 @@ fn written_place<'a>(it: Option<&'a Place>, files: &ShownFiles) -> Option<Writte
     it.map(|it| bare_place(it, "", files))
 }
 
-fn target(target: &TargetChange) -> WrittenTarget<'_> {
+fn target(target: &TargetChange) -> WrittenTargetChange<'_> {
     let reasons = target.reasons.iter().map(|it| WrittenReason {
         grade: grade(it.grade()),
         message: wording::reason(it),
@@ -93,7 +93,7 @@ fn target(target: &TargetChange) -> WrittenTarget<'_> {
         lost: &it.lost,
         help: wording::cure(target, it),
     });
-    WrittenTarget {
+    WrittenTargetChange {
         cluster: target.cluster.as_str(),
         renamed_from: target.renamed_from.as_ref().map(ClusterName::as_str),
         grade: grade(target.grade()),
@@ -159,11 +159,11 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
             ranges,
         } => {
             gained = texts(ranges);
-            (WrittenKind::Added, renamed_from.as_deref())
+            (WrittenPeerChangeKind::Added, renamed_from.as_deref())
         }
         PeerChangeKind::Removed { renamed_to, ranges } => {
             lost = texts(ranges);
-            (WrittenKind::Removed, renamed_to.as_deref())
+            (WrittenPeerChangeKind::Removed, renamed_to.as_deref())
         }
         PeerChangeKind::Changed(all) => {
             for difference in all {
@@ -173,7 +173,7 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
                     other => differences.push(wording::difference(other)),
                 }
             }
-            (WrittenKind::Changed, None)
+            (WrittenPeerChangeKind::Changed, None)
         }
     };
     WrittenPeer {
@@ -197,12 +197,12 @@ fn written_counts(counts: PeerCounts) -> WrittenCounts {
     }
 }
 
-fn grade(grade: Grade) -> WrittenGrade {
+fn grade(grade: Grade) -> WrittenChangeGrade {
     match grade {
-        Grade::None => WrittenGrade::None,
-        Grade::Additive => WrittenGrade::Additive,
-        Grade::Brief => WrittenGrade::Brief,
-        Grade::Disruptive => WrittenGrade::Disruptive,
-        Grade::Destructive => WrittenGrade::Destructive,
+        Grade::None => WrittenChangeGrade::None,
+        Grade::Additive => WrittenChangeGrade::Additive,
+        Grade::Brief => WrittenChangeGrade::Brief,
+        Grade::Disruptive => WrittenChangeGrade::Disruptive,
+        Grade::Destructive => WrittenChangeGrade::Destructive,
     }
 }

@@ -25,11 +25,11 @@ pub(super) struct WrittenDiff<'a> {
     #[schemars(example = &"HEAD")]
     pub(super) against: &'a str,
     /// The worst grade of all targets.
-    pub(super) grade: WrittenGrade,
+    pub(super) grade: WrittenChangeGrade,
     /// The causes, each once. Without a mesh and snapshots of the old version there are none.
-    pub(super) causes: Vec<WrittenCause<'a>>,
+    pub(super) causes: Vec<WrittenDiffCause<'a>>,
     /// The targets with changes, by name.
-    pub(super) targets: Vec<WrittenTarget<'a>>,
+    pub(super) targets: Vec<WrittenTargetChange<'a>>,
     /// The changed paths, for pairs of clusters with gained, lost or interrupted paths.
     pub(super) paths: Vec<WrittenPath<'a>>,
     /// The number of states on the way from the old to the new Peers that were proved.
@@ -74,7 +74,7 @@ pub(super) struct WrittenPathCounts {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Grade")]
 #[serde(rename_all = "lowercase")]
-pub(super) enum WrittenGrade {
+pub(super) enum WrittenChangeGrade {
     /// No Peer changes.
     None,
     /// Paths are only gained, and nothing that works is disturbed.
@@ -91,7 +91,7 @@ pub(super) enum WrittenGrade {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Cause")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenCause<'a> {
+pub(super) struct WrittenDiffCause<'a> {
     /// The kind of the cause.
     #[schemars(example = &"nodeJoined")]
     pub(super) kind: &'static str,
@@ -150,7 +150,7 @@ pub(super) struct WrittenCounts {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Target")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenTarget<'a> {
+pub(super) struct WrittenTargetChange<'a> {
     /// Its name.
     #[schemars(example = &"east")]
     pub(super) cluster: &'a str,
@@ -159,7 +159,7 @@ pub(super) struct WrittenTarget<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) renamed_from: Option<&'a str>,
     /// The severity of its changes.
-    pub(super) grade: WrittenGrade,
+    pub(super) grade: WrittenChangeGrade,
     /// The reasons for the grade, the worst first.
     pub(super) reasons: Vec<WrittenReason>,
     /// The number of Peers before.
@@ -230,7 +230,7 @@ pub(super) struct WrittenQuantity {
 #[schemars(rename = "Reason")]
 pub(super) struct WrittenReason {
     /// The best grade that it leaves.
-    pub(super) grade: WrittenGrade,
+    pub(super) grade: WrittenChangeGrade,
     /// The reason as a phrase.
     pub(super) message: String,
 }
@@ -244,7 +244,7 @@ pub(super) struct WrittenPeer<'a> {
     #[schemars(example = &"prod--west--n1")]
     pub(super) name: &'a str,
     /// The kind of the change.
-    pub(super) change: WrittenKind,
+    pub(super) change: WrittenPeerChangeKind,
     /// The cluster whose node has its key, if there is one.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -271,7 +271,7 @@ pub(super) struct WrittenPeer<'a> {
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "PeerChange")]
 #[serde(rename_all = "lowercase")]
-pub(super) enum WrittenKind {
+pub(super) enum WrittenPeerChangeKind {
     /// It is new.
     Added,
     /// It has another content.
