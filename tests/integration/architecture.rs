@@ -125,23 +125,15 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("proof/reach", &["forwarding_view", "shared_views"]),
 ];
 
-/// The most lines of a file, its tests included.
-const LINES: usize = 400;
+/// The most lines of a file, its tests included. One with more than 400 is split when it is next
+/// changed; this is the limit for those that wait.
+const LINES: usize = 450;
 
 /// Longer files, and why.
-const LONG: &[(&str, &str)] = &[
-    (
-        "bin/clustermesh/commands/capacity/shown.rs",
-        "one table, and how each of its cells is written",
-    ),
-    (
-        "bin/clustermesh/fabric.rs",
-        "every way to get the files of a fabric",
-    ),
-    ("plan/tests.rs", "one scene"),
-    ("proof/verify.rs", "the result of one proof"),
-    ("tree_diff/tests.rs", "one scene"),
-];
+const LONG: &[(&str, &str)] = &[(
+    "bin/clustermesh/fabric.rs",
+    "every way to get the files of a fabric",
+)];
 
 /// Crates that only the shell may use.
 const SHELL: &[&str] = &[
