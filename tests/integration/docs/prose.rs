@@ -157,6 +157,19 @@ fn help_is_in_plain_english() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// A merge that was committed with its conflicts has a last marker in some file. The first marker is
+/// also in an example.
+#[test]
+fn no_file_has_markers_of_a_merge() {
+    let has_marker = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().any(|line| line.starts_with(">>>>>>> "))
+    };
+    let conflicted = files().into_iter().filter(|it| has_marker(it));
+    let conflicted: Vec<String> = conflicted.map(|it| shown(&it)).collect();
+    assert_eq!(conflicted, Vec::<String>::new());
+}
+
 /// Reads the commands from a `--help`: under headings that end in a colon, `  name  description`.
 pub(super) fn subcommands(help: &str) -> impl Iterator<Item = String> {
     static COMMAND: std::sync::LazyLock<Regex> =
