@@ -40,6 +40,10 @@ pub(super) fn single_points(
             .segment(at.node)
             .map(|it| &home.model.topology.segments[it]);
         let members = segment.into_iter().flat_map(|it| &it.members).copied();
+        let mut members = members.filter(|it| *it != at.node).peekable();
+        if ranges.peek().is_none() && members.peek().is_none() {
+            continue;
+        }
         // Nodes that are not selected give nothing.
         let given: BTreeSet<Cidr> = share
             .kept()
@@ -51,10 +55,7 @@ pub(super) fn single_points(
                 given.contains(&pods) || given.iter().any(|it| it.contains(pods))
             })
         };
-        let mut members = members
-            .filter(|it| *it != at.node)
-            .filter(is_given)
-            .peekable();
+        let mut members = members.filter(is_given).peekable();
         if ranges.peek().is_none() && members.peek().is_none() {
             continue;
         }
