@@ -25,7 +25,7 @@ pub struct Check<'e> {
     pub broken: u64,
     /// The smallest packet that does.
     pub counterexample: Option<Trace>,
-    /// What it means and is not there.
+    /// The part of its meaning that does not exist.
     pub voids: Vec<Void>,
 }
 
@@ -37,7 +37,7 @@ pub enum Void {
     Cluster(ExpectationSide),
     /// Nothing of what is meant has any of these addresses.
     Addresses {
-        /// Which side.
+        /// The side.
         side: ExpectationSide,
         /// The index of the range.
         index: usize,

@@ -24,16 +24,16 @@ mod far_end;
 mod relay;
 mod rights;
 
-/// What a cluster could do.
+/// A cluster that is taken for hostile, and the exposure of the others to it.
 #[derive(Clone, Debug)]
 pub struct Hostile {
     /// The number of the cluster.
     pub site: SiteId,
-    /// What the attacker could do to each of the other clusters.
+    /// The exposure of each of the other clusters.
     pub exposures: Vec<Exposure>,
 }
 
-/// What a cluster is exposed to from a hostile one.
+/// The attacks of a hostile cluster to which another one is exposed.
 #[derive(Clone, Debug)]
 pub struct Exposure {
     /// The number of the cluster.
@@ -51,7 +51,7 @@ pub struct Exposure {
     /// other destinations are masqueraded (`kilo.md` §6.2), so they can reach everything that the nodes of
     /// the cluster can.
     pub open: Arc<[OpenWay]>,
-    /// What the others do with what it passes on.
+    /// The clusters to which it passes packets of the hostile cluster on.
     pub onward: OnwardPaths,
 }
 
@@ -60,7 +60,7 @@ pub struct Exposure {
 pub struct Hold {
     /// The addresses.
     pub span: Span,
-    /// What gives them to it.
+    /// The claim that gives them to it.
     pub claim: TunnelClaim,
     /// Whether it has them with every order of applied Peers.
     pub is_certain: bool,
@@ -96,7 +96,7 @@ pub enum OpenWay {
 pub struct OnwardPaths {
     /// The first [`APART`] of each kind.
     pub listed: Vec<Onward>,
-    /// How many others of a kind there are.
+    /// The number of the others, by kind.
     more: BTreeMap<OnwardKind, usize>,
 }
 
@@ -111,7 +111,7 @@ pub enum OnwardKind {
     Unlinked,
 }
 
-/// What becomes of packets of the hostile cluster that another one passes on to a third.
+/// The result of packets of the hostile cluster that another one passes on to a third.
 #[derive(Clone, Debug)]
 pub struct Onward {
     /// The number of the third.
@@ -129,7 +129,7 @@ pub struct Passage {
     pub span: Span,
     /// The node of the second that passes them on.
     pub by: At,
-    /// What lets them in at the third.
+    /// The claim that lets them in at the third.
     pub claim: TunnelClaim,
 }
 

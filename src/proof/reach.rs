@@ -19,8 +19,8 @@ use crate::net::prefixes::Span;
 use crate::packet::trace::{AddressClass, Trace};
 use crate::packet::{Packet, Session};
 use equivalence_class::{EquivalenceClass, PieceView};
-use forwarding_view::ForwardingViews;
 use local_addresses::LocalAddresses;
+use observer::ForwardingViews;
 use shared_views::SharedViews;
 use uncovered::NodeEndings;
 
@@ -42,8 +42,9 @@ mod premised;
 mod shared_views;
 mod equivalence_class;
 mod forwarding_view;
+mod observer;
 
-/// How every cluster sees every other one.
+/// The views of all clusters of each other.
 #[derive(Clone, Debug)]
 pub struct Reach<'f, 'a> {
     /// The clusters.
@@ -52,7 +53,7 @@ pub struct Reach<'f, 'a> {
     counts: Sites<Counts>,
 }
 
-/// How many owners of each class a cluster has, or ranges that are declared for all.
+/// The number of owners of each class in a cluster; a range that is declared for all counts as one.
 pub type Counts = BTreeMap<(AddressClass, Family), u64>;
 
 /// A pair of classes, and what holds for all packets between them.
@@ -64,7 +65,7 @@ pub struct ClassVerdict<'r> {
     pub to: AddressClass,
     /// The senders.
     pub senders: Cow<'r, [AddressBlock]>,
-    /// Who receives.
+    /// The receivers.
     pub receivers: Cow<'r, [AddressBlock]>,
     /// Every way in which packets between them end, with a packet each; none if it is proven
     /// already that all of them and their answers arrive, or that none leaves its cluster.

@@ -37,7 +37,7 @@ mod links;
 mod promise;
 mod undeclared;
 
-/// What came of a verification.
+/// The result of a verification.
 #[derive(Clone, Debug, Default)]
 pub struct Verification {
     /// All ordered pairs of clusters.
@@ -45,11 +45,11 @@ pub struct Verification {
     /// Declared paths that fail, one entry for each cause, those with the most paths first. Of many
     /// causes of one kind between two clusters, a few have their own entries and the others share one.
     pub failures: Vec<Failure>,
-    /// What is promised and holds only under a premise, one for each kind, the widest first.
+    /// The premises of declared paths that work only under one, an entry for each kind, the widest first.
     pub assumptions: Vec<Assumption>,
-    /// What holds and was never promised.
+    /// The paths to other clusters that work and that no link declares.
     pub leaks: Vec<Leak>,
-    /// What holds and was never promised, by range, if that was asked for.
+    /// The undeclared paths that work, by range, if they are asked for.
     pub undeclared: Option<Vec<Undeclared>>,
     /// Peers that do not lead to a node of the fleet.
     pub outsiders: Vec<Outsider>,
@@ -79,7 +79,7 @@ pub struct Pairing {
 /// Tallies by class of sender and receiver.
 pub type Tallies = BTreeMap<(AddressClass, AddressClass), Tally>;
 
-/// How many pairs of owners there are, a node each or a range that is declared for all.
+/// Numbers of pairs of owners. An owner is a node, or a range that is declared for the whole cluster.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
     /// Paths that a link declares.
@@ -109,16 +109,16 @@ pub struct Failure {
     pub follows: Option<usize>,
     /// In which classes.
     pub classes: BTreeSet<(AddressClass, AddressClass)>,
-    /// Whose addresses are not reached.
+    /// The owners of the addresses that are not reached.
     pub receivers: BTreeSet<(SiteId, Owner)>,
 }
 
 /// Promises that hold only under a premise.
 #[derive(Clone, Debug)]
 pub struct Assumption {
-    /// What must be so, for one of them.
+    /// The condition, for one of them.
     pub premise: Premise,
-    /// How many pairs it is.
+    /// The number of pairs.
     pub pairs: u64,
     /// Between which clusters.
     pub between: BTreeSet<(SiteId, SiteId)>,
@@ -126,7 +126,7 @@ pub struct Assumption {
     pub nodes: BTreeSet<At>,
 }
 
-/// What premises have in common: the cluster whose nodes must have a kind of address and where they
+/// The common part of premises: the cluster whose nodes must have a kind of address and where they
 /// dial, or a range.
 type AlikeFailures = (SiteId, SiteId, Result<Family, Cidr>);
 
@@ -148,7 +148,7 @@ pub struct LeakedRange {
     pub claim: TunnelClaim,
     /// The range.
     pub range: Cidr,
-    /// How many more ranges there are between the two clusters that have no entry of their own.
+    /// The number of further ranges between the two clusters that have no entry of their own.
     pub others: u64,
 }
 
@@ -180,11 +180,11 @@ struct Verifier<'r, 'f, 'a> {
     asked: Asked<'r>,
     links: MeshLinks<'r>,
     promises: Sites<Promises>,
-    /// What nodes' claims take away; none if failures are not to be explained.
+    /// The ranges that nodes' claims take away; none if failures are not to be explained.
     excused: Option<&'r Excused>,
 }
 
-/// What came of a verification from one cluster.
+/// The result of a verification from one cluster.
 #[derive(Default)]
 struct ProofPart {
     /// Whether a promise does not hold.

@@ -122,7 +122,6 @@ const MODULES: &[(&str, &str)] = &[
 const CIRCLES: &[(&str, &[&str])] = &[
     // Some commands print what the command line has, which lists the commands.
     ("bin/clustermesh", &["arguments", "commands", "completion"]),
-    ("proof/reach", &["forwarding_view", "shared_views"]),
 ];
 
 /// The most lines of a file, its tests included. One with more than 400 is split when it is next

@@ -34,7 +34,7 @@ impl Lot {
     }
 }
 
-/// What is meant of some blocks that another cluster sees alike.
+/// The meant parts of blocks that another cluster sees alike.
 pub(super) struct ClassGroup {
     /// Their place among what is alike.
     pub(super) class: usize,

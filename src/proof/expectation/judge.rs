@@ -13,7 +13,7 @@ use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
 use crate::proof::reach::{AddressBlock, ClassOutcome, Endings, ForwardingView, Reach, pieces};
 
-/// What all expectations are compared with.
+/// The proof with which all expectations are compared.
 pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     reach: &'j Reach<'f, 'a>,
     stocks: Sites<Stock>,
@@ -21,7 +21,7 @@ pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     fates: Sites<Sites<OnceLock<Vec<ClassOutcome>>>>,
 }
 
-/// What is chosen of a cluster, grouped for each that sees it in its own way.
+/// The chosen blocks of a cluster, grouped for each cluster that sees it in its own way.
 struct Grouped<'c> {
     chosen: &'c Chosen,
     /// By where the view is in memory: many clusters share one.

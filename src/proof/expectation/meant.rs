@@ -1,4 +1,4 @@
-//! What an expectation means: which addresses of which clusters.
+//! The meaning of expectations: addresses of clusters.
 
 use super::ExpectationSide;
 use crate::agent::fabric::Site;
@@ -8,11 +8,11 @@ use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, address_blocks, of_nodes};
 
-/// What there is in a cluster.
+/// The address blocks of a cluster.
 pub(super) struct Stock {
-    /// What is sent to and from.
+    /// The blocks that send and receive.
     ready: Vec<AddressBlock>,
-    /// What would be, if Kilo counted its node.
+    /// The blocks of nodes that Kilo does not count.
     unready: Vec<AddressBlock>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Pick {
     pub(super) is_whole: bool,
 }
 
-/// What one side of an expectation means.
+/// The meaning of one side of an expectation.
 pub(super) struct Meant<'m> {
     selection: &'m Selection,
     /// The ranges in their order, of two that meet the wider only.
@@ -131,7 +131,7 @@ impl<'m> Meant<'m> {
     }
 }
 
-/// What of a cluster is meant by a side.
+/// The part of a cluster that a side means.
 #[derive(Default)]
 pub(super) struct Chosen {
     /// Of nodes that Kilo counts, and of the cluster as a whole.

@@ -1,4 +1,4 @@
-//! What becomes of expectations about clusters that are right, and about some that are not.
+//! Expectations about clusters that are right, and about some that are not.
 
 use std::fmt::Write as _;
 

@@ -5,7 +5,7 @@ use super::{Hold, Whose};
 use crate::agent::fabric::{Fabric, Owner, Site, SiteId};
 use crate::net::prefixes::{Prefixes, Span};
 
-/// Who should have which addresses.
+/// The rightful owners of addresses.
 pub(super) struct Rights<'f, 'a> {
     declared: Prefixes<()>,
     others: Vec<(SiteId, &'f Site<'a>)>,

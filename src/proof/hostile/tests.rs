@@ -1,4 +1,4 @@
-//! What clusters could do to each other, with correct and with changed manifests.
+//! Attacks of clusters on each other, with correct and with changed manifests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -10,7 +10,7 @@ use crate::proof::rule;
 use crate::text::{count, listed};
 use std::collections::BTreeSet;
 
-/// How many ranges a sentence names.
+/// The number of ranges that a sentence names.
 const NAMED: usize = 3;
 
 /// Returns findings for everything that a hostile cluster could do although no mesh allows it, one

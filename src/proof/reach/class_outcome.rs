@@ -1,4 +1,4 @@
-//! What becomes of packets between two equivalence classes, found once for all of them.
+//! Class outcomes: the result of packets between two equivalence classes, found once for all of them.
 
 use super::equivalence_class::EquivalenceClass;
 use super::{ClassVerdict, Proven, Reach};
@@ -6,12 +6,12 @@ use crate::agent::fabric::SiteId;
 use crate::packet::Ending;
 use crate::packet::trace::Trace;
 
-/// What becomes of packets between addresses that are seen alike.
+/// The result of packets between addresses that are seen alike.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ClassOutcome {
     /// The same for all senders and receivers.
     Alike {
-        /// How the packets end.
+        /// The results of the packets.
         endings: Endings,
         /// Whether all packets between two of them have the same result, with any of their
         /// addresses.
@@ -21,7 +21,7 @@ pub(crate) enum ClassOutcome {
     Apart,
 }
 
-/// How some packets end.
+/// The results of some packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Endings {
     /// Whether some do not arrive, or have no answer.

@@ -14,13 +14,13 @@ use crate::packet::trace::AddressClass;
 #[derive(Clone, Debug)]
 pub(super) struct EquivalenceClass {
     pub(super) class: AddressClass,
-    /// How each piece of them is seen, in the order of addresses.
+    /// The view of each piece of them, in the order of addresses.
     pub(super) views: Vec<PieceView>,
-    /// Whose they are.
+    /// The blocks with these addresses.
     pub(super) blocks: Vec<AddressBlock>,
 }
 
-/// How a piece of a block is seen.
+/// The view of a piece of a block.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct PieceView {
     pub(super) family: Family,
@@ -54,7 +54,7 @@ pub(super) enum SourceCheck {
     Yes,
 }
 
-/// Where the cluster that looks would send a packet.
+/// The next hop of a packet in the cluster that looks.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum NextHop {
     NoRoute,

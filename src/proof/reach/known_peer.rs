@@ -6,7 +6,7 @@ use crate::agent::peers::{ContestId, PeerId, PeerStanding, Peers};
 use crate::net::prefixes::SlotId;
 use crate::wireguard::{Endpoint, Host};
 
-/// What a cluster knows of a Peer.
+/// The facts about a Peer that hold for every packet of its cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownPeer {
     pub(super) holding: Holding,

@@ -5,7 +5,7 @@ use super::equivalence_class::{EquivalenceClass, PieceView};
 use super::forwarding_view::ForwardingView;
 use crate::agent::fabric::SiteId;
 
-/// How a block of addresses differs between two proofs.
+/// The differences of a block of addresses between two proofs.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BlockLikeness {
     /// Whether the other cluster sees it the same way.
@@ -54,7 +54,7 @@ fn compare(one: &ForwardingView, two: &ForwardingView, block: usize) -> Option<B
     })
 }
 
-/// What of a view does not depend on the cluster that looks.
+/// Returns the parts of a view that do not depend on the cluster that looks.
 fn handled(class: &EquivalenceClass) -> impl Iterator<Item = impl PartialEq + use<'_>> {
     let handled = |it: &PieceView| (it.deliver, it.calls, it.is_led, it.segment);
     class.views.iter().map(handled)

@@ -22,17 +22,17 @@ pub(super) struct LocalBlock {
     pub(super) class: AddressClass,
     /// The segment of its owner, if that is a node.
     pub(super) segment: Option<SegmentId>,
-    /// Who leads that.
+    /// The leader of the segment.
     pub(super) leader: Option<Leader>,
     /// The leader's key.
     pub(super) key: Option<[u8; 32]>,
     /// Whether its own cluster does the same with all of it.
     pub(super) is_whole: bool,
-    /// What it does with a packet for it that gets to its segment, where it is whole and there is one.
+    /// The treatment of a packet for it that gets to its segment, if it is whole and has a segment.
     pub(super) deliver: Option<Delivery>,
 }
 
-/// What the cluster of some addresses does with a packet for them.
+/// The treatment of a packet by the cluster of its destination.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Delivery {
     Takes,

@@ -19,11 +19,11 @@ pub struct Premised {
     pub premise: Premise,
     /// The senders.
     pub senders: Vec<AddressBlock>,
-    /// Who receives.
+    /// The receivers.
     pub receivers: Vec<AddressBlock>,
 }
 
-/// What decides whether a tunnel with a node needs a premise. Between the nodes of two parties it is the
+/// The properties of a node on which a premise depends. Between the nodes of two parties the premise is the
 /// same for all.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Party {
@@ -32,7 +32,7 @@ enum Party {
         shown: Families,
         /// Whether it calls others unasked.
         calls: bool,
-        /// Where the others dial it.
+        /// The place at which the others dial it.
         found: FoundPremise,
         /// Whether they expect it to call from elsewhere.
         is_expected: bool,
@@ -43,7 +43,7 @@ enum Party {
     Range(usize),
 }
 
-/// Where a node is dialled.
+/// The place at which a node is dialled.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum FoundPremise {
     /// Neither, or not at this place.

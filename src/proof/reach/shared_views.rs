@@ -12,16 +12,16 @@ use crate::agent::fabric::{Fabric, Owner, Site, SiteId, Sites};
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, SlotId, Span, widest};
 
-/// What is the same for every cluster that looks at others.
+/// The facts that are the same for every cluster that looks at others.
 #[derive(Debug)]
 pub(super) struct SharedViews<'f, 'a> {
     pub(super) fabric: &'f Fabric<'a>,
     pub(super) homes: Sites<LocalAddresses>,
-    /// What all clusters have of their own, each with its number.
+    /// The ranges and addresses of all clusters, each with the number of its cluster.
     owned: Prefixes<SiteId>,
     /// Every different text of manifests.
     texts: BTreeMap<ManifestId, ManifestSubject>,
-    /// How each cluster is seen by those who get the same texts about it.
+    /// The view of each cluster from those that get the same texts about it.
     alike: Sites<Mutex<BTreeMap<Vec<ManifestId>, Arc<ForwardingView>>>>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct SharedViews<'f, 'a> {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct ManifestId(usize);
 
-/// What a text is about.
+/// The clusters that a text concerns.
 #[derive(Debug)]
 struct ManifestSubject {
     /// The clusters in whose addresses its ranges lie, or whose keys its Peers have.
@@ -38,7 +38,7 @@ struct ManifestSubject {
     is_dialled: bool,
 }
 
-/// What of its own a cluster has to do with what it sees.
+/// The properties of a cluster on which its view of others depends.
 pub(super) struct Standpoint {
     /// The texts about each cluster, if these decide how it is seen.
     about: Sites<Vec<ManifestId>>,

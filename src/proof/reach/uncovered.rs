@@ -12,11 +12,11 @@ use crate::kilo::id::{NodeId, Nodes};
 use crate::net::prefixes::{PrefixLook, SlotId, Span};
 use crate::packet::{Ending, keeps, stays};
 
-/// How packets to addresses without a Peer end, for one cluster, computed on demand.
+/// The endings of packets to addresses without a Peer, for one cluster, computed on demand.
 #[derive(Debug, Default)]
 pub(super) struct Uncovered(BTreeMap<Slots, NodeEndings>);
 
-/// How packets to some addresses end on each node of the cluster, as [`Ending::name`] calls it; none on
+/// The ending of packets to some addresses on each node of the cluster, by [`Ending::name`]; none on
 /// a node that sends nothing.
 pub(super) type NodeEndings = Nodes<Option<&'static str>>;
 
@@ -32,7 +32,7 @@ pub(super) struct Lookup {
     pub(super) tunnels: PrefixLook,
 }
 
-/// Which nodes of a cluster have some addresses beside them.
+/// The nodes of a cluster that are connected to some addresses.
 pub(super) enum Connected {
     Nobody,
     Some,

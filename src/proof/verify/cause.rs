@@ -7,7 +7,7 @@ use crate::packet::Ending;
 use crate::packet::rule;
 use crate::packet::trace::Trace;
 
-/// What fails together: whether nodes' claims cause it, the verdict, and what decides it.
+/// The common cause of failures: whether nodes' claims cause it, the verdict, and the deciding fact.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct FailureCause {
     pub(super) is_claimed: bool,
@@ -15,7 +15,7 @@ pub(super) struct FailureCause {
     by: By,
 }
 
-/// What decides that a packet fails; clusters by their numbers.
+/// The fact that decides that a packet fails; clusters by their numbers.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum By {
     /// A cluster has no Peer at all.

@@ -7,7 +7,7 @@ use crate::agent::fabric::{Fabric, SiteId, Sites};
 use crate::packet::trace::AddressClass;
 use crate::proof::reach::AddressBlock;
 
-/// Which paths the meshes of a fabric declare.
+/// The paths that the meshes of a fabric declare.
 pub struct Declared<'f, 'a, 'm> {
     fabric: &'f Fabric<'a>,
     asked: Asked<'m>,

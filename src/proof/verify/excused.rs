@@ -7,7 +7,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 
-/// What is left out for nodes' claims.
+/// The ranges and nodes that are left out for nodes' claims.
 #[derive(Clone, Debug, Default)]
 pub struct Excused {
     /// Ranges that a target does not get, by target and source.

@@ -14,7 +14,7 @@ use crate::proof::APART;
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     by_cause: BTreeMap<FailureCause, Failure>,
-    /// How many causes are kept apart, by the wider cause that they have in common.
+    /// The number of causes that are kept apart, by the wider cause that they have in common.
     apart: BTreeMap<FailureCause, usize>,
 }
 

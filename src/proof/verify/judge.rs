@@ -27,11 +27,11 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) link: Option<Link>,
     pub(super) sends: &'j Promises,
     pub(super) receives: &'j Promises,
-    /// What the one that sends takes, and what the one that receives does.
+    /// The lists of ranges that the sender and the receiver accept.
     pub(super) takes: [Vec<&'j [Range]>; 2],
-    /// What is local to the one that sends, and to the one that receives.
+    /// The local networks of the sender and of the receiver.
     pub(super) local: [&'j [Range]; 2],
-    /// What the one that sends does not get of the other because of nodes' claims, and the reverse.
+    /// The ranges that the sender does not get of the receiver because of nodes' claims, and the reverse.
     pub(super) excused: [&'j [Cidr]; 2],
     pub(super) lists_undeclared: bool,
     /// Whether the causes of failures are looked for.

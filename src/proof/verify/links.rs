@@ -9,7 +9,7 @@ use crate::name::ClusterName;
 /// The questions about a fabric.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// Which clusters are linked, and what they take from each other.
+    /// The meshes, which link clusters and limit what they take from each other.
     pub meshes: &'a [Mesh],
     /// The ranges that clusters accept from others, in addition to the limits of their meshes.
     pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
@@ -26,9 +26,7 @@ impl<'a> Asked<'a> {
         let of_config = self.accepted.get(site.cluster).map(Vec::as_slice);
         of_mesh.into_iter().chain(of_config).collect()
     }
-}
 
-impl<'a> Asked<'a> {
     /// Returns the networks that no Peer may take over in `site`, by a mesh.
     pub(super) fn local(mesh: Option<&'a Mesh>, site: &Site) -> &'a [Range] {
         let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);

@@ -13,12 +13,12 @@ use crate::proof::reach::AddressBlock;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::PublicKey;
 
-/// What a cluster promises to those that it is linked with, by number of the node.
+/// The promises of a cluster to those that it is linked with, by number of the node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promises {
     /// Whether it takes part.
     pub(super) peered: Nodes<bool>,
-    /// Which of its pods are reached.
+    /// The families in which its pods are reached.
     pods: Nodes<Vec<Family>>,
     /// Declared pod CIDRs that its Kilo does not carry packets to.
     pub(super) uncarried: Vec<Cidr>,

@@ -12,11 +12,11 @@ use crate::proof::reach::{AddressBlock, ClassVerdict};
 /// Paths that hold although no link promises them, from or to the addresses of one owner.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Undeclared {
-    /// What they are.
+    /// The paths.
     pub paths: Paths,
     /// The declared range with these addresses, the narrowest of them.
     pub declared: Option<Cidr>,
-    /// How many pairs of owners there are.
+    /// The number of pairs of owners.
     pub pairs: u64,
 }
 
@@ -35,11 +35,11 @@ pub struct Paths {
     pub is_source: bool,
     /// The addresses.
     pub span: Span,
-    /// Whose they are.
+    /// The owner of the addresses.
     pub owner: Owner,
 }
 
-/// How many pairs of owners there are, by paths.
+/// The number of pairs of owners, by paths.
 pub(super) type FoundPaths = BTreeMap<Paths, u64>;
 
 /// Adds the pairs of a working path that no link declares: all pairs of receivers that no link

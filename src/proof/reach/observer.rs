@@ -1,0 +1,353 @@
+//! Observers: one cluster as it looks at the others, and their views that result.
+
+use std::cell::OnceCell;
+use std::sync::{Arc, Mutex};
+
+use super::address_block::pieces;
+use super::disputed::Disputed;
+use super::equivalence_class::{EquivalenceClass, NextHop, PieceView, SourceCheck};
+use super::forwarding_view::ForwardingView;
+use super::known_peer::{KnownPeer, PeerLink};
+use super::local_addresses::{Delivery, LocalBlock};
+use super::shared_views::SharedViews;
+use super::uncovered::{Connected, Lookup, Uncovered};
+use crate::agent::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
+use crate::agent::model::{RangeHolder, Tunnel};
+use crate::agent::peers::{PeerId, Peers};
+use crate::kilo::topology::Leader;
+use crate::net::prefixes::Span;
+use crate::packet::stays;
+
+/// The views of the others from one cluster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ForwardingViews {
+    /// Each of the clusters.
+    pub(super) others: Sites<Arc<ForwardingView>>,
+    /// The endings of packets that leave the cluster on no node, computed on demand.
+    pub(super) uncovered: Arc<Mutex<Uncovered>>,
+}
+
+impl ForwardingViews {
+    /// Looks at the wanted clusters from one of them.
+    pub(super) fn from(
+        shared: &SharedViews,
+        viewer: SiteId,
+        is_wanted: impl Fn(SiteId) -> bool,
+    ) -> Self {
+        let fabric = shared.fabric;
+        let is_wanted = |home: SiteId| home != viewer && is_wanted(home);
+        if !fabric.sites.ids().any(is_wanted) {
+            return Self {
+                others: fabric.sites.map(|_| Arc::default()),
+                uncovered: Arc::default(),
+            };
+        }
+        let site = fabric.site(viewer);
+        let mut observer = Observer {
+            fabric,
+            site,
+            viewer,
+            known: OnceCell::new(),
+            unique: 0,
+            disputed: Disputed::find(site),
+        };
+        let standpoint = shared.standpoint((viewer, site), &observer.disputed);
+        let others = fabric.sites.map_ids(|number| {
+            let (home, facts) = (fabric.site(number), &shared.homes[number]);
+            if !is_wanted(number) {
+                return Arc::default();
+            }
+            shared.alike(number, &standpoint, || {
+                let mut view = ForwardingView::default();
+                for local in &facts.locals {
+                    observer.sort((number, home), local, &mut view);
+                }
+                view.is_kept = view.classes.iter().all(EquivalenceClass::is_kept);
+                view
+            })
+        });
+        Self {
+            others,
+            uncovered: Arc::default(),
+        }
+    }
+}
+
+/// The Peer that has some addresses; without one, where their packets go instead.
+type Selected = Result<PeerId, NextHop>;
+
+/// The cluster that looks.
+struct Observer<'e, 'a> {
+    fabric: &'e Fabric<'a>,
+    site: &'e Site<'a>,
+    viewer: SiteId,
+    known: OnceCell<Peers<KnownPeer>>,
+    unique: usize,
+    disputed: Disputed,
+}
+
+/// The entries for some addresses in the tables of the viewing cluster.
+struct Ruling {
+    /// Whether a Peer has a range around them.
+    is_claimed: bool,
+    /// The Peer that packets to them are given to.
+    selected: Selected,
+    /// The Peer from which packets with them are taken.
+    held: Selected,
+    /// Whether both are the same on all nodes.
+    is_uniform: bool,
+}
+
+impl Ruling {
+    /// No Peer has them.
+    fn kept(is_uniform: bool) -> Self {
+        Self {
+            is_claimed: false,
+            selected: Err(NextHop::Kept),
+            held: Err(NextHop::Kept),
+            is_uniform,
+        }
+    }
+}
+
+impl Observer<'_, '_> {
+    /// Puts a block to those that are seen like it.
+    fn sort(
+        &mut self,
+        (number, home): (SiteId, &Site),
+        local: &LocalBlock,
+        view: &mut ForwardingView,
+    ) {
+        let span = local.block.span;
+        let (one, several);
+        let views = if let Some(ruling) = self.ruling_for_all(local) {
+            one = [self.view((number, home), local, (span, ruling))];
+            &one[..]
+        } else {
+            let mut views = Vec::new();
+            for piece in pieces(self.site, home, span) {
+                let ruling = self.ruling(piece, Lookup::new(self.site, piece));
+                views.push(self.view((number, home), local, (piece, ruling)));
+            }
+            several = views;
+            &several[..]
+        };
+        view.add(local, views);
+    }
+
+    /// Returns what the cluster knows of each of its Peers.
+    fn known(&self) -> &Peers<KnownPeer> {
+        let all = || KnownPeer::all(self.fabric, self.viewer);
+        self.known.get_or_init(all)
+    }
+
+    /// Returns the cluster's entry for all addresses of a block, if it is the same for each.
+    fn ruling_for_all(&self, local: &LocalBlock) -> Option<Ruling> {
+        let span = local.block.span;
+        if !self.disputed.meets(span) {
+            return Some(Ruling::kept(true));
+        }
+        let lookup = Lookup::new(self.site, span);
+        let is_whole = span.first == span.last || local.is_whole && lookup.is_whole();
+        is_whole.then(|| self.ruling(span, lookup))
+    }
+
+    fn ruling(&self, span: Span, lookup: Lookup) -> Ruling {
+        if lookup.are_claimed(self.site) {
+            self.selected(span, lookup)
+        } else {
+            Ruling::kept(lookup.are_rejected(self.site))
+        }
+    }
+
+    fn view(
+        &mut self,
+        (number, home): (SiteId, &Site),
+        local: &LocalBlock,
+        (span, ruling): (Span, Ruling),
+    ) -> PieceView {
+        let Ruling {
+            is_claimed,
+            selected,
+            held,
+            mut is_uniform,
+        } = ruling;
+        let mut onward = PeerLink::None;
+        // The leader of the addresses, in the view of the viewing cluster.
+        let mut speaker = local.leader.map(|it| At {
+            site: number,
+            node: it.node(),
+        });
+        let leader = speaker;
+        let next_hop = match selected {
+            Err(next_hop) => next_hop,
+            Ok(peer) => {
+                let known = self.known()[peer];
+                is_uniform &= known.is_uniform;
+                match known.holding {
+                    Holding::One(at) if is_meant((number, home), local, at) => {
+                        (onward, speaker) = (known.link, Some(at));
+                        NextHop::Right
+                    }
+                    Holding::One(_) => NextHop::Thief(peer),
+                    Holding::Many => NextHop::Shared(peer),
+                    Holding::Nobody => NextHop::Unknown(peer),
+                }
+            }
+        };
+        let is_alone = matches!(onward, PeerLink::One { .. } | PeerLink::Silent);
+        let (back, source_check) = if is_alone && (leader.is_none() || leader == speaker) {
+            (onward, SourceCheck::Yes)
+        } else {
+            let (peer, link, is_same) = self.peer_of(leader, local);
+            is_uniform &= is_same;
+            let source_check = match held {
+                Ok(holder) if peer == Some(holder) => SourceCheck::Yes,
+                Err(NextHop::Contested(slot)) => SourceCheck::Doubt(slot),
+                _ => SourceCheck::No,
+            };
+            (link, source_check)
+        };
+        let segment = || speaker.and_then(|it| home.segment(it.node));
+        let leads = || segment().map(|it| home.leader(it));
+        let unique = (!is_uniform).then(|| {
+            self.unique += 1;
+            self.unique
+        });
+        // Of what is kept no packet gets there.
+        let deliver = local.deliver.filter(|_| is_claimed).unwrap_or_else(|| {
+            if is_claimed {
+                Delivery::new(home, local.segment.or_else(segment), local.block, span)
+            } else {
+                Delivery::Takes
+            }
+        });
+        let is_doubtful = matches!(next_hop, NextHop::Contested(_))
+            || [onward, back]
+                .iter()
+                .any(|it| matches!(it, PeerLink::Doubt(_)))
+            || matches!(source_check, SourceCheck::Doubt(_))
+            || matches!(deliver, Delivery::Sends(_));
+        PieceView {
+            family: span.family,
+            next_hop,
+            is_kept: !is_claimed
+                || unique.is_none() && matches!(next_hop, NextHop::NoRoute | NextHop::Shadow),
+            onward,
+            back,
+            source_check,
+            deliver,
+            segment: local.segment.filter(|_| is_doubtful),
+            calls: speaker
+                .map(|it| home.node(it.node))
+                .is_some_and(|it| 0 < it.kilo.keepalive),
+            is_led: !matches!(local.leader.or_else(leads), Some(Leader::Ambiguous(_))),
+            unique,
+        }
+    }
+
+    /// Returns the Peer with the key of the leader of a block's segment, the tunnel, and whether
+    /// all nodes have the same view of it.
+    fn peer_of(&self, leader: Option<At>, local: &LocalBlock) -> (Option<PeerId>, PeerLink, bool) {
+        let peers = local
+            .key
+            .map_or(&[][..], |key| self.site.model.peers_with(&key));
+        match (peers.first(), leader) {
+            (Some(&peer), Some(at)) => {
+                let of = |peer| PeerLink::find(self.fabric, self.site, peer, at);
+                let are_uniform = peers.iter().all(|peer| of(*peer).1);
+                (Some(peer), of(peer).0, are_uniform)
+            }
+            _ => (None, PeerLink::None, true),
+        }
+    }
+
+    /// Returns whether all nodes agree about every Peer that may have these addresses, with any
+    /// result of contests.
+    fn are_uniform(&self, span: Span) -> bool {
+        let tunnels = &self.site.model.tunnels;
+        let slots = tunnels.around(span).map(|slot| tunnels.at(slot));
+        let mut claims = slots.flat_map(|it| it.1);
+        claims.all(|claim| match claim.tunnel {
+            Tunnel::Peer(peer) => self.known()[peer].is_uniform,
+            Tunnel::Segment(_) => false,
+        })
+    }
+
+    /// Returns the cluster's entry for addresses of a Peer.
+    fn selected(&self, span: Span, lookup: Lookup) -> Ruling {
+        let (held, mut is_uniform) = self.held(lookup);
+        if matches!(held, Err(NextHop::Contested(_))) {
+            is_uniform &= self.are_uniform(span);
+        }
+        let (stays, is_same) = self.stays(span, lookup);
+        Ruling {
+            is_claimed: true,
+            selected: if stays { Err(NextHop::Shadow) } else { held },
+            held,
+            is_uniform: is_uniform && is_same,
+        }
+    }
+
+    /// Returns whether a packet to these addresses never leaves the cluster that looks, since it has them
+    /// itself, and whether that is the same on all nodes.
+    fn stays(&self, span: Span, lookup: Lookup) -> (bool, bool) {
+        let owner = lookup.owner(self.site);
+        if owner == Some(Owner::Services) {
+            return (true, true);
+        }
+        // No other node has what is a node's own.
+        let is_somebody = matches!(owner, Some(Owner::Node(_) | Owner::Tunnel(_)));
+        match lookup.connected(self.site) {
+            _ if is_somebody => (false, false),
+            Connected::All(node) => {
+                let at = At {
+                    site: self.viewer,
+                    node,
+                };
+                (stays_at(self.site, at, span), true)
+            }
+            Connected::Nobody => (false, true),
+            Connected::Some => (false, false),
+        }
+    }
+
+    /// Returns the Peer that has these addresses in WireGuard, which packets for them are given to and
+    /// from which packets with them are taken, and whether that is so on all nodes.
+    fn held(&self, lookup: Lookup) -> (Selected, bool) {
+        let tunnels = &self.site.model.tunnels;
+        let Some(slot) = lookup.tunnels.longest else {
+            return (Err(NextHop::NoRoute), true);
+        };
+        let (_, claims) = tunnels.at(slot);
+        let is_same = claims.iter().all(|claim| match claim.tunnel {
+            Tunnel::Peer(peer) => !self.site.has_own_key(peer),
+            Tunnel::Segment(_) => false,
+        });
+        // Without a segment, no node sends or takes anything.
+        let any = self.site.model.topology.segments.ids().next();
+        let held = match any.and_then(|it| self.site.model.holder(it, slot)) {
+            Some(RangeHolder::Certain(claim)) => match claim.tunnel {
+                Tunnel::Peer(peer) => Ok(peer),
+                Tunnel::Segment(_) => Err(NextHop::Shadow),
+            },
+            Some(RangeHolder::Ambiguous(_)) => Err(NextHop::Contested(slot)),
+            None => Err(NextHop::NoRoute),
+        };
+        (held, is_same)
+    }
+}
+
+/// Returns whether a Peer that leads to `at` leads to the block.
+fn is_meant((number, home): (SiteId, &Site), local: &LocalBlock, at: At) -> bool {
+    at.site == number
+        && local
+            .block
+            .owner
+            .node()
+            .is_none_or(|_| local.segment.is_some() && home.segment(at.node) == local.segment)
+}
+
+fn stays_at(site: &Site, at: At, span: Span) -> bool {
+    stays(site, at, span.first_address()).is_err()
+}
