@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{Fault, Weakness};
 use clustermesh::snapshot::listing::Listing;
 use tokio::runtime;
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time;
 
@@ -21,6 +22,7 @@ pub(crate) use self::meshes::meshes;
 pub(crate) use self::peers::PeerList;
 pub(crate) use self::redact::Redactions;
 pub(crate) use self::secret::{SecretKey, Store};
+use self::turn::Turns;
 
 mod request;
 mod blocking;
@@ -39,13 +41,7 @@ mod pem;
 mod program;
 mod proxy;
 mod secret;
-
-/// The number of clusters that are opened in parallel: programs run, and may wait for the network.
-const OPENED_AT_ONCE: usize = 16;
-
-/// The number of clusters that are listed in parallel. All nodes of each are in memory, and a page
-/// of its answer.
-const LISTED_AT_ONCE: usize = 3;
+mod turn;
 
 /// The limit for all answers of a cluster together, as a multiple of the limit for one answer.
 const ANSWERS: u32 = 10;
@@ -116,21 +112,6 @@ pub(crate) struct ClusterAnswer {
     pub(crate) hidden: Redactions,
 }
 
-/// Limits on the number of clusters in parallel.
-struct Turns {
-    opening: Semaphore,
-    listing: Arc<Semaphore>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self {
-            opening: Semaphore::new(OPENED_AT_ONCE),
-            listing: Arc::new(Semaphore::new(LISTED_AT_ONCE)),
-        }
-    }
-}
-
 /// The time of a cluster, without what it waits for its turn.
 struct Time {
     wanted: Wanted,
@@ -148,13 +129,28 @@ impl Time {
         }
     }
 
-    /// A server that answers many times, each in time, must not keep the others waiting.
-    async fn limit<T>(&mut self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    /// A server that answers many times, each in time, must not keep the others waiting. `waited` returns how
+    /// long the work has waited for its turn.
+    async fn limit<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Fault>>,
+        waited: impl Fn() -> Duration,
+    ) -> Result<T, Fault> {
         let started = Instant::now();
-        let left = self.limit.saturating_sub(self.taken);
-        let done = time::timeout(left, work).await;
-        self.taken += started.elapsed();
-        done.unwrap_or_else(|_| Err(self.wanted.endless(self.limit)))
+        let before = self.taken;
+        let mut work = pin!(work);
+        loop {
+            let left = self.limit.saturating_sub(self.taken);
+            let done = time::timeout(left, &mut work).await;
+            self.taken = before + started.elapsed().saturating_sub(waited());
+            match done {
+                Ok(done) => return done,
+                Err(_) if self.limit <= self.taken => {
+                    return Err(self.wanted.endless(self.limit));
+                }
+                Err(_) => {}
+            }
+        }
     }
 }
 
@@ -162,7 +158,7 @@ impl Time {
 /// arrives.
 ///
 /// An answer, and a login, may take `patience`; all of a cluster, ten times as long; all clusters
-/// together, `limit`.
+/// together, `limit`. Clusters that do not answer are waited for together.
 pub(crate) fn ask(
     routes: BTreeMap<ClusterName, ClusterRoute>,
     wanted: Wanted,
@@ -232,19 +228,23 @@ async fn turn(
 ) -> (
     Result<ClusterAnswer, Fault>,
     Duration,
-    Result<OwnedSemaphorePermit, AcquireError>,
+    Option<OwnedSemaphorePermit>,
 ) {
-    // Kept while it waits to be listed, as open connections take memory too.
-    let opening = turns.opening.acquire().await;
+    let opening = turns.open().await;
     let mut time = Time::new(wanted, patience * ANSWERS);
-    let opened = time.limit(open(route, patience)).await;
-    let listing = Arc::clone(&turns.listing).acquire_owned().await;
+    let opened = time.limit(open(route, patience), Duration::default).await;
     drop(opening);
-    let answer = match opened {
-        Ok(connection) => time.limit(list(connection, wanted)).await,
-        Err(fault) => Err(fault),
+    let connection = match opened {
+        Ok(connection) => connection,
+        Err(fault) => return (Err(fault), time.taken, None),
     };
-    (answer, time.taken, listing)
+    let turn = turns.connect().await;
+    let connection = Connection {
+        turn: Some(turn.clone()),
+        ..connection
+    };
+    let answer = time.limit(list(connection, wanted), || turn.waited());
+    (answer.await, time.taken, turn.end())
 }
 
 async fn open(route: ClusterRoute, patience: Duration) -> Result<Connection, Fault> {

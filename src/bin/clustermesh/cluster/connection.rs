@@ -20,6 +20,7 @@ use super::kubeconfig::SelectedContext;
 use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
 use super::redact::Redactions;
+use super::turn::ListingTurn;
 
 /// The timeout for a connection.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -57,6 +58,8 @@ pub(super) struct Connection {
     pub(super) connect: Duration,
     /// The host name of the server, if it is contacted at an address that was looked up here.
     pub(super) host: Option<HeaderValue>,
+    /// The turn of its cluster, which begins when the server answers; nothing if answers are short.
+    pub(super) turn: Option<ListingTurn>,
 }
 
 /// The way to a server: the part for kube, and the part that clustermesh does itself.
@@ -176,6 +179,7 @@ impl Connection {
             patience,
             connect,
             host,
+            turn: None,
         })
     }
 

@@ -116,23 +116,15 @@ pub(super) async fn answer<T>(
 ) -> Result<ApiResponse<T>, Fault> {
     let mut attempts = Attempts::default();
     loop {
-        let patience = connection.patience;
-        let asked = time::timeout(patience, ask(connection, wanted)).await;
-        let failure = match asked {
-            Ok(Ok(ApiResponse::Missing(status))) => return Ok(ApiResponse::Missing(status)),
-            Ok(Ok(ApiResponse::With(bytes))) => match read(&bytes) {
+        let failure = match ask(connection, wanted).await {
+            Ok(ApiResponse::Missing(status)) => return Ok(ApiResponse::Missing(status)),
+            Ok(ApiResponse::With(bytes)) => match read(&bytes) {
                 Ok(answer) => return Ok(ApiResponse::With(answer)),
                 Err(failure) => failure,
             },
-            Ok(Err(failure)) => failure,
-            Err(_) => {
-                return Err(Fault::Slow {
-                    server: connection.way(),
-                    seconds: patience.as_secs(),
-                });
-            }
+            Err(failure) => failure,
         };
-        let pause = attempts.pause(failure, patience)?;
+        let pause = attempts.pause(failure, connection.patience)?;
         time::sleep(pause).await;
     }
 }
@@ -181,11 +173,31 @@ fn tried(fault: Fault, times: u32) -> Fault {
     }
 }
 
+/// Asks once. An answer may take the patience of the connection, without what its cluster waits for its turn
+/// between the head of the answer and its body.
 async fn ask(
     connection: &Connection,
     wanted: &ApiRequest,
 ) -> Result<ApiResponse<Vec<u8>>, RequestFailure> {
-    let ApiRequest { path, right, limit } = wanted;
+    let slow = |_| {
+        RequestFailure::Final(Fault::Slow {
+            server: connection.way(),
+            seconds: connection.patience.as_secs(),
+        })
+    };
+    let started = Instant::now();
+    let head = time::timeout(connection.patience, send(connection, &wanted.path)).await;
+    let response = head.map_err(slow)??;
+    let left = connection.patience.saturating_sub(started.elapsed());
+    if let Some(turn) = &connection.turn {
+        turn.begin().await;
+    }
+    let content = time::timeout(left, content(response, connection, wanted)).await;
+    content.map_err(slow)?
+}
+
+/// Sends a request, and waits for the head of the answer.
+async fn send(connection: &Connection, path: &str) -> Result<Response<Body>, RequestFailure> {
     let mut request = Request::get(path)
         .header(http::header::ACCEPT, "application/json")
         .header(http::header::USER_AGENT, AGENT);
@@ -197,11 +209,16 @@ async fn ask(
             problem: error.to_string(),
         })
     })?;
-    let response = connection
-        .client
-        .send(request)
-        .await
-        .map_err(|error| failure::of_request(&error, connection))?;
+    let sent = connection.client.send(request).await;
+    sent.map_err(|error| failure::of_request(&error, connection))
+}
+
+/// Reads the rest of an answer.
+async fn content(
+    response: Response<Body>,
+    connection: &Connection,
+    ApiRequest { right, limit, .. }: &ApiRequest,
+) -> Result<ApiResponse<Vec<u8>>, RequestFailure> {
     let status = response.status();
     if status.is_success() {
         let bytes = body(response, *limit, connection).await?;

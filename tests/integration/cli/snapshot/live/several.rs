@@ -1,10 +1,10 @@
 //! Several clusters: what one does is nothing to the others.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{SNAPSHOT, Site, nodes};
-use crate::api_server::{Answer, Context, Setup, credential, kubeconfig};
+use crate::api_server::{Answer, Context, Reply, Setup, credential, kubeconfig};
 use crate::cli::Folder;
 
 fn ill() -> Site {
@@ -160,7 +160,7 @@ pub(super) fn many(count: usize, context: impl Fn(&str) -> Context) -> (Folder, 
 }
 
 #[test]
-fn at_most_three_are_listed_at_once() {
+fn many_are_waited_for_at_once_and_listed_in_order() {
     let slow = Setup::nodes(&nodes(1)).fault(|_, _| {
         thread::sleep(Duration::from_millis(100));
         None
@@ -171,12 +171,43 @@ fn at_most_three_are_listed_at_once() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(folder.touches("snapshots").len(), 20);
     assert_eq!(server.requests().len(), 20);
-    assert!((2..=3).contains(&server.busiest()), "{}", server.busiest());
+    assert!(3 < server.busiest(), "{}", server.busiest());
     let lines = run.stderr.lines();
     let report: Vec<&str> = lines
         .filter_map(|line| line.strip_prefix("snapshots/")?.split('.').next())
         .collect();
     assert_eq!(report, names, "told in order");
+}
+
+/// Runs `snapshot` for clusters that all do the same, with a limit of seconds, and returns how long it took.
+fn timed(clusters: usize, seconds: u64, reply: fn() -> Reply) -> Duration {
+    let server = Setup::nodes(&nodes(1)).fault(move |_, _| Some(reply()));
+    let server = server.start();
+    let (folder, names) = many(clusters, |name| Context::new(name, &server.url()));
+    let limit = seconds.to_string();
+    let started = Instant::now();
+    let run = folder.run_with(&[], &[&SNAPSHOT[..], &["--timeout", &limit]].concat());
+    let took = started.elapsed();
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    for name in names {
+        let finding = format!("error[slow-cluster]: {name}: ");
+        assert!(run.stderr.contains(&finding), "{}", run.stderr);
+    }
+    took
+}
+
+/// They take the time of one, not of all after one another.
+#[test]
+fn ten_dead_clusters_are_waited_for_together() {
+    let took = timed(10, 3, || Reply::Silence);
+    assert!(took < Duration::from_secs(9), "{took:?}");
+}
+
+/// The nodes of a cluster are in memory while it is listed.
+#[test]
+fn at_most_three_are_read_at_once() {
+    let took = timed(6, 1, || Reply::SlowBody);
+    assert!(Duration::from_secs(2) <= took, "{took:?}");
 }
 
 #[test]
