@@ -52,7 +52,8 @@ pub(crate) use joiner::WrittenJoiner;
 pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use json::{number, schema as report_schema};
 #[cfg(feature = "snapshot")]
-pub(crate) use markdown::{COMMENT, code, fenced};
+pub(crate) use markdown::code;
+pub(crate) use markdown::{COMMENT, fenced};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
