@@ -83,7 +83,7 @@ pub fn problems<'a>(
             .collect();
         // A mesh without any of these fields was never used by the operator.
         if own.iter().any(EntryAccess::is_declared) {
-            problems.extend(own.iter().filter_map(|it| it.problem()));
+            problems.extend(own.iter().filter_map(EntryAccess::problem));
             accesses.extend(own);
         }
     }

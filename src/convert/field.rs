@@ -80,7 +80,10 @@ impl WrittenRange {
         for comment in &self.above {
             let _ = writeln!(text, "{indent}{comment}");
         }
-        let behind: String = self.behind.iter().map(|it| format!(" {it}")).collect();
+        let behind = match &self.behind {
+            Some(comment) => format!(" {comment}"),
+            None => String::new(),
+        };
         let _ = writeln!(text, "{indent}{lead}{}{behind}", self.text);
     }
 }

@@ -393,15 +393,16 @@ fn reads_source_as_it_should() {
 /// Returns the modules that are in a circle, or between two circles, given which use which.
 fn circle(mut uses: BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     loop {
-        let used: BTreeSet<String> = uses.values().flatten().cloned().collect();
+        let targets: BTreeSet<String> = uses.values().flatten().cloned().collect();
         let before = uses.len();
-        uses.retain(|name, uses| used.contains(name) && !uses.is_empty());
+        uses.retain(|name, others| targets.contains(name) && !others.is_empty());
         if uses.len() == before {
             return uses.into_keys().collect();
         }
         let left: BTreeSet<String> = uses.keys().cloned().collect();
-        uses.values_mut()
-            .for_each(|uses| uses.retain(|it| left.contains(it)));
+        for others in uses.values_mut() {
+            others.retain(|it| left.contains(it));
+        }
     }
 }
 
@@ -421,9 +422,11 @@ fn uses_in(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
         let mut named = names_after(&source, &prefix);
         named.extend(names_after(&source, &above));
         let module = module_in(folder, file);
-        let used = named.into_iter().map(str::to_owned);
-        let used = used.filter(|name| name != module && names.contains(name));
-        uses.entry(module.to_owned()).or_default().extend(used);
+        let siblings = named
+            .into_iter()
+            .filter(|name| *name != module && names.contains(*name))
+            .map(str::to_owned);
+        uses.entry(module.to_owned()).or_default().extend(siblings);
     }
     uses
 }
@@ -439,11 +442,12 @@ fn module_in<'a>(folder: &Path, file: &'a Path) -> &'a str {
 fn path_of(folder: &Path) -> String {
     let path = folder.strip_prefix(src()).unwrap();
     let path = path.strip_prefix("bin/clustermesh").unwrap_or(path);
-    let names = path.iter().map(|it| it.to_str().unwrap());
-    std::iter::once("crate")
-        .chain(names)
-        .map(|it| format!("{it}::"))
-        .collect()
+    let mut text = "crate::".to_owned();
+    for name in path {
+        text.push_str(name.to_str().unwrap());
+        text.push_str("::");
+    }
+    text
 }
 
 fn folders_under(folder: &Path) -> Vec<PathBuf> {

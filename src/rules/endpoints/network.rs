@@ -98,7 +98,7 @@ mod tests {
 
     /// Returns the findings if `east` is dialled at these addresses and `west` reports this.
     fn report_on(endpoints: &[&str], west: &str) -> String {
-        let nodes: String = endpoints.iter().enumerate().map(|(index, endpoint)| {
+        let nodes: Vec<String> = endpoints.iter().enumerate().map(|(index, endpoint)| {
             let key = ["A", "C"][index];
             format!(
                 "n{index} pod=10.1.{index}.0/24 wg=10.101.0.{index}/24 key={key} granularity=full external=198.18.1.{index} clustermesh-endpoint={endpoint}:51820\n"
@@ -107,7 +107,7 @@ mod tests {
         let west = format!("{WEST} {west}");
         report(
             super::super::findings,
-            &[("east", "", &nodes), ("west", "", &west)],
+            &[("east", "", &nodes.concat()), ("west", "", &west)],
         )
     }
 
