@@ -13,6 +13,8 @@ pub mod units;
 pub mod time;
 pub mod wave;
 
+mod text_length;
+
 pub use estimate::{Estimate, estimates};
 pub use lever::{Effect, Lever, Measure, levers};
 pub use load::{Bundle, FileLoad, Load, NodeLoad};

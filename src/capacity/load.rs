@@ -1,8 +1,9 @@
 //! Loads: everything of a cluster that capacity goes by, counted.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::ptr;
 
+use super::text_length::{address_length, digits, endpoint_length};
 use super::units::count;
 use crate::agent::model::Model;
 use crate::agent::peers::{ClusterPeer, PeerStanding};
@@ -10,6 +11,7 @@ use crate::granularity::Granularity;
 use crate::kilo::id::{SegmentId, Segments};
 use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
 use crate::kilo::topology::{KiloTopology, TopologyNode};
+use crate::net::Interface;
 use crate::wireguard::{Endpoint, Host};
 
 /// The load of a cluster.
@@ -97,9 +99,16 @@ impl Load {
     /// Counts what the Kilo of a cluster holds.
     pub fn count(model: &Model, files: Option<FileLoad>) -> Self {
         let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
-        for peer in model.peers.iter() {
-            let bundle = bundles.entry(&peer.file.source).or_default();
-            bundle.count(peer);
+        // By name, those of a file mostly follow each other.
+        let peers: Vec<&ClusterPeer> = model.peers.iter().collect();
+        for run in peers.chunk_by(|one, other| ptr::eq(one.file, other.file)) {
+            let Some(first) = run.first() else {
+                continue;
+            };
+            let bundle = bundles.entry(&first.file.source).or_default();
+            for peer in run {
+                bundle.count(peer);
+            }
         }
         let bundles = bundles.into_iter().map(|(name, bundle)| Bundle {
             name: name.to_owned(),
@@ -341,13 +350,12 @@ fn local_routes(node: &TopologyNode) -> usize {
     internal.map_or(0, |_| 1 + usize::from(node.kilo.pod_cidr.is_some()))
 }
 
-/// Returns how many ranges there are, and the bytes of the line that names them; none for none.
+/// Returns the number of ranges, and the bytes of the line with them.
 fn allowed_ips(ranges: impl Iterator<Item = AllowedIp>) -> (usize, usize) {
-    let (mut number, mut length, mut text) = (0, 0, String::new());
+    let (mut number, mut length) = (0, 0);
     for range in ranges {
-        text.clear();
-        let _ = write!(text, "{range}");
-        length += text.len();
+        let Interface { address, network } = range.interface;
+        length += address_length(address) + "/".len() + digits(network.prefix_length().into());
         number += 1;
     }
     match number {
@@ -359,5 +367,5 @@ fn allowed_ips(ranges: impl Iterator<Item = AllowedIp>) -> (usize, usize) {
 
 /// Returns the bytes of the line with the endpoint.
 fn endpoint_bytes(endpoint: Option<&Endpoint>) -> usize {
-    endpoint.map_or(0, |it| "Endpoint = \n".len() + it.to_string().len())
+    endpoint.map_or(0, |it| "Endpoint = \n".len() + endpoint_length(it))
 }
