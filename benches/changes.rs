@@ -16,7 +16,7 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use figures::{ratio, seconds};
-use fleet::{Layout, Shape};
+use fleet::{Lan, Layout, Shape};
 use process::{clock, remove};
 
 #[expect(dead_code, reason = "the other benchmarks tell more")]
@@ -29,10 +29,31 @@ mod random;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
-const SHAPE: Shape = Shape::new(Layout::Full {
-    clusters: 50,
-    nodes: 50,
-});
+
+/// Fleets in which clusters see each other alike, and fleets in which they do not: in the LAN of others
+/// they have no routes to them, and locations have leaders.
+const SHAPES: [Shape; 3] = [
+    Shape::new(Layout::Full {
+        clusters: 50,
+        nodes: 50,
+    }),
+    Shape {
+        lan: Lan::SharedBy(3),
+        locations: 3,
+        ..Shape::new(Layout::Full {
+            clusters: 50,
+            nodes: 50,
+        })
+    },
+    Shape {
+        lan: Lan::SharedBy(u32::MAX),
+        ..Shape::new(Layout::Hub {
+            nodes: 50,
+            spokes: 100,
+            each: 20,
+        })
+    },
+];
 
 /// Seconds of each round.
 #[derive(Default)]
@@ -49,39 +70,48 @@ fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("changes");
-    remove(&root)?;
-    SHAPE.write(&root)?;
-    clock(&mut clustermesh(&root, &["render"]))?;
+    for shape in SHAPES {
+        remove(&root)?;
+        compare(&root, shape)?;
+    }
+    Ok(remove(&root)?)
+}
+
+fn compare(root: &Path, shape: Shape) -> anyhow::Result<()> {
+    shape.write(root)?;
+    clock(&mut clustermesh(root, &["render"]))?;
     for arguments in [
         &["init", "-q"][..],
         &["add", "."],
         &["commit", "-qm", "before"],
     ] {
-        clock(&mut git(&root, arguments))?;
+        clock(&mut git(root, arguments))?;
     }
-    println!("{SHAPE}");
-    edit(&root, "cluster-00", 1)?;
-    let one = measure(&root)?;
+    println!("{shape}");
+    let clusters: Vec<String> = shape.snapshots().into_iter().map(|it| it.0).collect();
+    let first = clusters.first().context("no cluster")?;
+    edit(root, first, 1)?;
+    let one = measure(root)?;
     println!("  one node has another port");
     report(&one);
     println!(
         "  diff ÷ render             {:<32}aim ≤ 3.0×",
         ratio(&one.diff, &one.render)
     );
-    for number in 0..50 {
-        edit(&root, &format!("cluster-{number:02}"), usize::MAX)?;
+    for cluster in &clusters {
+        edit(root, cluster, usize::MAX)?;
     }
-    let all = measure(&root)?;
+    let all = measure(root)?;
     println!("  every node has another port");
     report(&all);
     println!(
         "  diff ÷ verify             {:<32}aim ≤ 2.5×",
         ratio(&all.diff, &all.verify)
     );
-    Ok(remove(&root)?)
+    Ok(())
 }
 
-/// Gives the first nodes of a cluster another port.
+/// Gives the first nodes of a cluster another port, apart from those that have it already.
 fn edit(root: &Path, cluster: &str, nodes: usize) -> anyhow::Result<()> {
     let path = root.join("snapshots").join(format!("{cluster}.json"));
     let text = fs::read_to_string(&path)?;
