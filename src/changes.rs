@@ -20,6 +20,7 @@ pub mod load_change;
 pub mod path_change;
 pub mod peer_change;
 
+mod apart;
 mod arrival;
 mod arriving;
 mod attribution;
@@ -112,7 +113,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     };
     if !targets.is_empty() {
         let touched = Touched::new(&passages, (before.fabric, after.fabric));
-        let proof = PathProof::new(&passages, &touched);
+        let proof = PathProof::new(&passages, &touched, after.fabric);
         changes.states = proof.proved.iter().map(|it| it.states).sum();
         changes.paths = path_summary::summarize(versions, &counterparts, (&passages, &proof));
         for target in &mut targets {

@@ -285,7 +285,7 @@ impl<'a> UnreadMember<'a> {
             entry,
             file,
             membership: membership(&mesh.name, &cluster, &file.source),
-            cluster,
+            cluster: Arc::new(cluster),
             rank,
         }
     }

@@ -39,11 +39,16 @@ pub fn compare<'p, 'a>(
         let gone = old.next_if(|_| order != Ordering::Greater);
         let come = new.next_if(|_| order != Ordering::Less);
         pairs.push(match (gone, come) {
-            (Some(gone), Some(come)) if gone.applied.spec == come.applied.spec => Pair::Same(gone),
+            (Some(gone), Some(come)) if are_same(gone, come) => Pair::Same(gone),
             (Some(before), Some(after)) => Pair::Changed { before, after },
             (Some(gone), None) => Pair::Removed(gone),
             (None, Some(come)) => Pair::Added(come),
             (None, None) => return pairs,
         });
     }
+}
+
+/// Returns whether two Peers have the same content. Those from the same text are one in memory.
+fn are_same(gone: &ClusterPeer, come: &ClusterPeer) -> bool {
+    std::ptr::eq(gone.applied, come.applied) || gone.applied.spec == come.applied.spec
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -19,6 +20,7 @@ pub use site::{Owner, Site};
 use secrets::Secrets;
 
 mod secrets;
+mod distant;
 mod site;
 
 /// With fewer Peers than one for this many keys, a search for each takes less than a walk past all keys.
@@ -90,6 +92,26 @@ impl<'a> Fabric<'a> {
     /// Joins clusters.
     pub fn new(sites: Vec<Site<'a>>) -> Self {
         Self::shared(sites.into_iter().map(Arc::new).collect())
+    }
+
+    /// Joins clusters that another fabric may have too. What is known of all of them together is shared if
+    /// all are the same.
+    pub fn beside(other: &Fabric, mut sites: Vec<Arc<Site<'a>>>) -> Self {
+        sites.sort_by_key(|site| site.cluster);
+        let are_same = |(one, other): (&Arc<Site>, &Arc<Site>)| {
+            ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+        };
+        let mut pairs = sites.iter().zip(other.sites.iter());
+        if sites.len() != other.sites.len() || !pairs.all(are_same) {
+            return Self::shared(sites);
+        }
+        Self {
+            sites: Sites::new(sites),
+            index: Arc::clone(&other.index),
+            tried: Tried::default(),
+            followed: Arc::default(),
+            looked_up: Arc::default(),
+        }
     }
 
     /// Joins clusters that other fabrics may have too.

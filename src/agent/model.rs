@@ -20,6 +20,7 @@ use crate::net::prefixes::{Prefixes, SlotId};
 use crate::place::Place;
 use crate::wireguard::{Endpoint, Host};
 
+mod alike;
 mod claims;
 
 use claims::{claims, claims_of_peer, claims_of_segment};
@@ -37,7 +38,7 @@ pub struct Model<'a> {
     pub upsets: Vec<Upset>,
     /// The ranges that are routed into the tunnels, and through which one: what `Topology.Conf`
     /// writes, for all nodes together. See [`Model::holder`].
-    pub tunnels: Prefixes<TunnelClaim>,
+    pub tunnels: Arc<Prefixes<TunnelClaim>>,
     /// The Peers that Kilo configures, by key.
     by_key: KeyOrder,
     /// Keys that a segment shares with another segment or a Peer.
@@ -149,7 +150,7 @@ impl<'a> Model<'a> {
             peers,
             contests,
             upsets,
-            tunnels: Prefixes::new(&claims),
+            tunnels: Arc::new(Prefixes::new(&claims)),
             by_key,
             shared_keys: BTreeMap::new(),
         };

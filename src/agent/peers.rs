@@ -2,6 +2,7 @@
 //! (`kilo.md` §2.1 to §2.4).
 
 use std::net::IpAddr;
+use std::ptr;
 
 use super::applied::{Applied, AppliedFile};
 use crate::kilo::id::{Id, Numbered};
@@ -126,7 +127,35 @@ impl<'a> AppliedPeers<'a> {
     }
 }
 
+impl<'a> AppliedPeers<'a> {
+    /// Reads the Peers of manifests if they have the names, keys and ranges of others, of which no contest
+    /// is taken as won: then the same becomes of each.
+    pub(super) fn like(
+        others: &Peers<ClusterPeer>,
+        files: &'a [AppliedFile],
+    ) -> Option<Peers<ClusterPeer<'a>>> {
+        let mut all = translated(files);
+        if all.len() != others.len() {
+            return None;
+        }
+        for ((_, peer), other) in all.numbered_mut().zip(others.iter()) {
+            peer.standing = peer.standing_like(other)?;
+        }
+        Some(all)
+    }
+}
+
 impl PeerShare<'_> {
+    /// Returns the same for another version of the Peer, with the same ranges.
+    fn of<'t>(&self, translation: &'t Translation) -> PeerShare<'t> {
+        PeerShare {
+            translation,
+            lost: self.lost.clone(),
+            doubtful: self.doubtful.clone(),
+            is_certain: self.is_certain,
+        }
+    }
+
     /// Returns what it keeps of its allowed IPs, in their order.
     pub fn kept(&self) -> impl Iterator<Item = KeptRange> {
         let allowed = self.translation.allowed_ips.iter().enumerate();
@@ -165,6 +194,25 @@ impl<'a> ClusterPeer<'a> {
         }
     }
 
+    /// Returns what becomes of it if the same becomes of it as of another one, whose name, key and ranges
+    /// it has.
+    fn standing_like(&self, other: &ClusterPeer) -> Option<PeerStanding<'a>> {
+        if !has_same_routes(self.applied, other.applied) {
+            return None;
+        }
+        match (&self.applied.spec, &other.standing) {
+            (Err(fault), PeerStanding::Faulty(_)) => Some(PeerStanding::Faulty(fault)),
+            (Ok(_), PeerStanding::NotReady) => Some(PeerStanding::NotReady),
+            (Ok(translation), PeerStanding::Certain(share)) => {
+                Some(PeerStanding::Certain(share.of(translation)))
+            }
+            (Ok(translation), PeerStanding::Contested(share, contest)) => {
+                Some(PeerStanding::Contested(share.of(translation), *contest))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns its key, if it has one that an agent can read.
     pub(super) fn key(&self) -> Option<&'a [u8; 32]> {
         Some(&self.applied.spec.as_ref().ok()?.key)
@@ -179,6 +227,18 @@ impl<'a> ClusterPeer<'a> {
     pub fn allowed_ip(&self, index: usize) -> Place {
         self.file.allowed_ip(self.applied, index)
     }
+}
+
+/// Returns whether two Peers have the same name, key and ranges, which is all that the tables of a cluster
+/// depend on.
+pub fn has_same_routes(one: &Applied, other: &Applied) -> bool {
+    let has_same_spec = || match (&one.spec, &other.spec) {
+        (Ok(one), Ok(other)) => one.key == other.key && one.allowed_ips == other.allowed_ips,
+        (Err(one), Err(other)) => one == other,
+        _ => false,
+    };
+    // Those from the same text are one in memory.
+    ptr::eq(one, other) || one.name == other.name && has_same_spec()
 }
 
 /// Takes every Peer through admission and `Peer.Ready` (`kilo.md` §2.1), and sorts by name.

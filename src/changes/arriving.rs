@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::apart::are_apart;
 use super::arrival::{ArrivalState, Arrivals, MOST_OBJECTS, Object};
 use super::grade::Engine;
 use super::grounds::Grounds;
@@ -64,6 +65,9 @@ impl Arriving {
         engines: &[Engine],
     ) -> Self {
         let objects = objects(now, after);
+        if are_apart(&objects, fabric) {
+            return Self::default();
+        }
         let groups = Groups::new(&objects, fabric);
         let mut arriving = Self::default();
         let mut trials = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cause::{Cause, CauseEffect, PeerCounts, TargetEffect};
+use super::cause::{Cause, CauseEffect, NodeRef, PeerCounts, TargetEffect};
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
 use super::target::TargetChange;
 use crate::name::ClusterName;
@@ -55,6 +55,8 @@ pub(super) fn attribute(
 
 /// The causes, by what they are about.
 struct CauseIndex {
+    /// Those that explain only the Peer of one node.
+    by_node: BTreeMap<NodeRef, Vec<usize>>,
     by_cluster: BTreeMap<ClusterName, Vec<usize>>,
     /// The causes about whole meshes.
     general: Vec<usize>,
@@ -65,11 +67,16 @@ struct CauseIndex {
 impl CauseIndex {
     fn new(effects: &[CauseEffect]) -> Self {
         let mut index = Self {
+            by_node: BTreeMap::new(),
             by_cluster: BTreeMap::new(),
             general: Vec::new(),
             other: effects.len(),
         };
         for (place, effect) in effects.iter().enumerate() {
+            if let Cause::NewKey(node) | Cause::NewEndpoint { node, .. } = &effect.cause {
+                index.by_node.entry(node.clone()).or_default().push(place);
+                continue;
+            }
             match effect.cause.cluster() {
                 Some(cluster) => index
                     .by_cluster
@@ -97,7 +104,10 @@ impl CauseIndex {
         };
         let of_source = about(source).iter();
         let of_target = about(Some(target)).iter();
-        let known = of_source.chain(of_target).chain(&self.general);
+        let of_node = change.holder.as_ref().and_then(|it| self.by_node.get(it));
+        let of_node = of_node.into_iter().flatten();
+        let known = of_node.chain(of_source).chain(of_target);
+        let known = known.chain(&self.general);
         let mut known: Vec<usize> = known.copied().collect();
         known.sort_unstable();
         known.dedup();

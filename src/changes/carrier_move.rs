@@ -7,9 +7,10 @@ use super::cause::{Cause, NodeRef};
 use super::clusters::Counterparts;
 use super::peer_change::node_ref;
 use super::stages::Passage;
+use crate::agent::comparison::Pair;
 use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::RangeHolder;
-use crate::agent::peers::PeerId;
+use crate::agent::peers::{PeerId, has_same_routes};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 
@@ -35,7 +36,12 @@ impl CarrierMove {
     ) -> Vec<Self> {
         let (old, new) = (&*passage.now, &*passage.after);
         let mut moves = BTreeSet::new();
-        for range in passage.ranges() {
+        // Where a Peer is dialled decides nothing about who has an address.
+        let is_rerouted = |pair: &Pair| match pair {
+            Pair::Changed { before, after } => !has_same_routes(before.applied, after.applied),
+            Pair::Same(_) | Pair::Added(_) | Pair::Removed(_) => true,
+        };
+        for range in passage.ranges(is_rerouted) {
             let span = Span::new(range);
             let borders = old.model.tunnels.across(span);
             let borders = borders.chain(new.model.tunnels.across(span));

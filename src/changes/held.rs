@@ -1,6 +1,7 @@
 //! Held paths: between which blocks of two clusters packets and their answers arrive.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use crate::agent::fabric::{Owner, Site, SiteId};
 use crate::net::prefixes::Span;
@@ -15,15 +16,26 @@ pub(super) struct Blocks {
 }
 
 /// A set of places.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Places(Vec<u64>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places<'h>(&'h [u64]);
 
 /// Pairs of a sender and a receiver.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Held(Vec<Places>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    /// How many words the receivers of one sender take.
+    words: usize,
+    /// A bit for each receiver of each sender.
+    bits: Vec<u64>,
+}
+
+/// The number of places in a word.
+const BITS: usize = 64;
+
+/// How many blocks are compared before a block is looked up.
+const NEAR: usize = 4;
 
 /// The paths of one state, by how much of them holds.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct StateProof {
     /// Paths on which all packets and their answers arrive.
     pub(super) whole: Held,
@@ -45,52 +57,32 @@ impl Blocks {
         }
     }
 
+    /// Returns the places of blocks. Most are in their order, and near each other.
+    fn places(&self, blocks: &[AddressBlock]) -> impl Iterator<Item = usize> {
+        let mut next = 0;
+        blocks.iter().filter_map(move |block| {
+            let mut near = self.all.iter().skip(next).take(NEAR);
+            let near = near.position(|it| it == block).map(|it| next + it);
+            let place = near.or_else(|| self.place(block))?;
+            next = place + 1;
+            Some(place)
+        })
+    }
+
     /// Returns the place of a block.
-    pub(super) fn place(&self, block: &AddressBlock) -> Option<usize> {
+    fn place(&self, block: &AddressBlock) -> Option<usize> {
         self.places.get(&(block.owner, block.span)).copied()
     }
 }
 
-impl Places {
-    const BITS: usize = 64;
-
-    /// Adds a place.
-    pub(super) fn insert(&mut self, place: usize) {
-        let word = place / Self::BITS;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        if let Some(word) = self.0.get_mut(word) {
-            *word |= 1 << (place % Self::BITS);
-        }
-    }
-
+impl<'h> Places<'h> {
     /// Returns its places, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> + use<'h> {
         let words = self.0.iter().enumerate();
         words.flat_map(|(number, &word)| {
-            let set = (0..Self::BITS).filter(move |bit| word >> bit & 1 == 1);
-            set.map(move |bit| number * Self::BITS + bit)
+            let set = (0..BITS).filter(move |bit| word >> bit & 1 == 1);
+            set.map(move |bit| number * BITS + bit)
         })
-    }
-
-    fn add(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word |= other;
-        }
-    }
-
-    fn without(&self, other: &Self) -> Self {
-        let others = other.0.iter().copied().chain(std::iter::repeat(0));
-        let words = self.0.iter().zip(others);
-        Self(words.map(|(word, other)| word & !other).collect())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|it| *it == 0)
     }
 }
 
@@ -111,14 +103,15 @@ impl StateProof {
             } else {
                 continue;
             };
-            let mut row = Places::default();
-            for receiver in verdict.receivers.iter() {
-                if let Some(place) = receivers.place(receiver) {
-                    row.insert(place);
+            let mut row = vec![0; receivers.all.len().div_ceil(BITS)];
+            for place in receivers.places(&verdict.receivers) {
+                if let Some(word) = row.get_mut(place / BITS) {
+                    *word |= 1 << (place % BITS);
                 }
             }
-            let places = verdict.senders.iter().filter_map(|it| senders.place(it));
-            places.for_each(|place| paths.add_row(place, &row));
+            let row = Places(&row);
+            let places = senders.places(&verdict.senders);
+            places.for_each(|place| paths.add_row(place, row));
         }
         proof
     }
@@ -145,50 +138,105 @@ impl StateProof {
 }
 
 impl Held {
-    /// Returns the receivers of each sender.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, &Places)> {
-        let rows = self.0.iter().enumerate();
-        rows.filter(|it| !it.1.is_empty())
-    }
-
-    /// Returns the pairs.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.rows()
-            .flat_map(|(sender, row)| row.iter().map(move |receiver| (sender, receiver)))
+    /// Returns the receivers of each sender that has any.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, Places<'_>)> {
+        let rows = self.bits.chunks(self.words.max(1)).enumerate();
+        let rows = rows.filter(|it| it.1.iter().any(|it| *it != 0));
+        rows.map(|(sender, words)| (sender, Places(words)))
     }
 
     /// Adds a path.
-    pub(super) fn insert(&mut self, sender: usize, receiver: usize) {
-        let mut row = Places::default();
-        row.insert(receiver);
-        self.add_row(sender, &row);
+    fn insert(&mut self, sender: usize, receiver: usize) {
+        self.widen(receiver / BITS + 1);
+        let place = sender * self.words + receiver / BITS;
+        if self.bits.len() <= place {
+            self.bits.resize((sender + 1) * self.words, 0);
+        }
+        if let Some(word) = self.bits.get_mut(place) {
+            *word |= 1 << (receiver % BITS);
+        }
     }
 
-    fn add_row(&mut self, sender: usize, receivers: &Places) {
-        if self.0.len() <= sender {
-            self.0.resize(sender + 1, Places::default());
+    fn add_row(&mut self, sender: usize, receivers: Places) {
+        self.widen(receivers.0.len());
+        let place = sender * self.words;
+        if self.bits.len() <= place {
+            self.bits.resize(place + self.words, 0);
         }
-        if let Some(row) = self.0.get_mut(sender) {
-            row.add(receivers);
+        for (word, other) in self.bits.iter_mut().skip(place).zip(receivers.0) {
+            *word |= other;
         }
+    }
+
+    /// Makes room for receivers of this many words.
+    fn widen(&mut self, words: usize) {
+        if words <= self.words {
+            return;
+        }
+        let rows = self.bits.chunks(self.words.max(1)).flat_map(|row| {
+            let rest = iter::repeat_n(0, words - self.words);
+            row.iter().copied().chain(rest)
+        });
+        self.bits = rows.collect();
+        self.words = words;
     }
 
     /// Adds the paths of another one.
     pub(super) fn add(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), Places::default());
+        if self.words != other.words {
+            other
+                .rows()
+                .for_each(|(sender, row)| self.add_row(sender, row));
+            return;
         }
-        for (row, other) in self.0.iter_mut().zip(&other.0) {
-            row.add(other);
+        if self.bits.len() < other.bits.len() {
+            self.bits.resize(other.bits.len(), 0);
+        }
+        for (word, other) in self.bits.iter_mut().zip(&other.bits) {
+            *word |= other;
         }
     }
 
     /// Returns the paths that are not in another one.
     pub(super) fn without(&self, other: &Self) -> Self {
-        let none = Places::default();
-        let others = other.0.iter().chain(std::iter::repeat(&none));
-        let rows = self.0.iter().zip(others);
-        Self(rows.map(|(row, other)| row.without(other)).collect())
+        let mut rest = self.clone();
+        if other.bits.is_empty() {
+            return rest;
+        }
+        let mut others = other.clone();
+        rest.widen(other.words);
+        others.widen(rest.words);
+        for (word, other) in rest.bits.iter_mut().zip(&others.bits) {
+            *word &= !other;
+        }
+        rest
+    }
+
+    /// Returns the paths between senders and receivers of kinds that are meant, of which there are few.
+    pub(super) fn between<T: Copy + Default + PartialEq>(
+        &self,
+        (senders, receivers): (&[T], &[T]),
+        are_meant: impl Fn(T, T) -> bool,
+    ) -> Self {
+        let kind = |all: &[T], place: usize| all.get(place).copied().unwrap_or_default();
+        let mut among: Vec<(T, Vec<u64>)> = Vec::new();
+        let mut paths = self.clone();
+        for (sender, row) in paths.bits.chunks_mut(self.words.max(1)).enumerate() {
+            let sender = kind(senders, sender);
+            if among.iter().all(|it| it.0 != sender) {
+                let words = (0..self.words).map(|word| {
+                    let places = (0..BITS).map(|bit| (bit, kind(receivers, word * BITS + bit)));
+                    let meant = places.filter(|it| are_meant(sender, it.1));
+                    meant.fold(0, |word, (bit, _)| word | 1 << bit)
+                });
+                among.push((sender, words.collect()));
+            }
+            let receivers = among.iter().filter(|it| it.0 == sender);
+            for (word, meant) in row.iter_mut().zip(receivers.flat_map(|it| &it.1)) {
+                *word &= meant;
+            }
+        }
+        paths
     }
 
     /// Returns the paths in other numbers of blocks, and those of which an end has none, in their own.
@@ -211,6 +259,6 @@ impl Held {
 
     /// Returns whether there is no path.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.iter().all(Places::is_empty)
+        self.bits.iter().all(|it| *it == 0)
     }
 }

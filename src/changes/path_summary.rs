@@ -28,9 +28,18 @@ pub(super) fn summarize(
         fabric: after.fabric,
         declared: Declared::new(after.fabric, after.asked),
         blocks: &proof.blocks,
+        origins: after.fabric.sites.map_ids(|it| {
+            let site = counterparts.before(it)?;
+            Some(ClusterOrigin {
+                site,
+                places: translation(&past.blocks[site], &proof.blocks[it]),
+            })
+        }),
     };
     let proved = proof.proved.par_iter();
-    let changes = proved.map(|it| past.compare(&future, counterparts, it));
+    let changes = proved.map_init(Proven::default, |known, it| {
+        past.compare(&future, it, known)
+    });
     let mut changes: Vec<PathChange> = changes.collect();
     changes.extend(past.left(counterparts));
     changes.retain(PathChange::has_changes);
@@ -52,6 +61,16 @@ struct Future<'f, 'a, 'm> {
     fabric: &'f Fabric<'a>,
     declared: Declared<'f, 'a, 'm>,
     blocks: &'f Sites<Blocks>,
+    /// Each cluster in the old version; none if it has joined.
+    origins: Sites<Option<ClusterOrigin>>,
+}
+
+/// A cluster of the new version in the old one.
+struct ClusterOrigin {
+    /// Its number there.
+    site: SiteId,
+    /// The place of each of its old blocks among the new ones.
+    places: Vec<Option<usize>>,
 }
 
 impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
@@ -74,7 +93,12 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
     }
 
     /// Counts what becomes of the paths between two clusters of the new version.
-    fn compare(&self, future: &Future, counterparts: &Counterparts, proved: &Proved) -> PathChange {
+    fn compare<'s>(
+        &'s self,
+        future: &Future,
+        proved: &Proved,
+        known: &mut Proven<'s>,
+    ) -> PathChange {
         let (from, to) = (proved.from, proved.to);
         let mut change = PathChange {
             states: proved.states,
@@ -84,16 +108,14 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let mut counter = future.counter(from, to);
         let mut old = Held::default();
         // A cluster that has joined had nothing before.
-        if let (Some(was), Some(had)) = (counterparts.before(from), counterparts.before(to)) {
-            let translations = (
-                translation(&self.blocks[was], &future.blocks[from]),
-                translation(&self.blocks[had], &future.blocks[to]),
-            );
+        if let (Some(sender), Some(receiver)) = (&future.origins[from], &future.origins[to]) {
+            let places = (&*sender.places, &*receiver.places);
+            let (was, had) = (sender.site, receiver.site);
             let past = self.counter(was, had);
-            counter.declare(&past, (&translations.0, &translations.1));
+            counter.declare(&past, places);
             if self.is_other[was] || self.is_other[had] {
-                let held = self.held((was, had)).any();
-                let (kept, gone) = held.translated((&translations.0, &translations.1));
+                let held = self.held((was, had), known).any();
+                let (kept, gone) = held.translated(places);
                 change.lost.add(past.count(&gone));
                 old = kept;
             } else {
@@ -124,16 +146,18 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let pairs = sites().flat_map(|from| sites().map(move |to| (from, to)));
         let pairs = pairs.filter(|(from, to)| from != to && (has_left(*from) || has_left(*to)));
         let changes = pairs.map(|(from, to)| PathChange {
-            lost: self.counter(from, to).count(&self.held((from, to)).any()),
+            lost: self
+                .counter(from, to)
+                .count(&self.held((from, to), &mut Proven::default()).any()),
             states: 1,
             ..change(self.fabric.site(from), self.fabric.site(to))
         });
         changes.collect()
     }
 
-    fn held(&self, (from, to): (SiteId, SiteId)) -> StateProof {
+    fn held<'s>(&'s self, (from, to): (SiteId, SiteId), known: &mut Proven<'s>) -> StateProof {
         let blocks = (&self.blocks[from], &self.blocks[to]);
-        StateProof::new(&self.reach, (from, to), blocks, &mut Proven::default())
+        StateProof::new(&self.reach, (from, to), blocks, known)
     }
 
     fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {

@@ -56,13 +56,13 @@ pub(super) struct PathProof {
 
 impl PathProof {
     /// Proves everything that changes can touch.
-    pub(super) fn new(passages: &Passages, touched: &Touched) -> Self {
+    pub(super) fn new(passages: &Passages, touched: &Touched, after: &Fabric) -> Self {
         let blocks = passages.0.map(|it| Blocks::new(&it.after));
         let most = passages.0.iter().map(Passage::stages).max();
         let stages = 0..most.unwrap_or_default().max(2);
         let fabrics: Vec<Fabric> = stages
             .clone()
-            .map(|stage| fabric(passages, stage))
+            .map(|stage| fabric(passages, stage, after))
             .collect();
         let reaches: Vec<Reach> = fabrics
             .iter()
@@ -92,10 +92,10 @@ impl PathProof {
     }
 }
 
-/// Returns all clusters in one stage.
-fn fabric<'t>(passages: &'t Passages, stage: StageId) -> Fabric<'t> {
+/// Returns all clusters in one stage. In that of the new Peers they are those of the new version.
+fn fabric<'t>(passages: &'t Passages, stage: StageId, after: &Fabric) -> Fabric<'t> {
     let sites = passages.0.iter().map(|it| it.site(stage));
-    Fabric::shared(sites.collect())
+    Fabric::beside(after, sites.collect())
 }
 
 struct Prover<'p, 'f, 'a> {
@@ -149,7 +149,7 @@ impl<'p> Prover<'p, '_, '_> {
         }
         let kept = proved.kept.any();
         let states = mixed(of_sender, of_receiver);
-        let open = states.filter(|it| self.open((from, to), *it, &kept).next().is_some());
+        let open = states.filter(|it| !self.open((from, to), *it, &kept).is_empty());
         proved.mixed = open.collect();
         Some(proved)
     }
@@ -171,20 +171,18 @@ impl<'p> Prover<'p, '_, '_> {
     ) -> Held {
         let mut missing = paths.whole.without(holds);
         let partial = paths.partial.without(holds);
-        for (sender, receiver) in self.open(ends, stages, &partial) {
-            missing.insert(sender, receiver);
-        }
+        missing.add(&self.open(ends, stages, &partial));
         missing
     }
 
     /// Returns the paths of which no other state decides: with one stage, not that of the old Peers; with two,
     /// neither that in which both clusters have the sender's nor that in which both have the receiver's.
-    fn open<'h>(
+    fn open(
         &self,
         (from, to): (SiteId, SiteId),
         (one, other): (StageId, StageId),
-        paths: &'h Held,
-    ) -> impl Iterator<Item = (usize, usize)> + use<'h> {
+        paths: &Held,
+    ) -> Held {
         let is_mixed = one != other;
         let reaches = self.reaches.get(if is_mixed { one } else { OLD });
         let likeness = |home, viewer| match (reaches, self.reaches.get(other)) {
@@ -192,9 +190,7 @@ impl<'p> Prover<'p, '_, '_> {
             _ => Vec::new(),
         };
         let (senders, receivers) = (likeness(from, to), likeness(to, from));
-        paths.iter().filter(move |(sender, receiver)| {
-            let of = |all: &[BlockLikeness], place| all.get(place).copied().unwrap_or_default();
-            let (sender, receiver) = (of(&senders, *sender), of(&receivers, *receiver));
+        paths.between((&senders, &receivers), |sender: BlockLikeness, receiver| {
             let by_sender = sender.is_seen_alike && receiver.is_handled_alike;
             let by_receiver = receiver.is_seen_alike && sender.is_handled_alike;
             if is_mixed {

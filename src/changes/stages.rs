@@ -106,31 +106,34 @@ impl<'s> Passage<'s> {
         }
     }
 
-    /// Returns the ranges of Peers that change: those of both versions.
-    pub(super) fn ranges(&self) -> Vec<Cidr> {
-        let mut ranges = BTreeSet::new();
-        for peer in self.changed() {
+    /// Returns the ranges of Peers that change in a way that is meant: those of both versions.
+    pub(super) fn ranges(&self, is_meant: impl Fn(&Pair) -> bool) -> Vec<Cidr> {
+        let mut ranges = Vec::new();
+        for peer in self.changed(is_meant) {
             let spec = peer.applied.spec.as_ref().ok();
             let allowed = spec.map(|it| &it.allowed_ips).into_iter().flatten();
             ranges.extend(allowed.map(|it| it.interface.network));
         }
-        ranges.into_iter().collect()
+        ranges.sort_unstable();
+        ranges.dedup();
+        ranges
     }
 
     /// Returns the keys of Peers that change: those of both versions.
     pub(super) fn keys(&self) -> BTreeSet<[u8; 32]> {
-        let specs = self.changed().into_iter();
+        let specs = self.changed(|_| true).into_iter();
         let specs = specs.filter_map(|it| it.applied.spec.as_ref().ok());
         specs.map(|it| it.key).collect()
     }
 
-    /// Returns the Peers that change, in both versions.
-    fn changed(&self) -> Vec<&ClusterPeer<'s>> {
+    /// Returns the Peers that change in a way that is meant, in both versions.
+    fn changed(&self, is_meant: impl Fn(&Pair) -> bool) -> Vec<&ClusterPeer<'s>> {
         if !self.has_new_peers {
             return Vec::new();
         }
         let pairs = compare(&self.now.model.peers, &self.after.model.peers);
-        let peers = pairs.into_iter().flat_map(|pair| match pair {
+        let pairs = pairs.into_iter().filter(is_meant);
+        let peers = pairs.flat_map(|pair| match pair {
             Pair::Same(_) => [None, None],
             Pair::Changed { before, after } => [Some(before), Some(after)],
             Pair::Added(peer) | Pair::Removed(peer) => [Some(peer), None],
@@ -173,10 +176,11 @@ impl Touched {
                 wide.insert(number);
                 wide.extend(entangled(number, after));
             }
-            if !passage.has_new_peers {
+            // All pairs of these are proved in any case.
+            if !passage.has_new_peers || wide.contains(&number) {
                 continue;
             }
-            let ranges = passage.ranges();
+            let ranges = passage.ranges(|_| true);
             let mut dialled = ranges
                 .iter()
                 .flat_map(|it| now.dialled(*it).chain(after.dialled(*it)));

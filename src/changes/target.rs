@@ -14,7 +14,7 @@ use super::peer_change::{PeerChange, PeerChangeKind};
 use super::stages::{Passage, Passages};
 use super::{Delivery, Version};
 use crate::agent::comparison::compare;
-use crate::agent::fabric::{Fabric, Site, SiteId};
+use crate::agent::fabric::{Fabric, Holding, Site, SiteId, Sites};
 use crate::agent::peers::{ClusterPeer, Peers};
 use crate::name::ClusterName;
 
@@ -73,9 +73,8 @@ pub(super) fn changes(
         if !passage.has_new_peers {
             return None;
         }
-        let old = counterparts.before(number);
-        let old = old.map(|it| before.fabric.site(it));
-        let change = TargetChange::find((old, Some(&passage.after)), fabrics, counterparts)?;
+        let sites = (counterparts.before(number), Some(number));
+        let change = TargetChange::find(sites, fabrics, counterparts)?;
         Some(TargetChange {
             key_moves: passage.arriving.key_moves.clone(),
             carriers: CarrierMove::find(passage, fabrics, counterparts),
@@ -85,20 +84,22 @@ pub(super) fn changes(
     });
     let mut changed: Vec<TargetChange> = changed.collect();
     let left = counterparts.left();
-    changed.extend(left.filter_map(|it| {
-        let old = before.fabric.site(it);
-        TargetChange::find((Some(old), None), fabrics, counterparts)
-    }));
+    changed
+        .extend(left.filter_map(|it| TargetChange::find((Some(it), None), fabrics, counterparts)));
     changed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     changed
 }
 
 impl TargetChange {
     fn find(
-        (old, new): (Option<&Site>, Option<&Site>),
+        (was, is): (Option<SiteId>, Option<SiteId>),
         fabrics: (&Fabric, &Fabric),
         counterparts: &Counterparts,
     ) -> Option<Self> {
+        let (old, new) = (
+            was.map(|it| fabrics.0.site(it)),
+            is.map(|it| fabrics.1.site(it)),
+        );
         let none = Peers::default();
         let had = old.map_or(&none, |it| &it.model.peers);
         let has = new.map_or(&none, |it| &it.model.peers);
@@ -111,20 +112,12 @@ impl TargetChange {
         }
         find_renamed(&mut peers, (old, new));
         let cluster = new.or(old)?.cluster.clone();
-        let sources = |site: Option<&Site>, fabric: &Fabric| {
-            let peers = site.map(|it| it.model.peers.iter()).into_iter().flatten();
-            let keys = peers.filter_map(|it: &ClusterPeer| it.applied.spec.as_ref().ok());
-            let holders = keys.filter_map(|it| match *fabric.holders(&it.key) {
-                [at] => Some(at.site),
-                _ => None,
-            });
-            holders.collect::<BTreeSet<SiteId>>()
-        };
-        let (gave, gives) = (sources(old, fabrics.0), sources(new, fabrics.1));
-        let gone = gave.into_iter().filter(|it| {
-            let after = counterparts.after(*it);
-            after.is_none_or(|it| !gives.contains(&it))
+        let (gave, gives) = (sources(fabrics.0, was), sources(fabrics.1, is));
+        let gone = gave.numbered().filter(|(source, gave)| {
+            let after = counterparts.after(*source);
+            **gave && after.is_none_or(|it| !gives[it])
         });
+        let gone = gone.map(|it| it.0);
         Some(Self {
             sources_gone: gone.map(|it| fabrics.0.site(it).cluster.clone()).collect(),
             renamed_from: old.map(|it| it.cluster.clone()).filter(|it| *it != cluster),
@@ -138,6 +131,32 @@ impl TargetChange {
             reasons: Vec::new(),
         })
     }
+}
+
+/// Returns whether a cluster gets a Peer of each source, whose node alone has the key.
+fn sources(fabric: &Fabric, target: Option<SiteId>) -> Sites<bool> {
+    let mut sources = fabric.sites.map(|_| false);
+    let Some(target) = target else {
+        return sources;
+    };
+    for (id, peer) in fabric.site(target).model.peers.numbered() {
+        // Of Peers that Kilo configures it is known who has their keys.
+        let holder = match (peer.share(), &peer.applied.spec) {
+            (Some(_), _) => match fabric.holding(target, id) {
+                Holding::One(at) => Some(at),
+                Holding::Nobody | Holding::Many => None,
+            },
+            (None, Ok(spec)) => match *fabric.holders(&spec.key) {
+                [at] => Some(at),
+                _ => None,
+            },
+            (None, Err(_)) => None,
+        };
+        if let Some(at) = holder {
+            sources[at.site] = true;
+        }
+    }
+    sources
 }
 
 /// Finds Peers that only have another name: one goes and one comes with the same key.

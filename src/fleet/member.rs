@@ -1,6 +1,7 @@
 //! Members: clusters in meshes.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::{Rank, SnapshotFile};
 use crate::kilo::cluster::Cluster;
@@ -23,7 +24,7 @@ pub struct Member<'a> {
     /// The cluster's snapshot.
     pub file: &'a SnapshotFile,
     /// Its content, interpreted as the mesh requires.
-    pub cluster: Cluster<'a>,
+    pub cluster: Arc<Cluster<'a>>,
     /// Its candidates for Peers.
     pub membership: Membership,
     /// The rank, which decides conflicts.

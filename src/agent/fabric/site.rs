@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::distant::distant;
 use crate::agent::applied::AppliedFile;
 use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Model, Tunnel};
 use crate::agent::peers::{PeerId, Won};
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
-use crate::kilo::stand::{RangeStanding, Stand, Stands};
 use crate::kilo::topology::{Leader, TopologyNode, WireguardIp};
 use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
@@ -76,7 +76,22 @@ pub enum Owner {
 impl<'a> Site<'a> {
     /// Builds a cluster from its entry in a mesh, its nodes and its manifests.
     pub fn new(entry: &'a Entry, snapshot: &'a Snapshot, files: &'a [AppliedFile]) -> Self {
-        Self::decided(Arc::new(Cluster::new(entry, snapshot)), files, Vec::new())
+        Self::with_reading(Arc::new(Cluster::new(entry, snapshot)), files, None)
+    }
+
+    /// Builds a cluster whose nodes are read already. It shares the tables of another version of it, as far
+    /// as they are the same.
+    pub fn with_reading(
+        reading: Arc<Cluster<'a>>,
+        files: &'a [AppliedFile],
+        other: Option<&Site>,
+    ) -> Self {
+        let topology = &reading.topology;
+        let model = match other.filter(|it| it.won.is_empty()) {
+            Some(other) => Model::like(&other.model, topology, files),
+            None => Model::new(topology, files),
+        };
+        Self::assembled(reading, files, model)
     }
 
     /// Builds the same with other manifests.
@@ -85,7 +100,7 @@ impl<'a> Site<'a> {
     where
         'a: 'b,
     {
-        Site::decided(Arc::clone(&self.reading) as _, files, Vec::new())
+        Site::with_reading(Arc::clone(&self.reading) as _, files, Some(self))
     }
 
     /// Builds the same where a contest of it is won.
@@ -93,13 +108,16 @@ impl<'a> Site<'a> {
     pub fn after(&self, won: Won) -> Self {
         let mut all = self.won.clone();
         all.push(won);
-        Self::decided(Arc::clone(&self.reading), self.files, all)
+        let model = Model::decided(&self.reading.topology, self.files, &all);
+        Self {
+            won: all,
+            ..Self::assembled(Arc::clone(&self.reading), self.files, model)
+        }
     }
 
-    fn decided(reading: Arc<Cluster<'a>>, files: &'a [AppliedFile], won: Vec<Won>) -> Self {
+    fn assembled(reading: Arc<Cluster<'a>>, files: &'a [AppliedFile], model: Model<'a>) -> Self {
         let (entry, snapshot) = (reading.entry, reading.snapshot);
         let shown = reading.nodes.map(ClusterNode::families);
-        let model = Model::decided(&reading.topology, files, &won);
         let own_keys = model
             .peers_with_own_keys()
             .into_iter()
@@ -113,7 +131,7 @@ impl<'a> Site<'a> {
             entry,
             snapshot,
             files,
-            won,
+            won: Vec::new(),
             for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
             owned,
             connected: connected(&model),
@@ -332,36 +350,6 @@ fn connected(model: &Model) -> Prefixes<NodeId> {
         connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
     }
     Prefixes::new(&connected)
-}
-
-/// Returns the ranges of a cluster as a whole that are on the LAN of one of the nodes that take
-/// part.
-fn distant(cluster: &Cluster) -> Prefixes<NodeId> {
-    let usable = cluster.nodes.numbered().filter(|(id, it)| {
-        cluster.topology.nodes[*id].segment.is_some()
-            && it.checked.is_sound()
-            && it.checked.pods.is_ok()
-            && cluster.entry.selector.matches(&it.node.labels)
-    });
-    let services = match &cluster.entry.networks {
-        Networks::Typed { services, .. } => services.as_ref().map(|it| it.cidr),
-        Networks::Flat { .. } => None,
-    };
-    let mut ranges = cluster
-        .shared
-        .iter()
-        .filter(|it| Some(**it) != services)
-        .peekable();
-    if ranges.peek().is_none() {
-        return Prefixes::new(&[]);
-    }
-    let stands: Vec<(NodeId, Stand)> = usable.map(|(id, it)| (id, Stand::from_node(it))).collect();
-    let stands: Stands = stands.iter().map(|(id, it)| (*id, it)).collect();
-    let distant = ranges.filter_map(|range| match stands.standing(*range) {
-        RangeStanding::One(node) => Some((*range, node)),
-        RangeStanding::Several(_) | RangeStanding::Nobody => None,
-    });
-    Prefixes::new(&distant.collect::<Vec<_>>())
 }
 
 /// Returns where nodes can be dialled.

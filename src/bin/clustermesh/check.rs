@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use clustermesh::config::ceilings::Counted;
+use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::fleet::{Fleet, Member, MissingSnapshot, UnreadMember};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
@@ -23,10 +23,26 @@ pub(crate) struct CheckResult<'a> {
     pub(crate) findings: Vec<Finding>,
     /// The plan, unless a mistake prevents it.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,
-    /// The text of each of its peer sets.
-    pub(crate) texts: Vec<Arc<str>>,
     /// The differences of the rendered tree from the plan, if requested.
     pub(crate) rendered: Option<Rendered>,
+}
+
+/// A plan, and what it is made from.
+pub(crate) struct RenderPlan<'a> {
+    /// The clusters.
+    pub(crate) fleet: Fleet<'a>,
+    /// Their Peers.
+    pub(crate) plan: Plan,
+    /// The text of each peer set.
+    pub(crate) texts: Vec<Arc<str>>,
+}
+
+/// A plan, or why there is none.
+struct PlanAttempt<'a> {
+    fleet: Fleet<'a>,
+    missing: Vec<MissingSnapshot>,
+    exceeded: Option<Exceeded>,
+    plan: Option<Plan>,
 }
 
 /// The comparison of the outputs beside the rendered tree.
@@ -65,15 +81,16 @@ pub(crate) fn check(
     fate: Option<Fate>,
     outputs: OutputCheck,
 ) -> anyhow::Result<CheckResult<'_>> {
-    let (fleet, missing) = fleet(inputs);
+    let PlanAttempt {
+        fleet,
+        missing,
+        exceeded,
+        plan,
+    } = PlanAttempt::make(inputs)?;
     let settings = &inputs.settings;
     let config = &settings.config.content;
-    let ceilings = settings.ceilings;
-    let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
     let mut mistakes = mistakes(inputs, &missing)?;
     mistakes.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
-    let is_whole = inputs.is_whole && missing.is_empty() && exceeded.is_none();
-    let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
     let texts = plan.as_ref().map(rendered::texts).unwrap_or_default();
     let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
     let mut rendered = plan
@@ -119,9 +136,37 @@ pub(crate) fn check(
     Ok(CheckResult {
         findings,
         planned: plan.map(|plan| (fleet, plan)),
-        texts,
         rendered,
     })
+}
+
+/// Plans the inputs, and looks for no problems; none if a mistake prevents it, which [`check`] reports.
+///
+/// # Errors
+/// A plan that goes beyond what was declared: a mistake of this program.
+pub(crate) fn plan(inputs: &Inputs) -> anyhow::Result<Option<RenderPlan<'_>>> {
+    let PlanAttempt { fleet, plan, .. } = PlanAttempt::make(inputs)?;
+    Ok(plan.map(|plan| RenderPlan {
+        texts: rendered::texts(&plan),
+        fleet,
+        plan,
+    }))
+}
+
+impl<'a> PlanAttempt<'a> {
+    fn make(inputs: &'a Inputs) -> anyhow::Result<Self> {
+        let (fleet, missing) = fleet(inputs);
+        let ceilings = inputs.settings.ceilings;
+        let exceeded = ceilings.exceeded(Counted::Peers, fleet.peers());
+        let is_whole = inputs.is_whole && missing.is_empty() && exceeded.is_none();
+        let plan = is_whole.then(|| plan::plan(&fleet)).transpose()?;
+        Ok(Self {
+            fleet,
+            missing,
+            exceeded,
+            plan,
+        })
+    }
 }
 
 /// Returns the clusters of all meshes that have a snapshot, and those that have none.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::ptr;
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -10,6 +11,8 @@ use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::changes::foreign_peers;
 use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::Severity;
+use clustermesh::fleet::Fleet;
+use clustermesh::kilo::cluster::Cluster;
 use clustermesh::manifest;
 use clustermesh::mesh::Entry;
 use clustermesh::name::ClusterName;
@@ -35,8 +38,10 @@ use crate::reach::{Addressed, ReachOptions};
 use crate::settings::{Options, Settings};
 use crate::{Outcome, disk, input_file, inputs};
 
+mod known_contents;
 mod listing;
 
+pub(crate) use known_contents::KnownContents;
 use listing::{FoundPeers, PeerListing, Read, read_alike};
 
 /// Sources of Peers other than the rendered tree.
@@ -139,6 +144,18 @@ pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
 pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<AppliedFiles, Unreadable> {
+    read_and_keep(inputs, dumps, None)
+}
+
+/// Reads the Peers of every cluster, and keeps the texts of the rendered tree for a comparison.
+///
+/// # Errors
+/// As for [`read`].
+pub(crate) fn read_and_keep(
+    inputs: &mut Inputs,
+    dumps: Option<&Dumps>,
+    known: Option<&mut KnownContents>,
+) -> Result<AppliedFiles, Unreadable> {
     let clusters = clusters(inputs);
     let mut applied = AppliedFiles {
         files: BTreeMap::new(),
@@ -156,7 +173,7 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<Applied
             Some(_) => "run `clustermesh render`, or give each cluster's Peers with `--peers`",
             None => "run `clustermesh render`",
         };
-        applied.read_tree(inputs, &rest, help)?;
+        applied.read_tree(inputs, &rest, (help, known))?;
     }
     within_ceiling(inputs, &applied.files)?;
     let findings: Vec<Finding> = applied
@@ -311,14 +328,23 @@ impl Live {
 
 impl AppliedFiles {
     /// Returns the Peers of a plan whose peer sets have these texts, as if they were rendered.
-    pub(crate) fn planned(settings: &Settings, plan: &Plan, texts: &[Arc<str>]) -> Self {
+    pub(crate) fn planned(
+        settings: &Settings,
+        plan: &Plan,
+        texts: &[Arc<str>],
+        known: &mut KnownContents,
+    ) -> Self {
         let sets = plan.peer_sets.par_iter().zip(texts);
         let contents = sets.map(|(set, text)| {
             let file = manifest::file(set);
-            let read = AppliedFile::read(&Arc::from(file.as_str()), text);
-            (file, read.content)
+            let content = known.of_peers(text);
+            let read = || AppliedFile::read(&Arc::from(file.as_str()), text).content;
+            let content = content.unwrap_or_else(read);
+            (file, content)
         });
         let contents: Vec<(String, Arc<Content>)> = contents.collect();
+        let all = texts.iter().zip(&contents);
+        known.add_texts(all.map(|(text, it)| (Arc::clone(text), Arc::clone(&it.1))));
         let files = plan.targets.iter().map(|target| {
             let folder = settings.rendered.value.join(target.cluster.as_str());
             let sets = target.peer_sets.iter().filter_map(|&it| contents.get(it));
@@ -381,6 +407,17 @@ impl AppliedFiles {
 
     /// Builds the view of every cluster's Kilo; clusters without a snapshot are omitted.
     pub(crate) fn fabric<'a>(&'a self, inputs: &'a Inputs) -> Fabric<'a> {
+        self.fabric_of(inputs, None, None)
+    }
+
+    /// Builds the same from a fleet of these inputs, which has read the nodes already, and beside another
+    /// version, of which it shares the tables that are the same.
+    pub(crate) fn fabric_of<'a>(
+        &'a self,
+        inputs: &'a Inputs,
+        fleet: Option<&Fleet<'a>>,
+        other: Option<&Fabric>,
+    ) -> Fabric<'a> {
         let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
         for entry in inputs.meshes.iter().flat_map(|mesh| &mesh.entries) {
             entries.entry(&entry.name).or_insert(entry);
@@ -391,7 +428,15 @@ impl AppliedFiles {
             .collect();
         let sites = members.into_par_iter().map(|(entry, snapshot)| {
             let files = self.files.get(&entry.name).map_or(&[][..], Vec::as_slice);
-            Site::new(entry, snapshot, files)
+            let members = fleet.map(|it| it.memberships(&entry.name));
+            let mut members = members.into_iter().flatten();
+            let member = members.find(|it| ptr::eq(it.entry, entry));
+            let reading = match member {
+                Some(member) => Arc::clone(&member.cluster),
+                None => Arc::new(Cluster::new(entry, snapshot)),
+            };
+            let other = other.and_then(|it| Some(it.site(it.site_named(entry.name.as_str())?)));
+            Site::with_reading(reading, files, other)
         });
         Fabric::new(sites.collect())
     }
@@ -402,7 +447,7 @@ impl AppliedFiles {
         &mut self,
         inputs: &mut Inputs,
         clusters: &[ClusterName],
-        help: &str,
+        (help, known): (&str, Option<&mut KnownContents>),
     ) -> Result<(), Unreadable> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
@@ -437,10 +482,18 @@ impl AppliedFiles {
         }
         let groups: Vec<Vec<FoundPeers>> = by_name.into_values().collect();
         // Of each cluster by name, as the groups are.
-        let read: Vec<Vec<Read>> = groups
+        let read: Vec<(Vec<Read>, Option<KnownContents>)> = groups
             .into_par_iter()
-            .map(|group| read_alike(&roots, group))
+            .map(|group| {
+                let mut contents = KnownContents::default();
+                let read = read_alike(&roots, group, &mut contents);
+                (read, known.is_some().then_some(contents))
+            })
             .collect();
+        let (read, contents): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+        if let Some(known) = known {
+            contents.into_iter().flatten().for_each(|it| known.add(it));
+        }
         for read in read.into_iter().flatten() {
             let Some(cluster) = clusters.get(read.cluster) else {
                 continue;

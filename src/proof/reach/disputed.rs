@@ -2,6 +2,7 @@
 
 use super::uncovered::are_of_one_segment;
 use crate::agent::fabric::Site;
+use crate::agent::model::TunnelClaim;
 use crate::net::prefixes::{Prefixes, Span};
 
 /// The ranges that a Peer has, or that no segment has for certain.
@@ -9,27 +10,33 @@ use crate::net::prefixes::{Prefixes, Span};
 /// Ground is separate: regardless of the cluster's own ranges there, packets to it leave on no
 /// node, and packets from it are accepted on no node.
 #[derive(Debug)]
-pub(super) struct Disputed {
-    ranges: Prefixes<()>,
+pub(super) struct Disputed<'s> {
+    tunnels: &'s Prefixes<TunnelClaim>,
+    /// The ranges of tunnels that are of one segment for certain. There are few of them.
+    undisputed: Prefixes<()>,
     /// Whether keys are shared, so that no range is any segment's for certain.
     is_everything: bool,
 }
 
-impl Disputed {
-    pub(super) fn find(site: &Site) -> Self {
+impl<'s> Disputed<'s> {
+    pub(super) fn find(site: &'s Site) -> Self {
         let claimed = site.model.tunnels.iter();
-        let disputed: Vec<_> = claimed
-            .filter(|(_, claims)| !are_of_one_segment(claims))
+        let undisputed: Vec<_> = claimed
+            .filter(|(_, claims)| are_of_one_segment(claims))
             .map(|(range, _)| (range, ()))
             .collect();
         Self {
-            ranges: Prefixes::new(&disputed),
+            tunnels: &site.model.tunnels,
+            undisputed: Prefixes::new(&undisputed),
             is_everything: site.model.has_shared_keys(),
         }
     }
 
     /// Returns whether any address of `span` is in one of them.
     pub(super) fn meets(&self, span: Span) -> bool {
-        self.is_everything || self.ranges.meets(span)
+        // More ranges than those of segments.
+        self.is_everything
+            || self.undisputed.within(span).len() < self.tunnels.within(span).len()
+            || self.undisputed.around(span).count() < self.tunnels.around(span).count()
     }
 }

@@ -83,7 +83,7 @@ struct Observer<'e, 'a> {
     viewer: SiteId,
     known: OnceCell<Peers<KnownPeer>>,
     unique: usize,
-    disputed: Disputed,
+    disputed: Disputed<'e>,
 }
 
 /// The entries for some addresses in the tables of the viewing cluster.

@@ -1,6 +1,7 @@
 //! What a comparison of two versions promises, for any two of them.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use clustermesh::agent::applied::{Applied, AppliedFile, Content};
 use clustermesh::agent::fabric::{At, Fabric, Site};
@@ -270,6 +271,41 @@ fn no_state_is_worse_than_its_grade() {
     assert!(
         100 < states.get() && 2 < additive.get(),
         "{states:?} {additive:?}"
+    );
+}
+
+/// A version that is built beside another one, and shares the tables that are the same, is as if it was
+/// built alone. So is a cluster with the Peers of the other version.
+#[test]
+fn tables_are_shared_only_if_they_are_the_same() {
+    let config = ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let (shared, others) = (Cell::new(0), Cell::new(0));
+    let checked = TestRunner::new(config).run(&versions(), |(before, after)| {
+        let (before, after) = (Rendered::new(&before), Rendered::new(&after));
+        let was = before.fabric(&before, |_| false);
+        let is = after.fabric(&after, |_| false);
+        let has_old = after.fabric(&before, |_| true);
+        for (old, new) in was.sites.iter().zip(is.sites.iter()) {
+            let beside = Site::with_reading(Arc::clone(&new.reading), new.files, Some(old));
+            prop_assert_eq!(format!("{beside:?}"), format!("{new:?}"));
+            let is_shared = Arc::ptr_eq(&beside.model.tunnels, &old.model.tunnels);
+            let count = if is_shared { &shared } else { &others };
+            count.set(count.get() + 1);
+        }
+        for (old, new) in has_old.sites.iter().zip(is.sites.iter()) {
+            let with_old = new.with_files(old.files);
+            prop_assert_eq!(format!("{with_old:?}"), format!("{old:?}"));
+        }
+        Ok(())
+    });
+    checked.unwrap();
+    assert!(
+        20 < shared.get() && 20 < others.get(),
+        "{shared:?} {others:?}"
     );
 }
 

@@ -12,7 +12,7 @@ use clustermesh::name::{ClusterName, is_peer_of};
 use clustermesh::proof::verify::Asked;
 use clustermesh::rules::Purpose;
 
-use crate::check::{CheckResult, OutputCheck};
+use crate::check::{OutputCheck, RenderPlan};
 use crate::fabric::{AppliedFiles, Dumps};
 use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
@@ -124,24 +124,21 @@ pub(crate) fn run(
         Ok(inputs) => inputs,
         Err(unreadable) => return Ok(failed(unreadable, printer)),
     };
-    let before = match against.read(&args.options, &mut inputs) {
+    let mut before = match against.read(&args.options, &mut inputs) {
         Ok(before) => before,
         Err(unreadable) => return Ok(failed(unreadable, printer)),
     };
     if let Some(note) = &before.note {
         printer.note(note);
     }
-    let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let CheckResult {
-        planned: Some((fleet, plan)),
-        ..
-    } = &checked
-    else {
+    let Some(RenderPlan { fleet, plan, texts }) = check::plan(&inputs)? else {
+        let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
         printer.findings(&inputs.files.of_people(), &checked.findings);
         printer.counts(&checked.findings, None);
         return Ok(Outcome::Unreadable);
     };
-    let mut after = AppliedFiles::planned(&inputs.settings, plan, &checked.texts);
+    let known = &mut before.known;
+    let mut after = AppliedFiles::planned(&inputs.settings, &plan, &texts, known);
     let mut foreign = Vec::new();
     if args.dumps.are_any() {
         let is_ours = |peer: &str| {
@@ -150,7 +147,13 @@ pub(crate) fn run(
         };
         (after, foreign) = after.with_foreign(&before.applied, is_ours);
     }
-    let changes = compare(args, &inputs, &before, (fleet, &after, &foreign));
+    let now = After {
+        inputs: &inputs,
+        fleet: &fleet,
+        applied: &after,
+        foreign: &foreign,
+    };
+    let changes = compare(args, &before, &now);
     let targets = plan.targets.iter().map(|it| &it.cluster);
     let changed = changes.targets.iter().map(|it| &it.cluster);
     let clusters: BTreeSet<&ClusterName> = targets.chain(changed).collect();
@@ -184,16 +187,26 @@ fn failed(unreadable: Unreadable, printer: &mut Printer) -> Outcome {
     Outcome::Unreadable
 }
 
-fn compare(
-    args: &DiffArgs,
-    inputs: &Inputs,
-    before: &Before,
-    (fleet, after, foreign): (&Fleet, &AppliedFiles, &[(ClusterName, String)]),
-) -> Changes {
+/// The current state.
+struct After<'v> {
+    inputs: &'v Inputs,
+    fleet: &'v Fleet<'v>,
+    /// Its Peers.
+    applied: &'v AppliedFiles,
+    /// Foreign Peers among them, by cluster and name.
+    foreign: &'v [(ClusterName, String)],
+}
+
+fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
     let old_inputs = before.inputs.as_ref();
     let old_fleet = old_inputs.map(|it| check::fleet(it).0);
-    let old_inputs = old_inputs.unwrap_or(inputs);
-    let (old, new) = (before.applied.fabric(old_inputs), after.fabric(inputs));
+    let old_inputs = old_inputs.unwrap_or(after.inputs);
+    // Without a mesh of its own, the earlier state has the nodes of the current one.
+    let old_nodes = old_fleet.as_ref().or(Some(after.fleet));
+    let old = before.applied.fabric_of(old_inputs, old_nodes, None);
+    let new = after
+        .applied
+        .fabric_of(after.inputs, Some(after.fleet), Some(&old));
     let version = |fleet, fabric, inputs| Version {
         fleet,
         fabric,
@@ -201,11 +214,11 @@ fn compare(
     };
     changes::compare(
         &version(old_fleet.as_ref(), &old, old_inputs),
-        &version(Some(fleet), &new, inputs),
+        &version(Some(after.fleet), &new, after.inputs),
         &Delivery {
             applied_by: args.applied_by.map(Into::into),
-            capacity: &inputs.settings.config.content.limits.capacity,
-            foreign,
+            capacity: &after.inputs.settings.config.content.limits.capacity,
+            foreign: after.foreign,
         },
     )
 }

@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 
 use super::roots::Roots;
 use super::{EntryType, kind, shown};
+use crate::git::ObjectId;
 
 /// How long a pipe may have no writer.
 const WRITER: Duration = Duration::from_secs(5);
@@ -52,6 +53,12 @@ pub(crate) fn read_listed(roots: &Roots, path: &Path, limit: u64) -> anyhow::Res
         bounded_text(&mut file, metadata.len(), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// Returns the object of git that a file of a commit is. Files that are the same object have the same
+/// content. Files of a disk are no objects.
+pub(crate) fn object(roots: &Roots, path: &Path) -> Option<ObjectId> {
+    roots.revision()?.object(path)
 }
 
 /// Returns whether a path leads to a file that can be read again.

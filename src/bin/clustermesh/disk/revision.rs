@@ -133,6 +133,12 @@ impl Revision {
         read().with_context(|| format!("cannot read {}", self.shown(path)))
     }
 
+    /// Returns the object that a file is.
+    pub(super) fn object(&self, path: &Path) -> Option<ObjectId> {
+        let entry = self.entry(path).ok()?;
+        (entry.mode == EntryMode::File).then_some(entry.id)
+    }
+
     /// Returns what the commit is called.
     pub(crate) fn name(&self) -> &str {
         &self.name

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clustermesh::agent::applied::AppliedFile;
+use clustermesh::agent::applied::{AppliedFile, Content};
 use clustermesh::diagnostic::escaped;
 use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::name::ClusterName;
 
+use super::known_contents::KnownContents;
 use crate::disk::{EntryType, Roots};
 use crate::files::MANIFEST_LIMIT;
 use crate::{disk, input_file};
@@ -93,36 +94,42 @@ fn is_manifest(name: &str) -> bool {
         && ["yaml", "yml", "json"].contains(&extension)
 }
 
-/// Reads files of one name, and understands each text only once.
-pub(super) fn read_alike(roots: &Roots, group: Vec<FoundPeers>) -> Vec<Read> {
-    let mut known: Vec<(String, AppliedFile)> = Vec::new();
+/// Reads files of one name.
+pub(super) fn read_alike(
+    roots: &Roots,
+    group: Vec<FoundPeers>,
+    known: &mut KnownContents,
+) -> Vec<Read> {
     let read = group.into_iter().map(|FoundPeers { cluster, path, .. }| {
         let source: Arc<str> = Arc::from(input_file::name(&path));
-        let file = disk::read_listed(roots, &path, MANIFEST_LIMIT)
-            .map_err(|error| escaped(&error.root_cause().to_string(), SHOWN))
-            .map(|text| understood(&mut known, &source, text));
+        let content = content(roots, &path, (&source, known));
+        let file = content.map(|content| AppliedFile {
+            source: Arc::clone(&source),
+            content,
+        });
         Read {
             cluster,
             path,
             source,
-            file,
+            file: file.map_err(|error| escaped(&error.root_cause().to_string(), SHOWN)),
         }
     });
     read.collect()
 }
 
-fn understood(
-    known: &mut Vec<(String, AppliedFile)>,
-    source: &Arc<str>,
-    text: String,
-) -> AppliedFile {
-    if let Some((_, file)) = known.iter().find(|(other, _)| *other == text) {
-        return AppliedFile {
-            source: Arc::clone(source),
-            content: Arc::clone(&file.content),
-        };
+fn content(
+    roots: &Roots,
+    path: &Path,
+    (source, known): (&Arc<str>, &mut KnownContents),
+) -> anyhow::Result<Arc<Content>> {
+    let object = disk::object(roots, path);
+    if let Some(content) = object.as_ref().and_then(|it| known.of_object(it)) {
+        return Ok(content);
     }
-    let file = AppliedFile::read(source, &Arc::from(text.as_str()));
-    known.push((text, file.clone()));
-    file
+    let text = disk::read_listed(roots, path, MANIFEST_LIMIT)?;
+    let content = known.read(source, &text);
+    if let Some(object) = object {
+        known.add_object(object, Arc::clone(&content));
+    }
+    Ok(content)
 }

@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::escaped;
-use clustermesh::rules::Purpose;
 
 use super::DiffArgs;
-use crate::check::OutputCheck;
 use crate::disk::{self, Revision, Roots};
-use crate::fabric::{AppliedFiles, Dumps};
+use crate::fabric::{AppliedFiles, Dumps, KnownContents};
 use crate::input_file::Unreadable;
 use crate::inputs::{self, Inputs};
 use crate::settings::{NoMesh, Options, Setting, SettingOrigin};
@@ -42,6 +40,8 @@ pub(super) struct Before {
     pub(super) inputs: Option<Inputs>,
     /// Its Peers.
     pub(super) applied: AppliedFiles,
+    /// Their texts.
+    pub(super) known: KnownContents,
     /// What is unknown, and why.
     pub(super) note: Option<String>,
 }
@@ -94,7 +94,8 @@ impl<'a> Against<'a> {
                     origin: SettingOrigin::Flag(AGAINST),
                 };
                 let own = mem::replace(&mut inputs.settings.rendered, named);
-                let applied = fabric::read(inputs, None);
+                let mut known = KnownContents::default();
+                let applied = fabric::read_and_keep(inputs, None, Some(&mut known));
                 inputs.settings.rendered = own;
                 let applied = applied?;
                 let mut clusters = fabric::clusters(inputs).into_iter();
@@ -104,19 +105,24 @@ impl<'a> Against<'a> {
                     )
                     .into());
                 }
-                Ok(Before::of_peers(applied))
+                Ok(Before::of_peers(applied, known))
             }
-            Self::Dumps(dumps) => Ok(Before::of_peers(fabric::read(inputs, Some(dumps))?)),
+            Self::Dumps(dumps) => {
+                let mut known = KnownContents::default();
+                let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&mut known));
+                Ok(Before::of_peers(applied?, known))
+            }
         }
     }
 }
 
 impl Before {
     /// Returns Peers of which no mesh is known.
-    fn of_peers(applied: AppliedFiles) -> Self {
+    fn of_peers(applied: AppliedFiles, known: KnownContents) -> Self {
         Self {
             inputs: None,
             applied,
+            known,
             note: None,
         }
     }
@@ -135,7 +141,8 @@ fn of_revision(
         Ok(inputs) => inputs,
         // The first commit with a mesh is compared with nothing.
         Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => {
-            return Ok(Before::of_peers(AppliedFiles::default()));
+            let nothing = (AppliedFiles::default(), KnownContents::default());
+            return Ok(Before::of_peers(nothing.0, nothing.1));
         }
         Err(unreadable) => return Err(unreadable),
     };
@@ -150,18 +157,20 @@ fn of_revision(
         // The tree is read for the clusters of a mesh.
         inputs.meshes.clone_from(&now.meshes);
     }
+    let mut known = KnownContents::default();
     let applied = if is_there(&inputs) {
-        fabric::read(&mut inputs, None)?
+        fabric::read_and_keep(&mut inputs, None, Some(&mut known))?
     } else if is_there(now) {
         AppliedFiles::default()
     } else {
         // Where the tree is not in git, as with the plugin of Argo CD, what would be rendered is applied.
-        rendered(&inputs)?
+        rendered(&inputs, &mut known)?
     };
     revision.check()?;
     Ok(Before {
         inputs: problem.is_none().then_some(inputs),
         applied,
+        known,
         note: problem.map(|problem| {
             format!(
                 "the meshes or snapshots of {} {problem}, so no causes are listed",
@@ -178,10 +187,9 @@ fn is_there(inputs: &Inputs) -> bool {
 }
 
 /// Renders in memory, as far as that is possible.
-fn rendered(inputs: &Inputs) -> anyhow::Result<AppliedFiles> {
-    let checked = check::check(inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let planned = checked.planned.as_ref();
+fn rendered(inputs: &Inputs, known: &mut KnownContents) -> anyhow::Result<AppliedFiles> {
+    let planned = check::plan(inputs)?;
     let applied =
-        planned.map(|(_, plan)| AppliedFiles::planned(&inputs.settings, plan, &checked.texts));
+        planned.map(|it| AppliedFiles::planned(&inputs.settings, &it.plan, &it.texts, known));
     Ok(applied.unwrap_or_default())
 }

@@ -10,7 +10,7 @@ use clustermesh::plan;
 use clustermesh::proof::verify::Excused;
 use clustermesh::rules::{self, Finding};
 
-use crate::fabric::AppliedFiles;
+use crate::fabric::{AppliedFiles, KnownContents};
 use crate::inputs::Inputs;
 use crate::rendered;
 
@@ -60,7 +60,12 @@ impl JoinPlan {
         };
         let fleet = fleet.accepting(accepted);
         let plan = plan::plan(&fleet)?;
-        let applied = AppliedFiles::planned(&inputs.settings, &plan, &rendered::texts(&plan));
+        let applied = AppliedFiles::planned(
+            &inputs.settings,
+            &plan,
+            &rendered::texts(&plan),
+            &mut KnownContents::default(),
+        );
         let excused = rules::excused(&fleet, &plan);
         planned.joined = Some(JoinedPeers {
             meshes,

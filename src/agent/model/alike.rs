@@ -1,0 +1,55 @@
+//! Alike models: two versions of a cluster whose Peers differ only in what no table depends on, such as
+//! endpoints. Such versions share the tables of the first.
+
+use std::sync::Arc;
+
+use super::Model;
+use super::claims::claims_of_segment;
+use crate::agent::applied::AppliedFile;
+use crate::agent::peers::AppliedPeers;
+use crate::kilo::topology::KiloTopology;
+
+impl<'a> Model<'a> {
+    /// Builds what the Kilo of a cluster builds from the Peers of these files. `other` is another version
+    /// of the cluster, in which no contest is taken as won.
+    pub fn like(other: &Model, topology: &Arc<KiloTopology>, files: &'a [AppliedFile]) -> Self {
+        Self::sharing(other, topology, files).unwrap_or_else(|| Self::new(topology, files))
+    }
+
+    /// Builds it with the tables of the other version, if they are the same.
+    fn sharing(
+        other: &Model,
+        topology: &Arc<KiloTopology>,
+        files: &'a [AppliedFile],
+    ) -> Option<Self> {
+        if topology.has_location_ranges() || !have_same_segments(&other.topology, topology) {
+            return None;
+        }
+        Some(Self {
+            topology: Arc::clone(topology),
+            peers: AppliedPeers::like(&other.peers, files)?,
+            contests: other.contests.clone(),
+            upsets: other.upsets.clone(),
+            tunnels: Arc::clone(&other.tunnels),
+            by_key: other.by_key.clone(),
+            shared_keys: other.shared_keys.clone(),
+        })
+    }
+}
+
+/// Returns whether the segments of two versions claim the same ranges and have the same keys.
+fn have_same_segments(one: &KiloTopology, other: &KiloTopology) -> bool {
+    let claims = |topology: &KiloTopology| {
+        let segments = topology.segments.numbered();
+        let claims = segments.flat_map(|(id, it)| claims_of_segment(id, it));
+        claims.collect::<Vec<_>>()
+    };
+    let keys = |topology: &KiloTopology| {
+        let segments = topology.segments.ids();
+        let keys = segments.map(|it| topology.leader(it).kilo.key);
+        keys.collect::<Vec<_>>()
+    };
+    one.is_exhausted == other.is_exhausted
+        && keys(one) == keys(other)
+        && claims(one) == claims(other)
+}
