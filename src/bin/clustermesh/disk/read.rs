@@ -56,7 +56,7 @@ pub(crate) fn read_listed(roots: &Roots, path: &Path, limit: u64) -> anyhow::Res
 }
 
 /// Returns the object of git that a file of a commit is. Files that are the same object have the same
-/// content. Files of a disk are no objects.
+/// content. Only commits have objects.
 pub(crate) fn object(roots: &Roots, path: &Path) -> Option<ObjectId> {
     roots.revision()?.object(path)
 }
