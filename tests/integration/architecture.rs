@@ -419,10 +419,10 @@ fn uses_in(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
         let source = production_code(file);
         let depth = file.strip_prefix(folder).unwrap().components().count();
         let above = "super::".repeat(depth);
-        let mut named = names_after(&source, &prefix);
-        named.extend(names_after(&source, &above));
+        let mut mentioned = names_after(&source, &prefix);
+        mentioned.extend(names_after(&source, &above));
         let module = module_in(folder, file);
-        let siblings = named
+        let siblings = mentioned
             .into_iter()
             .filter(|name| *name != module && names.contains(*name))
             .map(str::to_owned);

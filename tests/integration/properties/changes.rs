@@ -188,7 +188,7 @@ fn held(fabric: &Fabric) -> BTreeSet<(String, String)> {
             first: it.1,
             ..span
         });
-        addresses.map(|it| it.first_address()).take(6)
+        addresses.map(Span::first_address).take(6)
     };
     for (from, senders) in blocks.numbered() {
         for (sender, node) in senders.iter().filter_map(|it| Some((it, it.owner.node()?))) {

@@ -155,8 +155,8 @@ pub(crate) fn run(
     };
     let changes = compare(args, &before, &now);
     let targets = plan.targets.iter().map(|it| &it.cluster);
-    let changed = changes.targets.iter().map(|it| &it.cluster);
-    let clusters: BTreeSet<&ClusterName> = targets.chain(changed).collect();
+    let affected = changes.targets.iter().map(|it| &it.cluster);
+    let clusters: BTreeSet<&ClusterName> = targets.chain(affected).collect();
     let compared = Compared {
         changes: &changes,
         clusters: clusters.len(),

@@ -1,5 +1,7 @@
 //! Commits: which are compared with, and how they are read.
 
+use std::fs;
+
 use super::*;
 
 #[test]
@@ -135,6 +137,10 @@ fn a_commit_without_a_mesh_has_the_peers_of_its_tree() {
     let repository = Repository::of(Folder::rendered());
     let mesh = repository.folder.read("mesh.yaml");
     repository.folder.write("mesh.yaml", "# later\n");
+    repository.commit();
+    repository.folder.write("mesh.yaml", &mesh);
+    assert_eq!(repository.grade(&[]), "none");
+    fs::remove_file(repository.folder.path("mesh.yaml")).unwrap();
     repository.commit();
     repository.folder.write("mesh.yaml", mesh);
     assert_eq!(repository.grade(&[]), "none");

@@ -12,7 +12,7 @@ use crate::disk::{self, Revision, Roots};
 use crate::fabric::{AppliedFiles, Dumps, KnownContents};
 use crate::input_file::Unreadable;
 use crate::inputs::{self, Inputs};
-use crate::settings::{NoMesh, Options, Setting, SettingOrigin};
+use crate::settings::{NoMesh, Options, Setting, SettingOrigin, Settings};
 use crate::{check, fabric, input_file};
 
 /// The commit that is compared with by default.
@@ -132,17 +132,15 @@ impl Before {
 fn of_revision(
     revision: &Arc<Revision>,
     options: &Options,
-    now: &Inputs,
+    now: &mut Inputs,
 ) -> Result<Before, Unreadable> {
     let options = options.at(revision);
     let gathered = inputs::gather(&options);
     revision.check()?;
     let mut inputs = match gathered {
         Ok(inputs) => inputs,
-        // The first commit with a mesh is compared with nothing.
         Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => {
-            let nothing = (AppliedFiles::default(), KnownContents::default());
-            return Ok(Before::of_peers(nothing.0, nothing.1));
+            return without_mesh(options.settle()?, now);
         }
         Err(unreadable) => return Err(unreadable),
     };
@@ -178,6 +176,19 @@ fn of_revision(
             )
         }),
     })
+}
+
+/// Reads the tree of a commit without any mesh, if it has one, for the clusters of the current mesh.
+fn without_mesh(settings: Settings, now: &mut Inputs) -> Result<Before, Unreadable> {
+    let own = mem::replace(&mut now.settings, settings);
+    let mut known = KnownContents::default();
+    let applied = if is_there(now) {
+        fabric::read_and_keep(now, None, Some(&mut known))
+    } else {
+        Ok(AppliedFiles::default())
+    };
+    now.settings = own;
+    Ok(Before::of_peers(applied?, known))
 }
 
 /// Returns whether there is a rendered tree.
