@@ -26,7 +26,7 @@ const ENTRIES: usize = 1000;
 
 /// A node, a list of nodes, or something else.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub(super) struct NodeObject {
     pub(super) kind: Option<String>,
     pub(super) metadata: Option<NodeMetadata>,
@@ -44,6 +44,7 @@ pub(super) struct NodeItem {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 pub(super) struct NodeMetadata {
     name: Option<String>,
     uid: Option<String>,
@@ -57,6 +58,7 @@ pub(super) struct NodeMetadata {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct NodeSpec {
     #[serde(rename = "podCIDR")]
     pod_cidr: Option<String>,
@@ -66,12 +68,14 @@ struct NodeSpec {
 
 /// The status of a node; that of anything else may look otherwise.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct NodeStatus {
     #[serde(default, deserialize_with = "few")]
     addresses: Vec<StatusAddress>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct StatusAddress {
     #[serde(default)]
     address: String,

@@ -117,7 +117,7 @@ fn it_is_something_else() {
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", "[]")), @"
-    error[unreadable-answer]: east: could not be read: the response cannot be used: expected struct Object with 5 elements at line 1 column 2; snapshots/east.json was kept
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected an object at line 1 column 2; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     insta::assert_snapshot!(said(&answer(200, "application/json", r#"{"kind":"NodeList","items":[{"metadata":{}}]}"#)), @"

@@ -108,7 +108,7 @@ fn tell_nothing_of_who_is_no_cluster() {
     ");
     let value = || Answer::new(200, "application/json", r#""sesame, expected it""#);
     insta::assert_snapshot!(said(value, ""), @"
-    error[unreadable-answer]: east: could not be read: the response cannot be used: expected struct Object at line 1 column 21; snapshots/east.json was kept
+    error[unreadable-answer]: east: could not be read: the response cannot be used: expected an object at line 1 column 21; snapshots/east.json was kept
     help: check that `server` in the kubeconfig is a Kubernetes API server
     ");
     let item = || {
