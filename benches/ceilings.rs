@@ -100,24 +100,24 @@ fn inputs() -> [Input; 5] {
     let full = |clusters, nodes| own_lans(Layout::Full { clusters, nodes });
     let hub = own_lans(Layout::Hub {
         nodes: 1,
-        spokes: 415,
+        spokes: 333,
         each: 240,
     });
     [
         Input {
-            ceiling: "500 clusters",
-            shape: full(500, 1),
+            ceiling: "400 clusters",
+            shape: full(400, 1),
             more: |_, _| Ok(()),
             later: None,
         },
         Input {
-            ceiling: "100,000 nodes",
+            ceiling: "80,000 nodes",
             shape: hub,
             more: |_, _| Ok(()),
             later: None,
         },
         Input {
-            ceiling: "100,000 nodes, a tree that is older than an overlap",
+            ceiling: "80,000 nodes, a tree that is older than an overlap",
             shape: hub,
             more: |_, _| Ok(()),
             later: Some(Shape {

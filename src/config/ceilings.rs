@@ -17,8 +17,8 @@ use crate::place::Place;
 
 /// The default ceilings.
 const BUILT_IN: Ceilings = Ceilings {
-    clusters: 500,
-    nodes: 100_000,
+    clusters: 400,
+    nodes: 80_000,
     ranges: 20_000,
     anchors: 5_000,
     expectations: 2_000,

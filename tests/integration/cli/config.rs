@@ -123,8 +123,8 @@ fn prints_the_defaults() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
-    limits.ceilings.clusters                             500                                              default
-    limits.ceilings.nodes                                100000                                           default
+    limits.ceilings.clusters                             400                                              default
+    limits.ceilings.nodes                                80000                                            default
     limits.ceilings.ranges                               20000                                            default
     limits.ceilings.anchors                              5000                                             default
     limits.ceilings.expectations                         2000                                             default
@@ -190,8 +190,8 @@ fn prints_what_the_config_says_and_where() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
-    limits.ceilings.clusters                             500                                              default
-    limits.ceilings.nodes                                100000                                           default
+    limits.ceilings.clusters                             400                                              default
+    limits.ceilings.nodes                                80000                                            default
     limits.ceilings.ranges                               20000                                            default
     limits.ceilings.anchors                              5000                                             default
     limits.ceilings.expectations                         2000                                             default
@@ -392,8 +392,8 @@ fn takes_paths_of_the_config_from_its_folder() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
-    limits.ceilings.clusters                             500                                              default
-    limits.ceilings.nodes                                100000                                           default
+    limits.ceilings.clusters                             400                                              default
+    limits.ceilings.nodes                                80000                                            default
     limits.ceilings.ranges                               20000                                            default
     limits.ceilings.anchors                              5000                                             default
     limits.ceilings.expectations                         2000                                             default
@@ -599,7 +599,7 @@ fn understands_the_config_of_the_book() {
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
     limits.capacity.costs.applicationBytesPerPeer        394                                              default
     limits.capacity.costs.inventoryBytesPerPeer          85                                               default
-    limits.ceilings.clusters                             500                                              default
+    limits.ceilings.clusters                             400                                              default
     limits.ceilings.ranges                               20000                                            default
     limits.ceilings.anchors                              5000                                             default
     limits.ceilings.expectations                         2000                                             default

@@ -109,8 +109,8 @@ fn whole_config() -> Value {
             "lostPeersPercent": 25,
             "peerBytes": 262_144,
             "ceilings": {
-                "clusters": 500,
-                "nodes": 100_000,
+                "clusters": 400,
+                "nodes": 80_000,
                 "ranges": 20_000,
                 "anchors": 5_000,
                 "expectations": 2_000,
