@@ -128,12 +128,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
 /// changed; this is the limit for those that wait.
 const LINES: usize = 450;
 
-/// Longer files, and why.
-const LONG: &[(&str, &str)] = &[(
-    "bin/clustermesh/fabric.rs",
-    "every way to get the files of a fabric",
-)];
-
 /// Crates that only the shell may use.
 const SHELL: &[&str] = &[
     "anstream",
@@ -208,11 +202,7 @@ fn files_are_short() {
     for file in files_under(&src()) {
         let lines = fs::read_to_string(&file).unwrap().lines().count();
         let file = shown(&file);
-        let is_listed = LONG.iter().any(|it| it.0 == file);
-        assert!(lines <= LINES || is_listed, "{file} has {lines} lines");
-    }
-    for (file, _) in LONG {
-        assert!(src().join(file).exists(), "{file}");
+        assert!(lines <= LINES, "{file} has {lines} lines");
     }
 }
 

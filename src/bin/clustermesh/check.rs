@@ -37,7 +37,7 @@ pub(crate) struct RenderPlan<'a> {
     pub(crate) texts: Vec<Arc<str>>,
 }
 
-/// A plan, or why there is none.
+/// The result of planning: a plan, or the problems that prevent one.
 struct PlanAttempt<'a> {
     fleet: Fleet<'a>,
     missing: Vec<MissingSnapshot>,

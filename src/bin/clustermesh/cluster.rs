@@ -92,7 +92,7 @@ pub(crate) enum ClusterRoute {
 pub(crate) struct Arrival {
     /// The cluster.
     pub(crate) cluster: ClusterName,
-    /// The answer, or the reason for which there is none.
+    /// The answer, or the fault that prevented one.
     pub(crate) answer: Result<ClusterAnswer, Fault>,
     /// The time that it took.
     pub(crate) took: Duration,

@@ -1,0 +1,184 @@
+//! Dumps: Peers that are not read from the rendered tree, but from files or API servers.
+
+use std::collections::BTreeMap;
+#[cfg(feature = "snapshot")]
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use clustermesh::agent::applied::AppliedFile;
+use clustermesh::name::ClusterName;
+use clustermesh::rules::Finding;
+#[cfg(feature = "snapshot")]
+use clustermesh::rules::clusters;
+
+use super::{clusters as named_clusters, named, within_ceiling};
+#[cfg(feature = "snapshot")]
+use crate::Outcome;
+#[cfg(feature = "snapshot")]
+use crate::cluster::Wanted;
+use crate::disk::Roots;
+#[cfg(feature = "snapshot")]
+use crate::files::ShownFiles;
+use crate::files::{LaterFile, MANIFEST_LIMIT, manifests};
+#[cfg(feature = "snapshot")]
+use crate::input_file::Mistakes;
+use crate::input_file::Unreadable;
+use crate::inputs::Inputs;
+#[cfg(feature = "snapshot")]
+use crate::reach::{Addressed, ReachOptions};
+use crate::{disk, input_file};
+
+/// Sources of Peers other than the rendered tree.
+#[derive(Default, clap::Args)]
+pub(crate) struct Dumps {
+    /// Read the Peers of a cluster from a file instead of its rendered folder
+    ///
+    /// The file is the output of `kubectl get peers -o yaml`, or other manifests of Peers; `-` is standard input.
+    #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
+    peers: Vec<Dump>,
+
+    #[cfg(feature = "snapshot")]
+    #[command(flatten)]
+    live: Live,
+}
+
+/// The clusters whose Peers are read from their API servers.
+#[cfg(feature = "snapshot")]
+#[derive(Default, clap::Args)]
+struct Live {
+    /// Read the Peers of all clusters from their API servers
+    ///
+    /// `--peers` still reads the Peers of its cluster from a file. `clustermesh rbac --peers` prints the
+    /// manifests that grant the rights.
+    #[arg(long)]
+    live: bool,
+
+    #[command(flatten)]
+    reach: ReachOptions,
+}
+
+/// A file with the Peers of a cluster.
+#[derive(Clone, Debug)]
+struct Dump {
+    cluster: String,
+    path: PathBuf,
+}
+
+/// The Peers of clusters that are not read from the rendered tree.
+#[derive(Default)]
+pub(crate) struct DumpedPeers {
+    /// The files, by cluster.
+    pub(crate) files: BTreeMap<ClusterName, Vec<AppliedFile>>,
+    /// Reasons for which other servers may have answered.
+    pub(crate) findings: Vec<Finding>,
+}
+
+fn dump(text: &str) -> Result<Dump, String> {
+    match text.split_once('=') {
+        Some((cluster, path)) if !cluster.is_empty() && !path.is_empty() => Ok(Dump {
+            cluster: cluster.to_owned(),
+            path: PathBuf::from(path),
+        }),
+        _ => Err("expected CLUSTER=FILE".to_owned()),
+    }
+}
+
+impl Dumps {
+    /// Returns whether the Peers of any cluster are not those of the rendered tree.
+    pub(crate) fn are_any(&self) -> bool {
+        #[cfg(feature = "snapshot")]
+        let is_live = self.live.live || self.live.reach.given().is_some();
+        #[cfg(not(feature = "snapshot"))]
+        let is_live = false;
+        is_live || !self.peers.is_empty()
+    }
+
+    /// Reads the files of every cluster that has any.
+    ///
+    /// # Errors
+    /// A file is of no cluster, cannot be read, or contains anything but Peers.
+    pub(crate) fn read(&self, inputs: &mut Inputs) -> Result<DumpedPeers, Unreadable> {
+        let clusters = named_clusters(inputs);
+        let mut dumped = DumpedPeers::default();
+        for Dump { cluster, path } in &self.peers {
+            let known = named(cluster, &clusters).map_err(|error| anyhow!("--peers: {error}"))?;
+            let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
+            let source: Arc<str> = Arc::from(input_file::name(path));
+            let read = AppliedFile::of_dump(&source, &Arc::from(text.as_str()));
+            let file = read.map_err(|error| {
+                let name = match &*source {
+                    "-" => "the standard input".to_owned(),
+                    name => format!("`{name}`"),
+                };
+                anyhow!("cannot read the Peers of `{known}`: {name} {error}")
+            })?;
+            if disk::is_file(&Roots::anywhere(), path) {
+                let later = LaterFile::manifests(path.clone(), &Roots::anywhere());
+                inputs.files.add_later(source, later);
+            } else {
+                // What came from a pipe cannot be read again.
+                inputs.files.add(manifests(&source, text));
+            }
+            dumped.files.entry(known.clone()).or_default().push(file);
+        }
+        #[cfg(feature = "snapshot")]
+        self.live.read(inputs, &clusters, &mut dumped)?;
+        within_ceiling(inputs, &dumped.files)?;
+        Ok(dumped)
+    }
+}
+
+#[cfg(feature = "snapshot")]
+impl Live {
+    /// Reads the Peers of every cluster that has no files yet.
+    fn read(
+        &self,
+        inputs: &mut Inputs,
+        clusters: &[ClusterName],
+        dumped: &mut DumpedPeers,
+    ) -> Result<(), Unreadable> {
+        if !self.live {
+            if let Some(option) = self.reach.given() {
+                return Err(anyhow!("{option} works only with --live").into());
+            }
+            return Ok(());
+        }
+        let nameable: BTreeSet<&ClusterName> = clusters.iter().collect();
+        let mut asked = nameable.clone();
+        asked.retain(|it| !dumped.files.contains_key(*it));
+        let addressed = Addressed {
+            read: &asked,
+            nameable: &nameable,
+        };
+        self.reach.settle(&mut inputs.settings);
+        let (settings, meshes) = (&inputs.settings, &inputs.meshes);
+        let mut contact = self.reach.contact(addressed, settings, meshes)?;
+        let answers = contact.ask(&asked, (Wanted::Peers, None), |cluster, answer| {
+            let answer = answer?;
+            Ok((answer.peers.into_file(cluster)?, answer.weaknesses))
+        })?;
+        let mut findings = Vec::new();
+        for (cluster, answer) in answers {
+            match answer {
+                Ok((file, weaknesses)) => {
+                    let weaknesses = weaknesses
+                        .into_iter()
+                        .map(|it| clusters::weakness(&cluster, it, Wanted::Peers.answers()));
+                    dumped.findings.extend(weaknesses);
+                    dumped.files.insert(cluster, file.into_iter().collect());
+                }
+                Err(fault) => findings.push(clusters::unread(&cluster, &fault)),
+            }
+        }
+        if findings.is_empty() {
+            return Ok(());
+        }
+        Err(Unreadable::Nothing(Mistakes {
+            files: ShownFiles::new(Vec::new()),
+            findings,
+            outcome: Outcome::Unreadable,
+        }))
+    }
+}
