@@ -235,30 +235,33 @@ func TestManyNodes(t *testing.T) {
 	if count := strings.Count(it.east(t), `"name":`); count < nodes {
 		t.Errorf("%d nodes are kept", count)
 	}
-	it.expire(t, took/2)
-	it.cut(t, took/2)
+	relay := it.relay(t)
+	if run := it.run(t, "snapshot", "east", "--check"); run.Code != 0 {
+		t.Fatal(run)
+	}
+	half := relay.passed.Load() / 2
+	it.expire(t, relay.holdAfter(half))
+	it.cut(t, relay.holdAfter(half))
 	it.server.DeleteNodes(t)
 }
 
 // interrupt stops a snapshot in the middle of the list, and fails unless it ends as if nothing had happened.
-func (it site) interrupt(t *testing.T, after time.Duration, during func(goOn func())) {
+func (it site) interrupt(t *testing.T, hold *hold, during func(goOn func())) {
 	t.Helper()
 	before := it.east(t)
-	command := exec.Command(Program(t), "snapshot", "east", "--check", "--kubeconfig", "kubeconfig")
+	command := exec.Command(Program(t), "snapshot", "east", "--check", "--timeout", "120", "--kubeconfig", "kubeconfig")
 	command.Dir, command.Env = it.repository, []string{}
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(after)
-	signal := func(signal os.Signal) {
-		if err := command.Process.Signal(signal); err != nil {
-			t.Error(err)
-		}
+	select {
+	case <-hold.reached:
+	case <-time.After(time.Minute):
+		t.Error("the middle of the list is not reached")
 	}
-	signal(syscall.SIGSTOP)
-	during(func() { signal(syscall.SIGCONT) })
+	during(func() { close(hold.passing) })
 	if err := command.Wait(); err != nil {
 		t.Errorf("%v: %s", err, output.String())
 	}
@@ -268,10 +271,10 @@ func (it site) interrupt(t *testing.T, after time.Duration, during func(goOn fun
 }
 
 // expire lets the server forget a list that is being read; it is read anew.
-func (it site) expire(t *testing.T, after time.Duration) {
+func (it site) expire(t *testing.T, hold *hold) {
 	t.Helper()
 	gone := it.answers(t, "410")
-	it.interrupt(t, after, func(goOn func()) {
+	it.interrupt(t, hold, func(goOn func()) {
 		// Only what has changed since is compacted.
 		for number := range 15 {
 			patch := fmt.Appendf(nil, `{"metadata": {"annotations": {"changed": "%d"}}}`, number)
@@ -288,9 +291,9 @@ func (it site) expire(t *testing.T, after time.Duration) {
 }
 
 // cut kills the server while a list is being read, and starts it again; the rest is read then.
-func (it site) cut(t *testing.T, after time.Duration) {
+func (it site) cut(t *testing.T, hold *hold) {
 	t.Helper()
-	it.interrupt(t, after, func(goOn func()) {
+	it.interrupt(t, hold, func(goOn func()) {
 		it.server.Restart(t, func() {
 			goOn()
 			time.Sleep(2 * time.Second)
