@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,8 +204,8 @@ func (l *loop) follow(t *testing.T) {
 	}
 }
 
-// kill runs `snapshot` or `render` and kills it at a random moment. A run that ends before is undone, and
-// another one is killed earlier.
+// kill runs `snapshot` or `render` and kills it at a random moment: of the whole run, or soon after it has begun
+// to write. A run that ends before is undone, and another one is killed earlier.
 func (l *loop) kill(t *testing.T) {
 	run := []string{"snapshot", "render"}[l.random.IntN(2)]
 	if run == "render" {
@@ -213,8 +214,13 @@ func (l *loop) kill(t *testing.T) {
 		}
 	}
 	before := Copy(t, l.repository)
-	after := time.Duration(l.random.Int64N(int64(l.takes[run] + 1)))
-	for !l.killed(t, run, after) {
+	whileWriting := l.random.IntN(2) == 0
+	most := l.takes[run]
+	if whileWriting {
+		most /= 20
+	}
+	after := time.Duration(l.random.Int64N(int64(most + 1)))
+	for try := 0; !l.killed(t, run, after, whileWriting && try < 10); try++ {
 		Remove(t, l.repository)
 		if err := os.CopyFS(l.repository, os.DirFS(before)); err != nil {
 			t.Fatal(err)
@@ -226,17 +232,39 @@ func (l *loop) kill(t *testing.T) {
 	}
 }
 
-// killed runs a command for some time, and returns whether it was killed.
-func (l *loop) killed(t *testing.T, run string, after time.Duration) bool {
+// killed runs a command for some time, from its first write on if wanted, and returns whether it was killed.
+func (l *loop) killed(t *testing.T, run string, after time.Duration, fromWrite bool) bool {
+	unwritten := l.written(t)
 	command := exec.Command(Program(t), run)
 	command.Dir, command.Env = l.repository, []string{}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	for fromWrite && len(ended) == 0 && l.written(t) == unwritten {
+		time.Sleep(50 * time.Microsecond)
+	}
 	timer := time.AfterFunc(after, func() { _ = command.Process.Kill() })
 	defer timer.Stop()
 	var exit *exec.ExitError
-	return errors.As(command.Wait(), &exit) && exit.ExitCode() == -1
+	return errors.As(<-ended, &exit) && exit.ExitCode() == -1
+}
+
+// written returns when the folders of the outputs last changed.
+func (l *loop) written(t *testing.T) [2]time.Time {
+	var changed [2]time.Time
+	for place, folder := range []string{"snapshots", "rendered"} {
+		status, err := os.Stat(filepath.Join(l.repository, folder))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed[place] = status.ModTime()
+	}
+	return changed
 }
 
 // deliver delivers whatever the repository holds.
