@@ -3,7 +3,7 @@
 pub mod access;
 pub mod cloned_key;
 pub mod endpoint;
-pub mod kilo_site;
+pub mod inspected_cluster;
 pub mod location;
 pub mod location_range;
 pub mod shared_endpoint;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::kilo_site::KiloSite;
+use super::inspected_cluster::InspectedCluster;
 use crate::granularity::Granularity;
 use crate::kilo::id::NodeId;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
@@ -81,28 +81,29 @@ pub struct UncertainLeader<'f> {
 }
 
 /// Finds the problems of the locations of a cluster.
-pub fn problems<'f>(site: &KiloSite<'f>) -> Vec<LocationProblem<'f>> {
-    let mut problems: Vec<LocationProblem> = addressless(site)
+pub fn problems<'f>(inspected: &InspectedCluster<'f>) -> Vec<LocationProblem<'f>> {
+    let mut problems: Vec<LocationProblem> = addressless(inspected)
         .into_iter()
         .map(LocationProblem::NoInternalAddress)
         .collect();
-    if site.member.cluster.granularity == Granularity::Location {
-        problems.extend(hidden_labels(site));
-        problems.extend(unnamed(site));
-        problems.extend(several_leaders(site));
-        problems.extend(uncertain_leaders(site));
+    if inspected.member.cluster.granularity == Granularity::Location {
+        problems.extend(hidden_labels(inspected));
+        problems.extend(unnamed(inspected));
+        problems.extend(several_leaders(inspected));
+        problems.extend(uncertain_leaders(inspected));
     }
     problems
 }
 
-fn addressless<'f>(site: &KiloSite<'f>) -> Vec<AddresslessNode<'f>> {
-    let granularity = site.member.cluster.granularity;
-    let having: BTreeMap<&str, &Node> = site
-        .nodes()
+fn addressless<'f>(inspected: &InspectedCluster<'f>) -> Vec<AddresslessNode<'f>> {
+    let granularity = inspected.member.cluster.granularity;
+    let having: BTreeMap<&str, &Node> = inspected
+        .all_nodes()
         .filter(|it| it.1.internal_address().is_some())
         .map(|(node, kilo)| (kilo.location.as_str(), node))
         .collect();
-    site.lively()
+    inspected
+        .nodes()
         .filter(|(_, kilo)| kilo.internal_address().is_none())
         .filter_map(|(node, kilo)| {
             let agents_crash = match granularity {
@@ -121,9 +122,11 @@ fn addressless<'f>(site: &KiloSite<'f>) -> Vec<AddresslessNode<'f>> {
         .collect()
 }
 
-fn hidden_labels<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProblem<'f>> {
-    let label = &site.member.entry.topology_label;
-    site.lively().filter_map(move |(node, _)| {
+fn hidden_labels<'f>(
+    inspected: &InspectedCluster<'f>,
+) -> impl Iterator<Item = LocationProblem<'f>> {
+    let label = &inspected.member.entry.topology_label;
+    inspected.nodes().filter_map(move |(node, _)| {
         let value = node.labels.get(label).filter(|it| !it.is_empty())?;
         let annotation = node.annotations.get(annotation::LOCATION)?;
         annotation
@@ -133,14 +136,16 @@ fn hidden_labels<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProble
 }
 
 /// Finds nodes in the location without a name because they have neither annotation nor label.
-fn unnamed<'f>(site: &KiloSite<'f>) -> Vec<LocationProblem<'f>> {
-    let located: Vec<(&Node, &KiloNode)> = site
-        .lively()
+fn unnamed<'f>(inspected: &InspectedCluster<'f>) -> Vec<LocationProblem<'f>> {
+    let located: Vec<(&Node, &KiloNode)> = inspected
+        .nodes()
         .filter(|(_, kilo)| kilo.is_ready() && kilo.internal_address().is_some())
         .collect();
     let is_unnamed = |node: &Node| {
         !node.annotations.contains_key(annotation::LOCATION)
-            && !node.labels.contains_key(&site.member.entry.topology_label)
+            && !node
+                .labels
+                .contains_key(&inspected.member.entry.topology_label)
     };
     let unnamed: Vec<&Node> = located
         .iter()
@@ -148,7 +153,7 @@ fn unnamed<'f>(site: &KiloSite<'f>) -> Vec<LocationProblem<'f>> {
         .filter(|node| is_unnamed(node))
         .collect();
     if unnamed.len() == located.len() {
-        let other = other_label(site, &unnamed).map(LocationProblem::OtherLabel);
+        let other = other_label(inspected, &unnamed).map(LocationProblem::OtherLabel);
         return other.into_iter().collect();
     }
     unnamed
@@ -159,10 +164,10 @@ fn unnamed<'f>(site: &KiloSite<'f>) -> Vec<LocationProblem<'f>> {
         .collect()
 }
 
-fn other_label<'f>(site: &KiloSite<'f>, nodes: &[&'f Node]) -> Option<OtherLabel<'f>> {
+fn other_label<'f>(inspected: &InspectedCluster<'f>, nodes: &[&'f Node]) -> Option<OtherLabel<'f>> {
     let (label, values) = LABELS
         .iter()
-        .filter(|it| **it != site.member.entry.topology_label)
+        .filter(|it| **it != inspected.member.entry.topology_label)
         .map(|label| {
             let values = nodes.iter().filter_map(|node| node.labels.get(*label));
             (*label, values.map(String::as_str).collect::<BTreeSet<_>>())
@@ -177,9 +182,11 @@ fn other_label<'f>(site: &KiloSite<'f>, nodes: &[&'f Node]) -> Option<OtherLabel
     })
 }
 
-fn several_leaders<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProblem<'f>> {
-    let nodes = &site.cluster().nodes;
-    let formed = site.cluster().segments.formed.iter();
+fn several_leaders<'f>(
+    inspected: &InspectedCluster<'f>,
+) -> impl Iterator<Item = LocationProblem<'f>> {
+    let nodes = &inspected.cluster().nodes;
+    let formed = inspected.cluster().segments.formed.iter();
     formed.filter_map(|segment| {
         let volunteers: Vec<&Node> = segment
             .members
@@ -198,9 +205,11 @@ fn several_leaders<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProb
     })
 }
 
-fn uncertain_leaders<'f>(site: &KiloSite<'f>) -> impl Iterator<Item = LocationProblem<'f>> {
-    let nodes = &site.cluster().nodes;
-    let formed = site.cluster().segments.formed.iter();
+fn uncertain_leaders<'f>(
+    inspected: &InspectedCluster<'f>,
+) -> impl Iterator<Item = LocationProblem<'f>> {
+    let nodes = &inspected.cluster().nodes;
+    let formed = inspected.cluster().segments.formed.iter();
     formed
         .filter(|segment| {
             let has_name = |it: &NodeId| nodes[*it].kilo.has_name();

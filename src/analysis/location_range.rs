@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::kilo_site::KiloSite;
+use super::inspected_cluster::InspectedCluster;
 use crate::agent::location_ranges::Outranked;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::id::SegmentId;
@@ -126,13 +126,16 @@ type ForeignRanges<'f> = Cover<(&'f Member<'f>, &'f Range)>;
 type Offered = Nest<Option<SegmentId>>;
 
 /// Returns the problems of the location ranges of a cluster, in order of node.
-pub fn problems<'f>(fleet: &'f Fleet<'f>, site: &KiloSite<'f>) -> Vec<OfferProblem<'f>> {
-    let offers = offers(site);
+pub fn problems<'f>(
+    fleet: &'f Fleet<'f>,
+    inspected: &InspectedCluster<'f>,
+) -> Vec<OfferProblem<'f>> {
+    let offers = offers(inspected);
     if offers.is_empty() {
         return Vec::new();
     }
-    let own = OwnRanges::collect(site);
-    let cluster = &site.member.entry.name;
+    let own = OwnRanges::collect(inspected);
+    let cluster = &inspected.member.entry.name;
     let foreign: ForeignRanges = fleet
         .sources(cluster)
         .flat_map(|(_, source, _)| {
@@ -145,7 +148,7 @@ pub fn problems<'f>(fleet: &'f Fleet<'f>, site: &KiloSite<'f>) -> Vec<OfferProbl
         .flat_map(|it| it.entry.networks.all())
         .map(|range| range.cidr)
         .collect();
-    let outranked = site
+    let outranked = inspected
         .cluster()
         .topology
         .outranked_location_ranges()
@@ -157,7 +160,7 @@ pub fn problems<'f>(fleet: &'f Fleet<'f>, site: &KiloSite<'f>) -> Vec<OfferProbl
     for offer in &offers {
         let found = [
             ignored(offer),
-            self::outranked(site, &offers, offer, &outranked, &offered),
+            self::outranked(inspected, &offers, offer, &outranked, &offered),
             owned_elsewhere(offer, &own),
             of_other_clusters(offer, &foreign),
             undeclared(offer, &declared, &foreign),
@@ -170,14 +173,14 @@ pub fn problems<'f>(fleet: &'f Fleet<'f>, site: &KiloSite<'f>) -> Vec<OfferProbl
     problems
 }
 
-fn offers<'f>(site: &KiloSite<'f>) -> Vec<Offer<'f>> {
-    let segments = segment_of(site);
-    let offers = site
-        .nodes()
+fn offers<'f>(inspected: &InspectedCluster<'f>) -> Vec<Offer<'f>> {
+    let segments = segment_of(inspected);
+    let offers = inspected
+        .all_nodes()
         .enumerate()
         .filter_map(|(index, (node, kilo))| {
             let text = node.annotations.get(annotation::ALLOWED_LOCATION_IPS)?;
-            if !site.is_lively(node, kilo) {
+            if !inspected.is_inspected(node, kilo) {
                 return None;
             }
             let (mut ranges, mut ignored) = (BTreeSet::new(), Vec::new());
@@ -190,7 +193,7 @@ fn offers<'f>(site: &KiloSite<'f>) -> Vec<Offer<'f>> {
             Some(Offer {
                 node,
                 segment: *segments.get(&index)?,
-                own: site.cluster().topology.nodes.get(index)?.segment,
+                own: inspected.cluster().topology.nodes.get(index)?.segment,
                 ranges,
                 ignored,
             })
@@ -210,8 +213,8 @@ fn offered(offers: &[Offer]) -> Offered {
 }
 
 /// Returns which segment each node is in.
-fn segment_of(site: &KiloSite) -> BTreeMap<usize, usize> {
-    let formed = site.cluster().segments.formed.iter().enumerate();
+fn segment_of(inspected: &InspectedCluster) -> BTreeMap<usize, usize> {
+    let formed = inspected.cluster().segments.formed.iter().enumerate();
     formed
         .flat_map(|(segment, formed)| formed.members.iter().map(move |it| (it.index(), segment)))
         .collect()
@@ -225,10 +228,10 @@ struct OwnRanges<'f> {
 }
 
 impl<'f> OwnRanges<'f> {
-    fn collect(site: &KiloSite<'f>) -> Self {
-        let segments = segment_of(site);
-        let nodes = site
-            .nodes()
+    fn collect(inspected: &InspectedCluster<'f>) -> Self {
+        let segments = segment_of(inspected);
+        let nodes = inspected
+            .all_nodes()
             .enumerate()
             .filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
         let mut sorted: Vec<OwnRange> = Vec::new();
@@ -300,13 +303,13 @@ fn owned_elsewhere<'f>(offer: &Offer<'f>, own: &OwnRanges<'f>) -> Option<OfferPr
 }
 
 fn outranked<'f>(
-    site: &KiloSite<'f>,
+    inspected: &InspectedCluster<'f>,
     offers: &[Offer<'f>],
     offer: &Offer<'f>,
     outranked: &BTreeMap<(SegmentId, Cidr), Outranked>,
     offered: &Offered,
 ) -> Option<OfferProblemKind<'f>> {
-    let topology = &site.cluster().topology;
+    let topology = &inspected.cluster().topology;
     let segment = offer.own?;
     let ranges = offer.ranges.iter();
     let mut mine = ranges.filter_map(|range| outranked.get(&(segment, *range)));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::kilo_site::KiloSite;
+use super::inspected_cluster::InspectedCluster;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
 use crate::snapshot::Node;
@@ -19,17 +19,18 @@ pub struct KeyOnNodes<'f> {
 pub type Spellings<'f> = BTreeMap<&'f str, Vec<&'f Node>>;
 
 /// Finds labels that Kilo reads only as annotations.
-pub fn labels<'f>(site: &KiloSite<'f>) -> Vec<KeyOnNodes<'f>> {
-    let granularity = site.member.cluster.granularity;
+pub fn labels<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
+    let granularity = inspected.member.cluster.granularity;
     let matters = |key: &&str| match *key {
         annotation::LOCATION => {
-            granularity != Granularity::Full && site.member.entry.topology_label != **key
+            granularity != Granularity::Full && inspected.member.entry.topology_label != **key
         }
         annotation::LEADER => granularity == Granularity::Location,
         _ => true,
     };
     let labelled = |key: &str| -> Vec<&Node> {
-        site.nodes()
+        inspected
+            .all_nodes()
             .map(|it| it.0)
             .filter(|node| node.labels.contains_key(key) && !node.annotations.contains_key(key))
             .collect()
@@ -53,9 +54,9 @@ pub fn known() -> impl Iterator<Item = &'static str> {
 }
 
 /// Finds annotations with Kilo's prefix that Kilo does not know.
-pub fn unknown<'f>(site: &KiloSite<'f>) -> Vec<KeyOnNodes<'f>> {
+pub fn unknown<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
     let mut unknown: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
-    for (node, _) in site.nodes() {
+    for (node, _) in inspected.all_nodes() {
         let keys = node.annotations.keys().map(String::as_str);
         for key in keys.filter(|key| !known().any(|it| it == *key)) {
             unknown.entry(key).or_default().push(node);
@@ -68,12 +69,15 @@ pub fn unknown<'f>(site: &KiloSite<'f>) -> Vec<KeyOnNodes<'f>> {
 }
 
 /// Finds locations that differ only in case, white space, `-` and `_`.
-pub fn similar_locations<'f>(site: &KiloSite<'f>) -> Vec<Spellings<'f>> {
-    if site.member.cluster.granularity == Granularity::Full {
+pub fn similar_locations<'f>(inspected: &InspectedCluster<'f>) -> Vec<Spellings<'f>> {
+    if inspected.member.cluster.granularity == Granularity::Full {
         return Vec::new();
     }
     let mut alike: BTreeMap<String, Spellings> = BTreeMap::new();
-    for (node, kilo) in site.lively().filter(|(_, kilo)| !kilo.location.is_empty()) {
+    for (node, kilo) in inspected
+        .nodes()
+        .filter(|(_, kilo)| !kilo.location.is_empty())
+    {
         let spellings = alike.entry(folded(&kilo.location)).or_default();
         let nodes = spellings.entry(&kilo.location).or_default();
         nodes.push(node);

@@ -1,7 +1,7 @@
 //! Does Kilo on the nodes fit?
 
 use super::Finding;
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::fleet::Fleet;
 use crate::snapshot::Node;
 
@@ -51,15 +51,15 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         let Some(member) = fleet.memberships(cluster).next() else {
             continue;
         };
-        let site = KiloSite::new(member);
-        findings.extend(granularity::finding(&site));
-        findings.extend(subnet::finding(&site));
-        findings.extend(family::of_subnet(&site));
-        findings.extend(family::of_partners(fleet, &site));
-        findings.extend(location::findings(&site));
-        findings.extend(spelling::findings(&site));
-        findings.extend(annotations::findings(&site));
-        findings.extend(location_ranges::findings(fleet, &site));
+        let inspected = InspectedCluster::new(member);
+        findings.extend(granularity::finding(&inspected));
+        findings.extend(subnet::finding(&inspected));
+        findings.extend(family::of_subnet(&inspected));
+        findings.extend(family::of_partners(fleet, &inspected));
+        findings.extend(location::findings(&inspected));
+        findings.extend(spelling::findings(&inspected));
+        findings.extend(annotations::findings(&inspected));
+        findings.extend(location_ranges::findings(fleet, &inspected));
         findings.extend(fleet.memberships(cluster).flat_map(keepalive::findings));
     }
     super::once(findings)

@@ -1,7 +1,7 @@
 //! Annotations that Kilo ignores or reads with another meaning.
 
 use super::{IGNORED_ANNOTATION, MISREAD_LEADER, annotated};
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::diagnostic::{Quoted, escaped};
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
@@ -11,18 +11,18 @@ use crate::rules::command::{annotate, run};
 use crate::snapshot::Node;
 
 /// Returns findings about annotations that people, or an unknown agent, wrote for Kilo.
-pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
+pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let cluster = &site.member.entry.name;
-    for (node, _) in site.lively() {
+    let cluster = &inspected.member.entry.name;
+    for (node, _) in inspected.nodes() {
         for (key, why) in ignored(node) {
             let text = Quoted(annotated(node, key).unwrap_or_default());
             let message = format!("annotation {key} is {text}, which Kilo ignores: {why}");
-            let place = site.annotation(node, key);
+            let place = inspected.annotation(node, key);
             let finding = Finding::on_node(&IGNORED_ANNOTATION, cluster, &node.name, message);
             findings.push(finding.at(place, ""));
         }
-        findings.extend(misread_leader(site, node));
+        findings.extend(misread_leader(inspected, node));
     }
     findings
 }
@@ -60,13 +60,13 @@ fn ignored(node: &Node) -> Vec<(&'static str, String)> {
 }
 
 /// Kilo asks only whether the annotation is there.
-fn misread_leader(site: &KiloSite, node: &Node) -> Option<Finding> {
+fn misread_leader(inspected: &InspectedCluster, node: &Node) -> Option<Finding> {
     const DENIALS: [&str; 7] = ["false", "no", "off", "0", "f", "n", "never"];
     let text = annotated(node, annotation::LEADER)?;
     let is_denied = DENIALS
         .iter()
         .any(|denial| denial.eq_ignore_ascii_case(text));
-    if !is_denied || site.member.cluster.granularity != Granularity::Location {
+    if !is_denied || inspected.member.cluster.granularity != Granularity::Location {
         return None;
     }
     let key = annotation::LEADER;
@@ -74,8 +74,8 @@ fn misread_leader(site: &KiloSite, node: &Node) -> Option<Finding> {
         "annotation {key} is {}, but any value makes the node a candidate for leader",
         Quoted(text)
     );
-    let place = site.annotation(node, key);
-    let cluster = &site.member.entry.name;
+    let place = inspected.annotation(node, key);
+    let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(&MISREAD_LEADER, cluster, &node.name, message).at(place, "");
     Some(finding.help(run(&annotate(node, &format!("{key}-")))))
 }

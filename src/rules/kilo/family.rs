@@ -1,7 +1,7 @@
 //! Families: are the addresses that Kilo routes between, and through, of one kind?
 
 use super::{DIFFERENT_FAMILIES, MISMATCHED_SUBNET};
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::{KiloNode, annotation};
 use crate::name::ClusterName;
@@ -11,12 +11,12 @@ use crate::snapshot::Node;
 use crate::text::listed;
 
 /// Returns a finding about nodes whose WireGuard address is of another family than their internal IP.
-pub(super) fn of_subnet(site: &KiloSite) -> Option<Finding> {
+pub(super) fn of_subnet(inspected: &InspectedCluster) -> Option<Finding> {
     let is_split = |(node, kilo): &(&Node, &KiloNode)| {
         let families = wireguard(node).zip(kilo.internal_address().map(family));
         families.is_some_and(|(wireguard, internal)| wireguard != internal)
     };
-    let nodes: Vec<(&Node, &KiloNode)> = site.lively().filter(is_split).collect();
+    let nodes: Vec<(&Node, &KiloNode)> = inspected.nodes().filter(is_split).collect();
     let &(first, kilo) = nodes.first()?;
     let (wireguard, internal) = (wireguard(first)?, kilo.internal_address().map(family)?);
     let (whose, theirs) = match nodes.len() {
@@ -37,8 +37,8 @@ pub(super) fn of_subnet(site: &KiloSite) -> Option<Finding> {
         Family::V4 => "10.4.0.0/16",
         Family::V6 => "fd00:10:4::/112",
     };
-    let finding = Finding::on_cluster(&MISMATCHED_SUBNET, &site.member.entry.name, message);
-    let place = site.annotation(first, annotation::WIREGUARD_IP);
+    let finding = Finding::on_cluster(&MISMATCHED_SUBNET, &inspected.member.entry.name, message);
+    let place = inspected.annotation(first, annotation::WIREGUARD_IP);
     Some(finding.at(place, "").help(format!(
         "run all Kilo pods of the cluster with an {internal} subnet, such as `--subnet {example}`, \
          and declare the same range in the mesh"
@@ -47,8 +47,8 @@ pub(super) fn of_subnet(site: &KiloSite) -> Option<Finding> {
 
 /// Returns a finding about linked clusters whose Kilo routes only the other family. It is about the
 /// cluster that routes IPv6.
-pub(super) fn of_partners(fleet: &Fleet, site: &KiloSite) -> Option<Finding> {
-    let name = &site.member.entry.name;
+pub(super) fn of_partners(fleet: &Fleet, inspected: &InspectedCluster) -> Option<Finding> {
+    let name = &inspected.member.entry.name;
     let routed = |cluster: &ClusterName| fleet.family(cluster);
     if routed(name) != Some(Family::V6) {
         return None;
@@ -72,7 +72,7 @@ pub(super) fn of_partners(fleet: &Fleet, site: &KiloSite) -> Option<Finding> {
     let finding = Finding::on_cluster(&DIFFERENT_FAMILIES, name, message);
     Some(
         finding
-            .at(site.member.entry.place.key("name"), "routes IPv6")
+            .at(inspected.member.entry.place.key("name"), "routes IPv6")
             .at(member.entry.place.key("name"), "routes IPv4")
             .help(
                 "annotate all nodes of one cluster with `kilo.squat.ai/force-internal-ip` and an \

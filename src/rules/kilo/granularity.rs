@@ -1,15 +1,16 @@
 //! Granularity: is it known how the cluster is cut?
 
 use super::{MISSING_GRANULARITY, UNCONFIRMED_CROSS};
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::diagnostic::Label;
 use crate::granularity::Granularity;
 use crate::rules::Finding;
 
 /// Returns a finding if no node reports the granularity of its cluster.
-pub(super) fn finding(site: &KiloSite) -> Option<Finding> {
-    let entry = &site.member.entry;
-    if site.member.membership.usable.is_empty() || site.nodes().any(|it| it.1.granularity.is_some())
+pub(super) fn finding(inspected: &InspectedCluster) -> Option<Finding> {
+    let entry = &inspected.member.entry;
+    if inspected.member.membership.usable.is_empty()
+        || inspected.all_nodes().any(|it| it.1.granularity.is_some())
     {
         return None;
     }

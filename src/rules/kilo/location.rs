@@ -4,7 +4,7 @@ use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
     annotated,
 };
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::analysis::location::{
     self, AddresslessNode, LocationProblem, OtherLabel, SeveralLeaders, UncertainLeader,
 };
@@ -16,25 +16,25 @@ use crate::snapshot::Node;
 use crate::text::listed;
 
 /// Returns findings about locations.
-pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
-    location::problems(site)
+pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
+    location::problems(inspected)
         .into_iter()
-        .map(|problem| finding(site, problem))
+        .map(|problem| finding(inspected, problem))
         .collect()
 }
 
-fn finding(site: &KiloSite, problem: LocationProblem) -> Finding {
+fn finding(inspected: &InspectedCluster, problem: LocationProblem) -> Finding {
     match problem {
-        LocationProblem::NoInternalAddress(it) => missing_internal_ip(site, &it),
-        LocationProblem::HiddenLabel { node, value } => hidden_label(site, node, value),
-        LocationProblem::Unnamed(node) => unnamed(site, node),
-        LocationProblem::OtherLabel(it) => other_label(site, it),
-        LocationProblem::SeveralLeaders(it) => several_leaders(site, &it),
-        LocationProblem::UncertainLeader(it) => uncertain_leader(site, &it),
+        LocationProblem::NoInternalAddress(it) => missing_internal_ip(inspected, &it),
+        LocationProblem::HiddenLabel { node, value } => hidden_label(inspected, node, value),
+        LocationProblem::Unnamed(node) => unnamed(inspected, node),
+        LocationProblem::OtherLabel(it) => other_label(inspected, it),
+        LocationProblem::SeveralLeaders(it) => several_leaders(inspected, &it),
+        LocationProblem::UncertainLeader(it) => uncertain_leader(inspected, &it),
     }
 }
 
-fn missing_internal_ip(site: &KiloSite, addressless: &AddresslessNode) -> Finding {
+fn missing_internal_ip(inspected: &InspectedCluster, addressless: &AddresslessNode) -> Finding {
     let AddresslessNode {
         node,
         other,
@@ -52,10 +52,10 @@ fn missing_internal_ip(site: &KiloSite, addressless: &AddresslessNode) -> Findin
     );
     let key = annotation::INTERNAL_IP;
     let place = match annotated(node, key) {
-        Some(_) => site.annotation(node, key),
-        None => site.place(node).key("name"),
+        Some(_) => inspected.annotation(node, key),
+        None => inspected.place(node).key("name"),
     };
-    let cluster = &site.member.entry.name;
+    let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(&MISSING_INTERNAL_IP, cluster, &node.name, message);
     Finding {
         severity,
@@ -63,38 +63,38 @@ fn missing_internal_ip(site: &KiloSite, addressless: &AddresslessNode) -> Findin
     }
 }
 
-fn hidden_label(site: &KiloSite, node: &Node, value: &str) -> Finding {
-    let label = &site.member.entry.topology_label;
+fn hidden_label(inspected: &InspectedCluster, node: &Node, value: &str) -> Finding {
+    let label = &inspected.member.entry.topology_label;
     let key = annotation::LOCATION;
     let message = format!(
         "annotation {key} is empty and overrides label {label} ({})",
         Quoted(value)
     );
-    let cluster = &site.member.entry.name;
+    let cluster = &inspected.member.entry.name;
     Finding::on_node(&EMPTY_LOCATION, cluster, &node.name, message)
-        .at(site.annotation(node, key), "")
+        .at(inspected.annotation(node, key), "")
         .help(run(&annotate(node, &format!("{key}-"))))
 }
 
-fn unnamed(site: &KiloSite, node: &Node) -> Finding {
-    let entry = &site.member.entry;
+fn unnamed(inspected: &InspectedCluster, node: &Node) -> Finding {
+    let entry = &inspected.member.entry;
     let message = format!(
         "has no location, unlike other nodes: annotation {} and label {} are missing",
         annotation::LOCATION,
         entry.topology_label
     );
     Finding::on_node(&MISSING_LOCATION, &entry.name, &node.name, message)
-        .at(site.place(node).key("name"), "")
+        .at(inspected.place(node).key("name"), "")
 }
 
-fn other_label(site: &KiloSite, other: OtherLabel) -> Finding {
+fn other_label(inspected: &InspectedCluster, other: OtherLabel) -> Finding {
     let OtherLabel {
         label,
         values,
         first,
         nodes,
     } = other;
-    let entry = &site.member.entry;
+    let entry = &inspected.member.entry;
     let values = listed(values.iter().map(|value| Quoted(value).to_string()));
     let message = format!(
         "all {nodes} nodes are one location because none has the label {}, but label {label} has \
@@ -102,7 +102,7 @@ fn other_label(site: &KiloSite, other: OtherLabel) -> Finding {
         entry.topology_label
     );
     Finding::on_cluster(&MISSING_LOCATION, &entry.name, message)
-        .at(site.place(first).key("labels").key(label), "")
+        .at(inspected.place(first).key("labels").key(label), "")
         .help(format!(
             "if Kilo runs with `--topology-label={label}`, set `topologyLabel: {label}` for `{}` \
              in the mesh",
@@ -110,7 +110,7 @@ fn other_label(site: &KiloSite, other: OtherLabel) -> Finding {
         ))
 }
 
-fn several_leaders(site: &KiloSite, several: &SeveralLeaders) -> Finding {
+fn several_leaders(inspected: &InspectedCluster, several: &SeveralLeaders) -> Finding {
     let volunteers = several.volunteers.iter();
     let message = format!(
         "{} of {} are candidates for leader: {} leads",
@@ -119,11 +119,11 @@ fn several_leaders(site: &KiloSite, several: &SeveralLeaders) -> Finding {
         Quoted(&several.leader.name)
     );
     let second = several.volunteers.get(1);
-    let place = second.map(|it| site.annotation(it, annotation::LEADER));
-    Finding::on_cluster(&SEVERAL_LEADERS, &site.member.entry.name, message).at(place, "")
+    let place = second.map(|it| inspected.annotation(it, annotation::LEADER));
+    Finding::on_cluster(&SEVERAL_LEADERS, &inspected.member.entry.name, message).at(place, "")
 }
 
-fn uncertain_leader(site: &KiloSite, leader: &UncertainLeader) -> Finding {
+fn uncertain_leader(inspected: &InspectedCluster, leader: &UncertainLeader) -> Finding {
     let UncertainLeader {
         location,
         holder,
@@ -135,10 +135,10 @@ fn uncertain_leader(site: &KiloSite, leader: &UncertainLeader) -> Finding {
         called(location),
         Quoted(&elected.name),
     );
-    let cluster = &site.member.entry.name;
+    let cluster = &inspected.member.entry.name;
     let key = annotation::WIREGUARD_IP;
     Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message)
-        .at(site.annotation(holder, key), "")
+        .at(inspected.annotation(holder, key), "")
         .help(format!(
             "take a new snapshot with `clustermesh snapshot {cluster}`; if the address is still \
              there, remove it: `{}`",

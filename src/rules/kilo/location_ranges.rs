@@ -1,7 +1,7 @@
 //! Location ranges: what a node offers beside its own, by `allowed-location-ips`.
 
 use super::{CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE};
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::analysis::location_range::{
     OfferProblem, OfferProblemKind, OutrankedOffer, OwnRange, OwnRangeUse, problems,
 };
@@ -14,12 +14,12 @@ use crate::rules::command::{annotate, run};
 use crate::text::{and_more, listed};
 
 /// Returns findings about location ranges.
-pub(super) fn findings(fleet: &Fleet, site: &KiloSite) -> Vec<Finding> {
-    let problems = problems(fleet, site);
-    problems.iter().map(|it| finding(site, it)).collect()
+pub(super) fn findings(fleet: &Fleet, inspected: &InspectedCluster) -> Vec<Finding> {
+    let problems = problems(fleet, inspected);
+    problems.iter().map(|it| finding(inspected, it)).collect()
 }
 
-fn finding(site: &KiloSite, problem: &OfferProblem) -> Finding {
+fn finding(inspected: &InspectedCluster, problem: &OfferProblem) -> Finding {
     let (rule, message) = match &problem.kind {
         OfferProblemKind::Ignored { entries, .. } => (
             &IGNORED_LOCATION_RANGE,
@@ -85,8 +85,8 @@ fn finding(site: &KiloSite, problem: &OfferProblem) -> Finding {
             ),
         ),
     };
-    let place = site.annotation(problem.node, annotation::ALLOWED_LOCATION_IPS);
-    let cluster = &site.member.entry.name;
+    let place = inspected.annotation(problem.node, annotation::ALLOWED_LOCATION_IPS);
+    let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(rule, cluster, &problem.node.name, message).at(place, "");
     match &problem.kind {
         OfferProblemKind::Ignored { is_spaced, .. } => finding.help(if *is_spaced {
@@ -95,7 +95,7 @@ fn finding(site: &KiloSite, problem: &OfferProblem) -> Finding {
             "write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`"
         }),
         OfferProblemKind::Outranked(outranked) => {
-            let place = site.annotation(outranked.holder, annotation::ALLOWED_LOCATION_IPS);
+            let place = inspected.annotation(outranked.holder, annotation::ALLOWED_LOCATION_IPS);
             finding
                 .at(place, "Kilo keeps this range")
                 .help(disjoint(outranked))

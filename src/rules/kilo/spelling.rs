@@ -1,7 +1,7 @@
 //! Words for names and values that look like what Kilo reads, and are not.
 
 use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::analysis::spelling::{self, KeyOnNodes, Spellings};
 use crate::diagnostic::{Quoted, Severity};
 use crate::document::nearest;
@@ -13,24 +13,32 @@ use crate::snapshot::Node;
 use crate::text::listed;
 
 /// Returns findings about misspelled or misplaced names and values, one for each name.
-pub(super) fn findings(site: &KiloSite) -> Vec<Finding> {
-    let labels = spelling::labels(site);
-    let unknown = spelling::unknown(site);
-    let similar = spelling::similar_locations(site);
+pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
+    let labels = spelling::labels(inspected);
+    let unknown = spelling::unknown(inspected);
+    let similar = spelling::similar_locations(inspected);
     labels
         .iter()
-        .filter_map(|it| label(site, it))
-        .chain(unknown.iter().filter_map(|it| unknown_annotation(site, it)))
-        .chain(similar.iter().filter_map(|it| similar_locations(site, it)))
+        .filter_map(|it| label(inspected, it))
+        .chain(
+            unknown
+                .iter()
+                .filter_map(|it| unknown_annotation(inspected, it)),
+        )
+        .chain(
+            similar
+                .iter()
+                .filter_map(|it| similar_locations(inspected, it)),
+        )
         .collect()
 }
 
-fn label(site: &KiloSite, label: &KeyOnNodes) -> Option<Finding> {
+fn label(inspected: &InspectedCluster, label: &KeyOnNodes) -> Option<Finding> {
     let key = label.key;
     let message = format!("label {key} has no effect: Kilo reads only the annotation of this name");
     let node = label.nodes.first()?;
-    let finding = counted(&ANNOTATION_AS_LABEL, site, label, &message);
-    let place = site.place(node).key("labels").key(key);
+    let finding = counted(&ANNOTATION_AS_LABEL, inspected, label, &message);
+    let place = inspected.place(node).key("labels").key(key);
     Some(finding.at(place, "").help(run(&moved(node, key))))
 }
 
@@ -52,11 +60,11 @@ fn moved(node: &Node, key: &str) -> String {
     format!("{annotate} && {unlabel}")
 }
 
-fn unknown_annotation(site: &KiloSite, unknown: &KeyOnNodes) -> Option<Finding> {
+fn unknown_annotation(inspected: &InspectedCluster, unknown: &KeyOnNodes) -> Option<Finding> {
     let message = format!("unknown annotation {}", Quoted(unknown.key));
     let node = unknown.nodes.first()?;
-    let mut finding = counted(&UNKNOWN_ANNOTATION, site, unknown, &message)
-        .at(site.annotation(node, unknown.key).named(), "");
+    let mut finding = counted(&UNKNOWN_ANNOTATION, inspected, unknown, &message)
+        .at(inspected.annotation(node, unknown.key).named(), "");
     let name = unknown.key.strip_prefix(annotation::PREFIX)?;
     let names = spelling::known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
     match nearest(name, names) {
@@ -70,8 +78,13 @@ fn unknown_annotation(site: &KiloSite, unknown: &KeyOnNodes) -> Option<Finding> 
 }
 
 /// Returns one finding about all nodes that have a label or annotation.
-fn counted(rule: &'static Rule, site: &KiloSite, found: &KeyOnNodes, message: &str) -> Finding {
-    let cluster = &site.member.entry.name;
+fn counted(
+    rule: &'static Rule,
+    inspected: &InspectedCluster,
+    found: &KeyOnNodes,
+    message: &str,
+) -> Finding {
+    let cluster = &inspected.member.entry.name;
     if let [node] = *found.nodes {
         let message = message.to_owned();
         return Finding::on_node(rule, cluster, &node.name, message);
@@ -85,7 +98,7 @@ fn counted(rule: &'static Rule, site: &KiloSite, found: &KeyOnNodes, message: &s
     Finding::on_cluster(rule, cluster, message)
 }
 
-fn similar_locations(site: &KiloSite, spellings: &Spellings) -> Option<Finding> {
+fn similar_locations(inspected: &InspectedCluster, spellings: &Spellings) -> Option<Finding> {
     let shown: Vec<String> = spellings
         .iter()
         .map(|(location, nodes)| match nodes.len() {
@@ -100,20 +113,23 @@ fn similar_locations(site: &KiloSite, spellings: &Spellings) -> Option<Finding> 
     // The spelling that fewer nodes use is the likelier mistake.
     let (rare, nodes) = spellings.iter().min_by_key(|(_, nodes)| nodes.len())?;
     let (_, others) = spellings.iter().find(|(location, _)| location != &rare)?;
-    let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &site.member.entry.name, message)
-        .at(location_place(site, nodes.first()?), "")
-        .at(location_place(site, others.first()?), "another spelling")
+    let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &inspected.member.entry.name, message)
+        .at(location_place(inspected, nodes.first()?), "")
+        .at(
+            location_place(inspected, others.first()?),
+            "another spelling",
+        )
         .help("use the same spelling for the location of all these nodes");
     Some(finding)
 }
 
 /// Returns where the snapshot has the location of a node.
-fn location_place(site: &KiloSite, node: &Node) -> Place {
+fn location_place(inspected: &InspectedCluster, node: &Node) -> Place {
     if annotated(node, annotation::LOCATION).is_some() {
-        return site.annotation(node, annotation::LOCATION);
+        return inspected.annotation(node, annotation::LOCATION);
     }
-    let label = &site.member.entry.topology_label;
-    site.place(node).key("labels").key(label)
+    let label = &inspected.member.entry.topology_label;
+    inspected.place(node).key("labels").key(label)
 }
 
 #[cfg(test)]

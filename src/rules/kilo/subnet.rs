@@ -1,27 +1,27 @@
 //! Subnets: has Kilo an address for every tunnel end?
 
 use super::FULL_SUBNET;
-use crate::analysis::kilo_site::KiloSite;
+use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
 use crate::net::Cidr;
 use crate::rules::Finding;
 
 /// Returns a finding about a cluster with more segments than addresses in its subnet.
-pub(super) fn finding(site: &KiloSite) -> Option<Finding> {
-    let (node, subnet) = site
-        .nodes()
+pub(super) fn finding(inspected: &InspectedCluster) -> Option<Finding> {
+    let (node, subnet) = inspected
+        .all_nodes()
         .find_map(|(node, kilo)| Some((node, kilo.wireguard_ip()?.network)))?;
     let room = room(subnet)?;
-    let segments = site.cluster().topology.segments.len();
+    let segments = inspected.cluster().topology.segments.len();
     if segments <= room {
         return None;
     }
     let message =
         format!("Kilo's subnet {subnet} has addresses for only {room} of {segments} segments");
-    let mut finding = Finding::on_cluster(&FULL_SUBNET, &site.member.entry.name, message);
+    let mut finding = Finding::on_cluster(&FULL_SUBNET, &inspected.member.entry.name, message);
     finding.labels.push(Label {
-        place: site.annotation(node, annotation::WIREGUARD_IP),
+        place: inspected.annotation(node, annotation::WIREGUARD_IP),
         text: "has the length of the subnet".to_owned(),
     });
     finding.help = Some(

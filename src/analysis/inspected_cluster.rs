@@ -1,4 +1,4 @@
-//! A cluster as its own Kilo sees it.
+//! An inspected cluster: the nodes of a cluster about which rules report how its own Kilo uses them.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use crate::membership::ExcludedReason;
 use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
 
-/// A cluster as its own Kilo sees it.
-pub struct KiloSite<'f> {
+/// A cluster, and the nodes that are inspected for how its own Kilo uses them.
+pub struct InspectedCluster<'f> {
     /// Its membership that ranks first; in what Kilo does they all agree.
     pub member: &'f Member<'f>,
     /// Nodes that other findings cover.
     excluded: BTreeSet<&'f str>,
 }
 
-impl<'f> KiloSite<'f> {
+impl<'f> InspectedCluster<'f> {
     /// Finds the nodes that Kilo does not use, or that have a worse finding.
     pub fn new(member: &'f Member<'f>) -> Self {
         // Kilo uses these in their own cluster, even if no other cluster gets them.
@@ -29,13 +29,14 @@ impl<'f> KiloSite<'f> {
                     | ExcludedReason::LeaderExcluded(_)
             )
         };
-        let excluded = member
-            .membership
-            .excluded
-            .iter()
-            .filter(|it| !matters(&it.reason));
         Self {
-            excluded: excluded.map(|it| it.node.as_str()).collect(),
+            excluded: member
+                .membership
+                .excluded
+                .iter()
+                .filter(|it| !matters(&it.reason))
+                .map(|it| it.node.as_str())
+                .collect(),
             member,
         }
     }
@@ -46,18 +47,17 @@ impl<'f> KiloSite<'f> {
     }
 
     /// Returns all its nodes, in order of name.
-    pub fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
-        let nodes = self.cluster().nodes.iter();
-        nodes.map(|it| (it.node, &*it.kilo))
+    pub fn all_nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+        self.cluster().nodes.iter().map(|it| (it.node, &*it.kilo))
     }
 
     /// Returns the nodes that Kilo uses and that have no worse finding.
-    pub fn lively(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
-        let nodes = self.nodes();
-        nodes.filter(|(node, kilo)| self.is_lively(node, kilo))
+    pub fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+        self.all_nodes()
+            .filter(|(node, kilo)| self.is_inspected(node, kilo))
     }
 
-    pub(super) fn is_lively(&self, node: &Node, kilo: &KiloNode) -> bool {
+    pub(super) fn is_inspected(&self, node: &Node, kilo: &KiloNode) -> bool {
         !kilo.stale && !self.excluded.contains(node.name.as_str())
     }
 
