@@ -15,7 +15,7 @@ use crate::net::Cidr;
 use crate::place::Place;
 
 use self::entry::WrittenEntry;
-use self::field::{Field, WrittenRange};
+use self::field::{Field, FieldItem};
 
 mod entry;
 mod field;
@@ -96,7 +96,7 @@ fn fields(
             let of = |meant: Use| {
                 let mut uses = uses.iter();
                 let items = items.iter().filter(|_| uses.next() == Some(&meant));
-                items.cloned().collect::<Vec<WrittenRange>>()
+                items.cloned().collect::<Vec<FieldItem>>()
             };
             let wireguard = of(Use::WireGuard).into_iter().next();
             let fields = [

@@ -41,7 +41,7 @@ pub struct Finding {
     /// The remedy.
     pub help: Option<String>,
     /// The finding that causes this one. If both are reported, only the cause is listed.
-    pub cause: Option<Cause>,
+    pub cause: Option<FindingCause>,
     /// The common part of findings about several nodes, unless that is the whole message.
     pub alike: Option<Box<Alike>>,
 }
@@ -57,7 +57,7 @@ pub struct Alike {
 
 /// The finding that causes another one.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Cause {
+pub struct FindingCause {
     /// The rule.
     pub rule: &'static Rule,
     /// The cluster that it concerns.
@@ -168,7 +168,7 @@ impl Finding {
 
     /// Sets the finding that it follows from, if there is one.
     #[must_use]
-    pub fn with_cause(mut self, cause: impl Into<Option<Cause>>) -> Self {
+    pub fn with_cause(mut self, cause: impl Into<Option<FindingCause>>) -> Self {
         self.cause = cause.into();
         self
     }
@@ -200,8 +200,8 @@ impl Finding {
     }
 
     /// Returns it as the cause of others.
-    pub fn as_cause(&self) -> Cause {
-        Cause {
+    pub fn as_cause(&self) -> FindingCause {
+        FindingCause {
             rule: self.rule,
             cluster: self.cluster.clone(),
             node: self.node.clone(),

@@ -17,7 +17,7 @@ use crate::wireguard::{Endpoint, Host};
 pub use secrets::Secret;
 pub use site::{Owner, Site};
 
-use secrets::Secrets;
+use secrets::MutualSecrets;
 
 mod secrets;
 mod distant;
@@ -50,7 +50,7 @@ struct FabricIndex {
     keys: BTreeMap<[u8; 32], Vec<At>>,
     /// The nodes that have the keys of Peers.
     holdings: Sites<Peers<Holding>>,
-    secrets: Secrets,
+    secrets: MutualSecrets,
     /// The nodes at each address, with their ports.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
     /// The addresses at which Peers and nodes are dialled, in order, with the cluster to which each
@@ -133,7 +133,7 @@ impl<'a> Fabric<'a> {
         }
         let index = FabricIndex {
             holdings: sites.map(|it| holdings(it, &keys)),
-            secrets: Secrets::collect(&sites, &keys),
+            secrets: MutualSecrets::collect(&sites, &keys),
             keys,
             doors,
             dialled: Vec::new(),

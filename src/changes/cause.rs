@@ -21,7 +21,7 @@ pub enum Cause {
         to: ClusterName,
     },
     /// A line of a mesh or of the config is another one.
-    Setting(Setting),
+    Setting(ChangedSetting),
     /// A node takes part that was not there.
     NodeJoined(NodeRef),
     /// A node that took part is not there any more.
@@ -128,7 +128,7 @@ pub struct NodeRef {
 
 /// A line of a mesh or of the config that is another one.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Setting {
+pub struct ChangedSetting {
     /// The cluster that it is about; none for a whole mesh.
     pub cluster: Option<ClusterName>,
     /// The field.

@@ -167,7 +167,7 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
 }
 
 impl Future<'_, '_, '_> {
-    fn end(&self, site: SiteId) -> End<'_> {
+    fn end(&self, site: SiteId) -> PathEnd<'_> {
         (self.fabric.site(site), &self.blocks[site])
     }
 
@@ -177,17 +177,21 @@ impl Future<'_, '_, '_> {
 }
 
 /// A cluster, and its blocks.
-type End<'e> = (&'e Site<'e>, &'e Blocks);
+type PathEnd<'e> = (&'e Site<'e>, &'e Blocks);
 
 /// Counts paths between two clusters.
 struct Counter<'e> {
-    ends: (End<'e>, End<'e>),
+    ends: (PathEnd<'e>, PathEnd<'e>),
     /// True where a link declares a sender, and a receiver.
     declared: [Vec<bool>; 2],
 }
 
 impl<'e> Counter<'e> {
-    fn new(declared: &Declared, (from, to): (SiteId, SiteId), ends: (End<'e>, End<'e>)) -> Self {
+    fn new(
+        declared: &Declared,
+        (from, to): (SiteId, SiteId),
+        ends: (PathEnd<'e>, PathEnd<'e>),
+    ) -> Self {
         let sends = declared.promised(from, to, &ends.0.1.all);
         let takes = declared.promised(to, from, &ends.1.1.all);
         Self {
@@ -216,7 +220,7 @@ impl<'e> Counter<'e> {
     fn count(&self, held: &Held) -> PathCounts {
         let mut counts = PathCounts::default();
         let [sends, takes] = &self.declared;
-        let class = |end: End<'e>, place: usize| -> Option<AddressClass> {
+        let class = |end: PathEnd<'e>, place: usize| -> Option<AddressClass> {
             end.1.all.get(place)?.owner.class()
         };
         for (sender, row) in held.rows() {
@@ -236,7 +240,7 @@ impl<'e> Counter<'e> {
     }
 
     fn example(&self, (sender, receiver): (usize, usize)) -> Option<(String, String)> {
-        let name = |(site, blocks): End, place: usize| {
+        let name = |(site, blocks): PathEnd, place: usize| {
             let block = blocks.all.get(place)?;
             let end = match block.owner.node() {
                 Some(node) => site.node(node).kilo.name.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Version;
-use super::cause::{Cause, Setting};
+use super::cause::{Cause, ChangedSetting};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::{Entry, Mesh, Networks, Range};
@@ -23,7 +23,7 @@ pub(super) fn causes(
     for (name, mesh) in &has {
         if let Some(old) = had.get(name).filter(|it| it.topology != mesh.topology) {
             let place = |mesh: &Mesh| mesh.place.key("spec").key("topology");
-            settings.push(Setting {
+            settings.push(ChangedSetting {
                 cluster: None,
                 field: "topology",
                 before: Some(place(old)),
@@ -37,7 +37,7 @@ pub(super) fn causes(
         let lists = |fleet: &Fleet, member: &Member| fleet.configured(&member.entry.name).to_vec();
         let (was, is) = (lists(old, was), (lists(new, is), is));
         settings.extend(
-            ranges("acceptedNetworks", (&was, &is.0), None).map(|setting| Setting {
+            ranges("acceptedNetworks", (&was, &is.0), None).map(|setting| ChangedSetting {
                 cluster: Some(is.1.entry.name.clone()),
                 ..setting
             }),
@@ -52,14 +52,14 @@ fn meshes<'a>(fleet: &Fleet<'a>) -> BTreeMap<&'a str, &'a Mesh> {
 }
 
 /// Finds the names of meshes: names of Peers begin with them.
-fn renamed_meshes(had: &BTreeMap<&str, &Mesh>, has: &BTreeMap<&str, &Mesh>) -> Vec<Setting> {
+fn renamed_meshes(had: &BTreeMap<&str, &Mesh>, has: &BTreeMap<&str, &Mesh>) -> Vec<ChangedSetting> {
     let place = |mesh: &Mesh| mesh.place.key("metadata").key("name");
     let gone = had.iter().filter(|(name, _)| !has.contains_key(*name));
     let gone = gone.map(|(_, mesh)| (Some(place(mesh)), None));
     let new = has.iter().filter(|(name, _)| !had.contains_key(*name));
     let new = new.map(|(_, mesh)| (None, Some(place(mesh))));
     let (gone, new): (Vec<_>, Vec<_>) = (gone.collect(), new.collect());
-    let setting = |(before, after)| Setting {
+    let setting = |(before, after)| ChangedSetting {
         cluster: None,
         field: "metadata.name",
         before,
@@ -73,14 +73,14 @@ fn renamed_meshes(had: &BTreeMap<&str, &Mesh>, has: &BTreeMap<&str, &Mesh>) -> V
 }
 
 /// Finds entries that join or leave by their state. Fleets have only those that give Peers.
-fn states(had: &[Mesh], has: &[Mesh], counterparts: &Counterparts) -> Vec<Setting> {
+fn states(had: &[Mesh], has: &[Mesh], counterparts: &Counterparts) -> Vec<ChangedSetting> {
     let entry = |meshes: &'_ [Mesh], name: &ClusterName| {
         let mut entries = meshes.iter().flat_map(|mesh| &mesh.entries);
         entries.find(|it| it.name == *name).cloned()
     };
     let states = counterparts.names().filter_map(|(was, is)| {
         let (old, new) = (entry(had, was)?, entry(has, is)?);
-        (old.state != new.state).then(|| Setting {
+        (old.state != new.state).then(|| ChangedSetting {
             cluster: Some(is.clone()),
             field: "state",
             before: Some(old.place.key("state")),
@@ -96,7 +96,7 @@ pub(super) fn differ(old: &Entry, new: &Entry) -> bool {
 }
 
 /// Compares two entries of a cluster.
-fn of_entry(old: &Entry, new: &Entry) -> Vec<Setting> {
+fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
     let mut settings = of_networks(old, new);
     let place = |entry: &Entry, field: &str| Some(entry.place.key(field));
     let fields = [
@@ -116,7 +116,7 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<Setting> {
         ("anchors", anchors(old) != anchors(new)),
     ];
     let changed = fields.into_iter().filter(|it| it.1);
-    settings.extend(changed.map(|(field, _)| Setting {
+    settings.extend(changed.map(|(field, _)| ChangedSetting {
         cluster: Some(new.name.clone()),
         field,
         before: place(old, field),
@@ -142,7 +142,7 @@ fn anchors(entry: &Entry) -> Vec<AnchorContent<'_>> {
     anchors.collect()
 }
 
-fn of_networks(old: &Entry, new: &Entry) -> Vec<Setting> {
+fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
     let lists = |entry: &Entry| -> BTreeMap<&'static str, Vec<Range>> {
         let mut lists = match &entry.networks {
             Networks::Typed {
@@ -178,7 +178,7 @@ fn of_networks(old: &Entry, new: &Entry) -> Vec<Setting> {
         ranges(field, (had, has), places)
     });
     compared
-        .map(|setting| Setting {
+        .map(|setting| ChangedSetting {
             cluster: Some(new.name.clone()),
             ..setting
         })
@@ -191,7 +191,7 @@ fn ranges(
     field: &'static str,
     (had, has): (&[Range], &[Range]),
     otherwise: Option<[Place; 2]>,
-) -> Option<Setting> {
+) -> Option<ChangedSetting> {
     let first = |all: &[Range], others: &[Range]| {
         let is_other = |it: &&Range| others.iter().all(|other| other.cidr != it.cidr);
         all.iter().find(is_other).map(|it| it.place.clone())
@@ -203,7 +203,7 @@ fn ranges(
     };
     // The order of ranges is the order of allowed IPs.
     let is_same = before.is_none() && after.is_none();
-    (!is_same).then_some(Setting {
+    (!is_same).then_some(ChangedSetting {
         cluster: None,
         field,
         before,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::field::{Field, WrittenRange};
+use super::field::{Field, FieldItem};
 use super::{Edit, node_at, refusal};
 use crate::diagnostic::Finding;
 use crate::document::{MappingEntry, Source, TreeNode, TreeValue};
@@ -58,7 +58,7 @@ impl<'s> WrittenEntry<'s> {
     }
 
     /// Returns all ranges of the entry in the order in which they are compared, with their comments.
-    pub(super) fn items(&self) -> Result<Vec<WrittenRange>, Finding> {
+    pub(super) fn items(&self) -> Result<Vec<FieldItem>, Finding> {
         let mut items = Vec::new();
         for name in NETWORKS {
             let mut networks = self.networks();
@@ -75,7 +75,7 @@ impl<'s> WrittenEntry<'s> {
     }
 
     /// Returns the ranges of a field between braces, where comments have no place of their own.
-    fn plain_items(&self, field: &MappingEntry) -> Result<Vec<WrittenRange>, Finding> {
+    fn plain_items(&self, field: &MappingEntry) -> Result<Vec<FieldItem>, Finding> {
         let bytes = field.key.span.start..self.end(field);
         if self.part(&bytes).contains('#') {
             let what = "has comments between braces, which would be lost";
@@ -85,17 +85,17 @@ impl<'s> WrittenEntry<'s> {
                 "move the comments above the entry",
             ));
         }
-        let item = |it: &TreeNode| WrittenRange {
+        let item = |it: &TreeNode| FieldItem {
             text: self.part(&it.span).to_owned(),
-            ..WrittenRange::default()
+            ..FieldItem::default()
         };
         Ok(ranges(&field.value).map(item).collect())
     }
 
     /// Returns the ranges of a field on lines of its own, each with the comments beside it.
-    fn commented_items(&self, field: &MappingEntry) -> Vec<WrittenRange> {
+    fn commented_items(&self, field: &MappingEntry) -> Vec<FieldItem> {
         let spans: Vec<&Range<usize>> = ranges(&field.value).map(|it| &it.span).collect();
-        let mut items: Vec<WrittenRange> = Vec::new();
+        let mut items: Vec<FieldItem> = Vec::new();
         let mut above: Vec<String> = Vec::new();
         let lines = self.lines(field);
         let mut start = lines.start;
@@ -113,7 +113,7 @@ impl<'s> WrittenEntry<'s> {
                 .map(|it| it.trim_end().to_owned());
             match own.as_slice() {
                 [] => above.extend(comment),
-                [only] => items.push(WrittenRange {
+                [only] => items.push(FieldItem {
                     text: self.part(only).to_owned(),
                     above: std::mem::take(&mut above),
                     behind: comment,
@@ -121,7 +121,7 @@ impl<'s> WrittenEntry<'s> {
                 several => {
                     above.extend(comment);
                     for span in several {
-                        items.push(WrittenRange {
+                        items.push(FieldItem {
                             text: self.part(span).to_owned(),
                             above: std::mem::take(&mut above),
                             behind: None,

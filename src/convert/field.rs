@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 pub(super) struct Field {
     name: &'static str,
     is_list: bool,
-    pub(super) items: Vec<WrittenRange>,
+    pub(super) items: Vec<FieldItem>,
 }
 
 /// A range as it is written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WrittenRange {
+pub(super) struct FieldItem {
     /// The range, perhaps in quotes.
     pub(super) text: String,
     /// The comments on lines of their own above it.
@@ -23,7 +23,7 @@ pub(super) struct WrittenRange {
 
 impl Field {
     /// Returns a list.
-    pub(super) fn list(name: &'static str, items: Vec<WrittenRange>) -> Self {
+    pub(super) fn list(name: &'static str, items: Vec<FieldItem>) -> Self {
         Self {
             name,
             is_list: true,
@@ -32,7 +32,7 @@ impl Field {
     }
 
     /// Returns a single range.
-    pub(super) fn one(name: &'static str, item: WrittenRange) -> Self {
+    pub(super) fn one(name: &'static str, item: FieldItem) -> Self {
         Self {
             name,
             is_list: false,
@@ -44,7 +44,7 @@ impl Field {
     pub(super) fn block(&self, indent: &str) -> String {
         let name = self.name;
         let mut text = String::new();
-        let has_comments = self.items.iter().any(WrittenRange::has_comments);
+        let has_comments = self.items.iter().any(FieldItem::has_comments);
         if self.is_list && has_comments {
             let _ = writeln!(text, "{indent}{name}:");
             for item in &self.items {
@@ -71,7 +71,7 @@ impl Field {
     }
 }
 
-impl WrittenRange {
+impl FieldItem {
     fn has_comments(&self) -> bool {
         !self.above.is_empty() || self.behind.is_some()
     }

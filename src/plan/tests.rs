@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::testing::node;
 
 /// A cluster: its name, the fields of its entry, its nodes a line each.
-type Cluster<'a> = (&'a str, &'a str, &'a str);
+type TestCluster<'a> = (&'a str, &'a str, &'a str);
 
 const A: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.201.0.0/24";
 const B: &str = "podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.202.0.0/24";
@@ -23,7 +23,7 @@ const NODE_B: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.1
 const NODE_C: &str = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=C external=198.18.113.3";
 
 /// Returns the mesh of some clusters under a topology.
-fn mesh_text(name: &str, topology: &str, clusters: &[Cluster]) -> String {
+fn mesh_text(name: &str, topology: &str, clusters: &[TestCluster]) -> String {
     let mut yaml = format!(
         "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: {name} }}\nspec:\n  topology: {topology}\n  clusters:\n"
     );
@@ -33,12 +33,12 @@ fn mesh_text(name: &str, topology: &str, clusters: &[Cluster]) -> String {
     yaml
 }
 
-fn report(topology: &str, clusters: &[Cluster]) -> String {
+fn report(topology: &str, clusters: &[TestCluster]) -> String {
     report_of(&mesh_text("m", topology, clusters), clusters)
 }
 
 /// Returns what each target gets, and what is cut.
-fn report_of(meshes: &str, clusters: &[Cluster]) -> String {
+fn report_of(meshes: &str, clusters: &[TestCluster]) -> String {
     let source = Source::parse("mesh.yaml", meshes).unwrap();
     let reading = mesh::read(&[source]);
     assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
@@ -48,7 +48,7 @@ fn report_of(meshes: &str, clusters: &[Cluster]) -> String {
 }
 
 /// Returns the snapshots of clusters.
-fn snapshots(clusters: &[Cluster]) -> BTreeMap<ClusterName, SnapshotFile> {
+fn snapshots(clusters: &[TestCluster]) -> BTreeMap<ClusterName, SnapshotFile> {
     let snapshots = clusters.iter().map(|(name, _, nodes)| {
         let cluster: ClusterName = name.parse().unwrap();
         let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);

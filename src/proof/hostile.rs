@@ -119,12 +119,12 @@ pub struct Onward {
     /// Whether a mesh links the third with the hostile one.
     pub is_linked: bool,
     /// The sources with which it gets through.
-    pub passages: Vec<Passage>,
+    pub passages: Vec<RelayedSource>,
 }
 
 /// A source that the third takes from the second.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Passage {
+pub struct RelayedSource {
     /// The addresses.
     pub span: Span,
     /// The node of the second that passes them on.

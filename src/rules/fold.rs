@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::command::command_name;
 use super::{Finding, bare};
-use crate::diagnostic::{Alike, Cause, Label, Quoted, Severity};
+use crate::diagnostic::{Alike, FindingCause, Label, Quoted, Severity};
 use crate::text::{NAMED, listed};
 
 /// The number of nodes with the same problem that still have a finding each.
@@ -38,7 +38,7 @@ pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
         let slot = first_of.get(&index).copied().unwrap_or(index);
         slots.entry(slot).or_default().push(finding);
     }
-    let mut causes: BTreeMap<Cause, Cause> = BTreeMap::new();
+    let mut causes: BTreeMap<FindingCause, FindingCause> = BTreeMap::new();
     let mut folded: Vec<Finding> = Vec::new();
     for slot in slots.into_values() {
         let Some(finding) = together(&slot) else {

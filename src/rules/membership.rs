@@ -9,7 +9,7 @@ use super::ranges::{
     ADDRESS_IN_POD_CIDR, OVERLAPPING_NODE_POD_CIDR, UNUSED_ADDRESS, UNUSED_POD_CIDR,
 };
 use super::{Finding, bare};
-use crate::diagnostic::{Cause, Quoted, Severity};
+use crate::diagnostic::{FindingCause, Quoted, Severity};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::{
@@ -166,10 +166,10 @@ fn reasons_by_rule(excluded: &[ExcludedNode]) -> String {
 }
 
 /// Returns a contradiction as the cause of something else, if the cluster has one of that kind.
-fn contradicted(member: &Member, is_meant: impl Fn(&Contradicted) -> bool) -> Option<Cause> {
+fn contradicted(member: &Member, is_meant: impl Fn(&Contradicted) -> bool) -> Option<FindingCause> {
     let mut found = member.membership.contradictions.iter();
     let is_found = found.any(|it| is_meant(&it.what));
-    is_found.then(|| Cause {
+    is_found.then(|| FindingCause {
         rule: &CONTRADICTED,
         cluster: Some(member.entry.name.to_string()),
         node: None,

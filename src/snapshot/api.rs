@@ -40,7 +40,7 @@ pub(super) struct NodeObject {
 pub(super) struct NodeItem {
     pub(super) kind: Option<String>,
     /// The node, and the time of its agent's heartbeat; none without a name.
-    pub(super) node: Option<Listed>,
+    pub(super) node: Option<ListedNode>,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +85,7 @@ struct StatusAddress {
 
 /// A node of a list.
 #[derive(Clone, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedNode {
     pub(super) node: Node,
     /// In Unix seconds, if its agent reports it.
     pub(super) last_seen: Option<i64>,
@@ -93,7 +93,7 @@ pub(super) struct Listed {
 
 impl NodeObject {
     /// Returns the node; `None` without a name.
-    pub(super) fn node(self) -> Option<Listed> {
+    pub(super) fn node(self) -> Option<ListedNode> {
         let metadata = self.metadata?;
         let mut annotations = metadata.annotations;
         // Kilo reads an invalid value as zero.
@@ -112,7 +112,7 @@ impl NodeObject {
             stale: false,
             uid: metadata.uid.unwrap_or_default(),
         };
-        Some(Listed { node, last_seen })
+        Some(ListedNode { node, last_seen })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::api::{Listed, NodeObject};
+use super::api::{ListedNode, NodeObject};
 use super::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
@@ -13,7 +13,7 @@ use crate::name::ClusterName;
 /// Nodes that were listed, in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    nodes: Vec<Listed>,
+    nodes: Vec<ListedNode>,
     bytes: usize,
 }
 
@@ -114,7 +114,7 @@ impl Listing {
         Ok(())
     }
 
-    pub(super) fn add_node(&mut self, listed: Listed) {
+    pub(super) fn add_node(&mut self, listed: ListedNode) {
         self.bytes += size(&listed.node);
         self.nodes.push(listed);
     }
@@ -143,7 +143,7 @@ impl Listing {
         let times: Vec<i64> = self.nodes.iter().filter_map(|it| it.last_seen).collect();
         let seen_at = seen_at(times, stale_after, now);
         let (mut nodes, mut stale) = (Vec::with_capacity(self.nodes.len()), Vec::new());
-        for Listed {
+        for ListedNode {
             mut node,
             last_seen,
         } in self.nodes

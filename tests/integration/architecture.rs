@@ -366,8 +366,27 @@ fn no_name_begins_another() {
     }
 }
 
+/// A name that needs its module to be understood is not a name.
+#[test]
+fn no_type_name_recurs() {
+    let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in files_under(&src()) {
+        let source = production_code(&file);
+        for name in source.lines().filter_map(declared_type) {
+            let files = files.entry(name.to_owned()).or_default();
+            files.insert(shown(&file));
+        }
+    }
+    assert!(500 < files.len(), "{}", files.len());
+    files.retain(|_, files| 1 < files.len());
+    assert_eq!(files, BTreeMap::new());
+}
+
 #[test]
 fn reads_source_as_it_should() {
+    assert_eq!(declared_type("pub(super) struct A<'a> {"), Some("A"));
+    assert_eq!(declared_type("type B = A;"), Some("B"));
+    assert_eq!(declared_type("    type Err = A;"), None);
     let source =
         "use std::{collections::{fs, X}, env, fmt::Write}; my_std::process; std::thread::x";
     assert_eq!(
@@ -535,6 +554,14 @@ fn declared(source: &str) -> impl Iterator<Item = (&str, &str)> {
         (is_severity && rule.chars().all(|it| it.is_ascii_uppercase() || it == '_'))
             .then_some((rule, name))
     })
+}
+
+/// The type that a line declares; not that of an implementation, which is indented.
+fn declared_type(line: &str) -> Option<&str> {
+    let mut words = words(line).skip_while(|it| ["pub", "crate", "super"].contains(it));
+    let keywords = ["struct", "enum", "trait", "type"];
+    let is_declaration = !line.starts_with(' ') && keywords.contains(&words.next()?);
+    words.next().filter(|_| is_declaration)
 }
 
 fn words(source: &str) -> impl Iterator<Item = &str> {

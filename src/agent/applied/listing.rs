@@ -68,11 +68,11 @@ pub enum PeerPageError {
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct PeerPage {
     kind: String,
     metadata: Option<ListMetadata>,
     #[serde(deserialize_with = "items")]
-    items: Vec<Listed>,
+    items: Vec<ListedObject>,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +82,7 @@ struct ListMetadata {
 }
 
 /// An object of a page: a Peer, or something that cannot be one.
-type Listed = Result<Applied, Other>;
+type ListedObject = Result<Applied, Other>;
 
 #[derive(Deserialize)]
 struct Item {
@@ -104,7 +104,7 @@ struct Spec(Value);
 
 /// Reads a value and everything in it, while the budget lasts.
 #[derive(Clone, Copy)]
-struct Known<'b>(&'b Cell<usize>);
+struct BoundedValue<'b>(&'b Cell<usize>);
 
 impl PeerListing {
     /// Returns the number of objects so far.
@@ -122,7 +122,7 @@ impl PeerListing {
     /// # Errors
     /// It is not a page of Peers, or there are too many.
     pub fn page(&mut self, text: &[u8]) -> Result<Option<String>, PeerPageError> {
-        let page: Page = serde_json::from_slice(text)?;
+        let page: PeerPage = serde_json::from_slice(text)?;
         if page.kind != "PeerList" {
             return Err(PeerPageError::Kind);
         }
@@ -181,7 +181,7 @@ impl PeerListing {
 }
 
 impl Item {
-    fn listed(self) -> Listed {
+    fn listed(self) -> ListedObject {
         let spot = Spot::default();
         let ItemMetadata {
             name,
@@ -201,11 +201,11 @@ impl Item {
 }
 
 /// Reads the objects one by one.
-fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Listed>, D::Error> {
+fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ListedObject>, D::Error> {
     struct Items;
 
     impl<'de> Visitor<'de> for Items {
-        type Value = Vec<Listed>;
+        type Value = Vec<ListedObject>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
             write!(formatter, "a list of at most {PEERS} Peers")
@@ -233,11 +233,11 @@ fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Listed>, D::E
 impl<'de> Deserialize<'de> for Spec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let budget = Cell::new(VALUES);
-        Known(&budget).deserialize(deserializer).map(Self)
+        BoundedValue(&budget).deserialize(deserializer).map(Self)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Known<'_> {
+impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -248,7 +248,7 @@ impl<'de> DeserializeSeed<'de> for Known<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Known<'_> {
+impl<'de> Visitor<'de> for BoundedValue<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {

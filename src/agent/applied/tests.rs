@@ -123,7 +123,7 @@ spec:
 
 #[test]
 fn one_text_is_read_once() {
-    let text: Arc<str> = own(&Peer::default()).into();
+    let text: Arc<str> = own(&PeerText::default()).into();
     let other: Arc<str> = "kind: Kustomization\n".into();
     let files = [
         ("a/x.yaml".into(), Arc::clone(&text)),
@@ -140,7 +140,7 @@ fn one_text_is_read_once() {
 
 /// The parts of a generated file that a test varies.
 #[derive(Clone, Debug)]
-struct Peer {
+struct PeerText {
     name: String,
     allowed_ips: Vec<String>,
     endpoint: Option<(&'static str, String, u32)>,
@@ -148,7 +148,7 @@ struct Peer {
     key: String,
 }
 
-impl Default for Peer {
+impl Default for PeerText {
     fn default() -> Self {
         Self {
             name: "prod--east--a".to_owned(),
@@ -161,7 +161,7 @@ impl Default for Peer {
 }
 
 /// Writes as the manifests are written.
-fn own(peer: &Peer) -> String {
+fn own(peer: &PeerText) -> String {
     let mut text =
         format!("# Made by hand.\n{HEAD}prod\n    kilo-clustermesh.io/source-cluster: east\n");
     writeln!(text, "  name: {}\nspec:\n  allowedIPs:", peer.name).unwrap();
@@ -208,9 +208,9 @@ fn rendered_files_take_the_short_way() {
 
 #[test]
 fn our_own_text_takes_the_short_way_and_is_still_judged() {
-    let peer = Peer {
+    let peer = PeerText {
         allowed_ips: vec!["10.0.0.0/33".to_owned()],
-        ..Peer::default()
+        ..PeerText::default()
     };
     let read = own_text::peers(&own(&peer)).unwrap();
     assert!(matches!(
@@ -223,7 +223,7 @@ fn our_own_text_takes_the_short_way_and_is_still_judged() {
     assert!(own_text::peers("# x\n").is_none());
 }
 
-fn peer() -> impl Strategy<Value = Peer> {
+fn peer() -> impl Strategy<Value = PeerText> {
     let word = "(yes|On|NULL|[a-zA-Z]{1,5}|\"[a-z0-9:. ]{0,4}\"|7|1e3)";
     let name = prop_oneof![3 => "prod--east--[a-z0-9.-]{0,4}", 1 => word];
     let range = "(10\\.[0-9]{1,3}\\.0\\.[0-9]{1,2}/[0-9]{1,2}|fd00::[0-9]/[0-9]{1,3}|\\PC{0,4})";
@@ -235,7 +235,7 @@ fn peer() -> impl Strategy<Value = Peer> {
         prop::option::of(0u32..70000),
         prop_oneof![Just(KEY.to_owned()), "[A-Za-z0-9+/]{0,6}={0,2}"],
     )
-        .prop_map(|(name, allowed_ips, endpoint, keepalive, key)| Peer {
+        .prop_map(|(name, allowed_ips, endpoint, keepalive, key)| PeerText {
             name,
             allowed_ips,
             endpoint,

@@ -24,9 +24,9 @@ pub enum Secret {
 
 /// The preshared keys of a fabric that are in the Peers of two clusters for each other, in order.
 #[derive(Debug, Default)]
-pub(super) struct Secrets(Numbered<OfSecret, PresharedKey>);
+pub(super) struct MutualSecrets(Numbered<OfSecret, PresharedKey>);
 
-impl Secrets {
+impl MutualSecrets {
     /// Collects the keys of the Peers that Kilo configures.
     pub(super) fn collect(sites: &Sites<Arc<Site>>, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Self {
         let mut users: BTreeMap<PresharedKey, BTreeSet<(SiteId, SiteId)>> = BTreeMap::new();

@@ -35,7 +35,7 @@ mod listing;
 
 pub(crate) use dumps::{DumpedPeers, Dumps};
 pub(crate) use known_contents::KnownContents;
-use listing::{FoundPeers, PeerListing, Read, read_alike};
+use listing::{FolderListing, FoundPeers, Read, read_alike};
 
 /// The Peers of every cluster.
 #[derive(Default)]
@@ -301,11 +301,11 @@ impl AppliedFiles {
         let listed: Vec<_> = clusters
             .par_iter()
             .enumerate()
-            .map(|(number, cluster)| PeerListing::read(&roots, root, number, cluster))
+            .map(|(number, cluster)| FolderListing::read(&roots, root, number, cluster))
             .collect();
         let mut by_name: BTreeMap<String, Vec<FoundPeers>> = BTreeMap::new();
         for (cluster, listing) in clusters.iter().zip(listed) {
-            let PeerListing { found, skipped } = listing?;
+            let FolderListing { found, skipped } = listing?;
             match found {
                 Some(found) => {
                     self.files.insert(cluster.clone(), Vec::new());

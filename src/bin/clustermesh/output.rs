@@ -33,8 +33,8 @@ mod plugin;
 mod progress;
 mod report;
 mod repository;
+mod repository_place;
 mod sarif;
-mod site;
 mod statistics;
 mod step_summary;
 mod summary;
@@ -57,7 +57,7 @@ pub(crate) use markdown::{COMMENT, fenced};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
-pub(crate) use verify::{JoinOutlook, Verified, VerifyFormat, schema as verification_schema};
+pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;
 
 /// The reader of standard error.

@@ -12,7 +12,7 @@ use crate::place::Place;
 #[expect(dead_code, reason = "only its debug form is looked at")]
 struct Zoo {
     name: String,
-    keeper: Option<Keeper>,
+    keeper: Option<Zookeeper>,
     #[schemars(length(min = 1, max = 2))]
     animals: Vec<Animal>,
     #[schemars(range(min = 1))]
@@ -29,7 +29,7 @@ struct Zoo {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only its debug form is looked at")]
-struct Keeper {
+struct Zookeeper {
     #[schemars(length(min = 1))]
     name: String,
 }
@@ -61,7 +61,7 @@ cages: 12
 open: true
 labels: { a: b, 'on': '' }
 status: [{ what: !!str ever }]
-"), @r#"Zoo { name: "007", keeper: Some(Keeper { name: "no" }), animals: [Lion, Zebra], cages: Some(12), open: Some(true), since: None, labels: {"a": "b", "on": ""}, status: None }"#);
+"), @r#"Zoo { name: "007", keeper: Some(Zookeeper { name: "no" }), animals: [Lion, Zebra], cages: Some(12), open: Some(true), since: None, labels: {"a": "b", "on": ""}, status: None }"#);
 }
 
 #[test]

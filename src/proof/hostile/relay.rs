@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::far_end::{FarEnds, HeldPeer};
-use super::{Onward, OnwardPaths, OpenWay, Passage};
+use super::{Onward, OnwardPaths, OpenWay, RelayedSource};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, Sites};
 use crate::agent::model::TunnelClaim;
 use crate::net::prefixes::Span;
@@ -75,7 +75,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
                     .into_iter()
                     .filter_map(|(span, claim)| {
                         let by = self.carrier(ends, third.site, (span, claim))?;
-                        Some(Passage { span, by, claim })
+                        Some(RelayedSource { span, by, claim })
                     });
             paths.add(Onward {
                 site: third.number,

@@ -2,7 +2,7 @@
 
 use super::address_block::AddressBlock;
 use super::known_peer::{DialOutcome, PeerLink};
-use super::local_addresses::Delivery;
+use super::local_addresses::Reception;
 use crate::agent::fabric::Secret;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
@@ -33,7 +33,7 @@ pub(super) struct PieceView {
     pub(super) back: PeerLink,
     /// Whether what comes in that tunnel is taken for its own.
     pub(super) source_check: SourceCheck,
-    pub(super) deliver: Delivery,
+    pub(super) deliver: Reception,
     /// Whether its leader opens tunnels on its own.
     pub(super) calls: bool,
     /// Whether it is certain who does.
@@ -109,7 +109,7 @@ impl EquivalenceClass {
     pub(super) fn is_plain(&self) -> bool {
         let mut views = self.views.iter();
         views.all(|it| {
-            it.is_portable() && it.next_hop == NextHop::Right && it.deliver == Delivery::Takes
+            it.is_portable() && it.next_hop == NextHop::Right && it.deliver == Reception::Takes
         })
     }
 }

@@ -29,12 +29,12 @@ pub(super) struct LocalBlock {
     /// Whether its own cluster does the same with all of it.
     pub(super) is_whole: bool,
     /// The treatment of a packet for it that gets to its segment, if it is whole and has a segment.
-    pub(super) deliver: Option<Delivery>,
+    pub(super) deliver: Option<Reception>,
 }
 
 /// The treatment of a packet by the cluster of its destination.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Delivery {
+pub(super) enum Reception {
     Takes,
     /// It has no route to the node that has them: Kilo does not know of a node's second pod CIDR.
     Lacks,
@@ -81,11 +81,11 @@ fn local(site: &Site, block: AddressBlock) -> Option<LocalBlock> {
         leader,
         key: speaker.and_then(|it| it.kilo.key),
         is_whole,
-        deliver: deliver.map(|segment| Delivery::new(site, Some(segment), block, block.span)),
+        deliver: deliver.map(|segment| Reception::new(site, Some(segment), block, block.span)),
     })
 }
 
-impl Delivery {
+impl Reception {
     /// Returns what a cluster does with packets for some of a block of its own that arrive in a
     /// segment.
     pub(super) fn new(

@@ -8,7 +8,7 @@ use super::disputed::Disputed;
 use super::equivalence_class::{EquivalenceClass, NextHop, PieceView, SourceCheck};
 use super::forwarding_view::ForwardingView;
 use super::known_peer::{KnownPeer, PeerLink};
-use super::local_addresses::{Delivery, LocalBlock};
+use super::local_addresses::{LocalBlock, Reception};
 use super::shared_views::SharedViews;
 use super::uncovered::{Connected, Lookup, Uncovered};
 use crate::agent::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
@@ -217,9 +217,9 @@ impl Observer<'_, '_> {
         // Of what is kept no packet gets there.
         let deliver = local.deliver.filter(|_| is_claimed).unwrap_or_else(|| {
             if is_claimed {
-                Delivery::new(home, local.segment.or_else(segment), local.block, span)
+                Reception::new(home, local.segment.or_else(segment), local.block, span)
             } else {
-                Delivery::Takes
+                Reception::Takes
             }
         });
         let is_doubtful = matches!(next_hop, NextHop::Contested(_))
@@ -227,7 +227,7 @@ impl Observer<'_, '_> {
                 .iter()
                 .any(|it| matches!(it, PeerLink::Doubt(_)))
             || matches!(source_check, SourceCheck::Doubt(_))
-            || matches!(deliver, Delivery::Sends(_));
+            || matches!(deliver, Reception::Sends(_));
         PieceView {
             family: span.family,
             next_hop,

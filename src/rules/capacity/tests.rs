@@ -18,10 +18,8 @@ use crate::plan::plan;
 use crate::snapshot::{Node, Snapshot};
 use crate::testing::{mesh_of, node};
 
-type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
-
 /// Three linked clusters, with this many nodes each.
-fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, Snapshots) {
+fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, BTreeMap<ClusterName, SnapshotFile>) {
     let names = ["east", "north", "west"];
     let entries: Vec<String> = names.iter().zip(1..).map(|(name, number)| {
         format!(

@@ -2,7 +2,7 @@
 
 use super::contradicted;
 use super::reasons::{in_common, words};
-use crate::diagnostic::{Cause, Label};
+use crate::diagnostic::{FindingCause, Label};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
@@ -24,12 +24,12 @@ use crate::rules::{Finding, Rule};
 use crate::snapshot::Snapshot;
 
 /// Returns what a node is left out for, where that is a finding of its own.
-fn cause(member: &Member, reason: &ExcludedReason) -> Option<Cause> {
+fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingCause> {
     match reason {
         ExcludedReason::LeaderExcluded(leader) => {
             let mut excluded = member.membership.excluded.iter();
             let leader = excluded.find(|it| it.node == *leader)?;
-            Some(Cause {
+            Some(FindingCause {
                 rule: rule_of(&leader.reason),
                 cluster: Some(member.entry.name.to_string()),
                 node: Some(leader.node.clone()),

@@ -1,6 +1,6 @@
 //! Words for who carries what belongs to a cluster as a whole.
 
-use crate::diagnostic::{Cause, Quoted};
+use crate::diagnostic::{FindingCause, Quoted};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{DistantAnchor, FewerAnchors, UnknownAnchor};
@@ -13,7 +13,7 @@ use crate::text::listed;
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter());
     let message = format!("{ranges} left out: no node with an endpoint is left to carry it");
-    let silence = Cause {
+    let silence = FindingCause {
         rule: &SILENT_CLUSTER,
         cluster: Some(source.to_string()),
         node: None,

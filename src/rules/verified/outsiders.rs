@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::failed;
 use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::agent::peers::ClusterPeer;
-use crate::diagnostic::Cause;
+use crate::diagnostic::FindingCause;
 use crate::packet::Ending;
 use crate::proof::rule::OUTSIDE_PEER;
 use crate::proof::verify::{Outsider, Verification};
@@ -16,7 +16,7 @@ use crate::text::listed;
 pub(super) fn unknown_keys<'f>(
     fabric: &'f Fabric,
     verification: &Verification,
-) -> BTreeMap<&'f str, Option<Cause>> {
+) -> BTreeMap<&'f str, Option<FindingCause>> {
     let mut causes = BTreeMap::new();
     for failure in &verification.failures {
         if let Ending::UnknownKey { at, claim, .. } = failure.trace.ending()
@@ -34,7 +34,8 @@ pub(super) fn unknown_keys<'f>(
 /// the source left the mesh, so they are one finding.
 pub(super) fn outsiders(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let causes = unknown_keys(fabric, verification);
-    let mut groups: BTreeMap<(SiteId, &str, Option<&Cause>), Vec<&ClusterPeer>> = BTreeMap::new();
+    let mut groups: BTreeMap<(SiteId, &str, Option<&FindingCause>), Vec<&ClusterPeer>> =
+        BTreeMap::new();
     for &Outsider { site, peer } in &verification.outsiders {
         let peer = &fabric.site(site).model.peers[peer];
         let name = peer.applied.name.as_str();

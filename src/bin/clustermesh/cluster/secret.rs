@@ -31,7 +31,7 @@ pub(crate) struct SecretKey {
 
 /// The used part of a Secret.
 #[derive(Deserialize)]
-struct Secret {
+struct SecretObject {
     kind: Option<String>,
     #[serde(default)]
     data: Option<BTreeMap<String, String>>,
@@ -117,7 +117,7 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
             RequestFailure::Final(wrong("the response is not a Secret".to_owned()))
         })
     };
-    let secret: Secret = match answer(connection, &request, read).await? {
+    let secret: SecretObject = match answer(connection, &request, read).await? {
         ApiResponse::With(secret) => secret,
         ApiResponse::Missing(_) => return Err(wrong("the Secret does not exist".to_owned())),
     };

@@ -16,7 +16,7 @@ use clustermesh::rules::{self, Finding, Purpose, verified};
 
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
-use crate::output::{CheckedCounts, JoinOutlook, Printer, Verified, VerifyFormat};
+use crate::output::{CheckedCounts, JoinVerification, Printer, Verified, VerifyFormat};
 use crate::settings::{Options, Voice};
 use crate::threshold::Strict;
 use crate::{Outcome, check, clock, fabric};
@@ -175,7 +175,7 @@ pub(crate) fn run(
         in_force(joining::new_findings(&proof.findings, &it.findings))
     });
     let focus = planned.sites(&fabric);
-    let outlook = JoinOutlook {
+    let outlook = JoinVerification {
         joiners: &planned.joiners,
         waiting: &planned.waiting,
         verified: joined.as_ref().map(|(fabric, proof)| Verified {

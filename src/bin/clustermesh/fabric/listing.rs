@@ -32,14 +32,14 @@ pub(super) struct Read {
 }
 
 /// The content of the folder of a cluster.
-pub(super) struct PeerListing {
+pub(super) struct FolderListing {
     /// Its manifests; none without the folder.
     pub(super) found: Option<Vec<FoundPeers>>,
     /// The files that are not read, each with the reason.
     pub(super) skipped: Vec<(PathBuf, String)>,
 }
 
-impl PeerListing {
+impl FolderListing {
     /// Looks into the folder of a cluster. No link is followed.
     pub(super) fn read(
         roots: &Roots,

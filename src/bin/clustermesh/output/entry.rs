@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use clustermesh::diagnostic::{Cause, Severity};
+use clustermesh::diagnostic::{FindingCause, Severity};
 use clustermesh::rules::Finding;
 
 /// A finding, and those that follow from it.
@@ -37,11 +37,11 @@ pub(super) fn entries(findings: &[Finding]) -> Vec<ReportEntry<'_>> {
     if findings.iter().all(|finding| finding.cause.is_none()) {
         return findings.iter().map(ReportEntry::alone).collect();
     }
-    let mut by_subject: BTreeMap<Cause, &Finding> = BTreeMap::new();
+    let mut by_subject: BTreeMap<FindingCause, &Finding> = BTreeMap::new();
     for finding in findings {
         by_subject.entry(finding.as_cause()).or_insert(finding);
     }
-    let mut consequences: BTreeMap<Cause, Vec<&Finding>> = BTreeMap::new();
+    let mut consequences: BTreeMap<FindingCause, Vec<&Finding>> = BTreeMap::new();
     let mut first = Vec::new();
     for finding in findings {
         match root(&by_subject, finding) {
@@ -61,7 +61,7 @@ pub(super) fn entries(findings: &[Finding]) -> Vec<ReportEntry<'_>> {
 
 /// Returns the finding under which another one is listed: its first cause.
 fn root<'f>(
-    by_subject: &BTreeMap<Cause, &'f Finding>,
+    by_subject: &BTreeMap<FindingCause, &'f Finding>,
     finding: &'f Finding,
 ) -> Option<&'f Finding> {
     let mut passed = BTreeSet::from([finding.as_cause()]);

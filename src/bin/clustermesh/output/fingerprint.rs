@@ -7,7 +7,7 @@ use clustermesh::place::Pointer;
 use clustermesh::rules::Finding;
 use sha2::{Digest as _, Sha256};
 
-use super::site::RepositorySite;
+use super::repository_place::RepositoryPlace;
 
 /// Makes fingerprints, no two of which are the same.
 #[derive(Default)]
@@ -18,12 +18,12 @@ pub(super) struct Fingerprints {
 impl Fingerprints {
     /// Returns the fingerprint of a finding: its rule, its place, the values in its message, and a
     /// number if there are several.
-    pub(super) fn next(&mut self, finding: &Finding, site: &RepositorySite) -> String {
-        let place = finding.labels.first().map(|label| &label.place);
-        let pointer = place.map(|place| pointer(finding, &place.pointer));
+    pub(super) fn next(&mut self, finding: &Finding, place: &RepositoryPlace) -> String {
+        let label = finding.labels.first();
+        let pointer = label.map(|it| pointer(finding, &it.place.pointer));
         let parts = [
             finding.rule.name,
-            &site.path,
+            &place.path,
             &finding.subject().unwrap_or_default(),
             &pointer.unwrap_or_default(),
             &values(finding.lasting()),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clustermesh::diagnostic::Severity;
 
 use super::entry::{ReportEntry, at_most, select};
-use super::site::{RepositorySite, RepositorySites};
+use super::repository_place::{RepositoryPlace, RepositoryPlaces};
 use super::{Report, wording};
 
 /// The longest text of an annotation, in characters.
@@ -17,7 +17,7 @@ const ANNOTATIONS: usize = 10;
 /// Returns a command for each finding, the most severe first, and first of all those that a job has
 /// room for.
 pub(super) fn text(report: &Report) -> String {
-    let sites = RepositorySites::new(report.files);
+    let places = RepositoryPlaces::new(report.files);
     let entries = report.entries();
     let mut commands = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
@@ -27,17 +27,17 @@ pub(super) fn text(report: &Report) -> String {
             .collect();
         let selection = select(&of_severity, at_most(ANNOTATIONS));
         for entry in selection.shown.into_iter().chain(selection.left_out) {
-            commands.push_str(&command(entry, &sites.first(entry.finding)));
+            commands.push_str(&command(entry, &places.first(entry.finding)));
         }
     }
     commands
 }
 
-fn command(entry: &ReportEntry, site: &RepositorySite) -> String {
+fn command(entry: &ReportEntry, place: &RepositoryPlace) -> String {
     let finding = entry.finding;
     // GitHub has the same words for severities.
-    let mut command = format!("::{} file={}", finding.severity, property(&site.path));
-    if let Some(positions) = &site.positions {
+    let mut command = format!("::{} file={}", finding.severity, property(&place.path));
+    if let Some(positions) = &place.positions {
         let (start, end) = (positions.start, positions.end);
         let _ = write!(command, ",line={},endLine={}", start.line, end.line);
         if start.line == end.line {

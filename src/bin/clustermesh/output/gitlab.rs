@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::entry::ReportEntry;
 use super::fingerprint::Fingerprints;
-use super::site::RepositorySites;
+use super::repository_place::RepositoryPlaces;
 use super::{Report, wording};
 
 /// The longest text of a finding, in characters.
@@ -33,35 +33,35 @@ struct IssueLines {
 
 /// Returns the array.
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
-    let sites = RepositorySites::new(report.files);
+    let places = RepositoryPlaces::new(report.files);
     let mut fingerprints = Fingerprints::default();
     let entries = report.entries();
     let issues: Vec<Issue> = entries
         .iter()
-        .map(|entry| issue(entry, &sites, &mut fingerprints))
+        .map(|entry| issue(entry, &places, &mut fingerprints))
         .collect();
     let mut text = serde_json::to_string_pretty(&issues)?;
     text.push('\n');
     Ok(plain_json(text))
 }
 
-fn issue(entry: &ReportEntry, sites: &RepositorySites, fingerprints: &mut Fingerprints) -> Issue {
+fn issue(entry: &ReportEntry, places: &RepositoryPlaces, fingerprints: &mut Fingerprints) -> Issue {
     let finding = entry.finding;
-    let site = sites.first(finding);
+    let place = places.first(finding);
     Issue {
         description: wording::text(entry, SHOWN),
         check_name: finding.rule.name,
-        fingerprint: fingerprints.next(finding, &site),
+        fingerprint: fingerprints.next(finding, &place),
         severity: match finding.severity {
             Severity::Error => "critical",
             Severity::Warning => "major",
             Severity::Notice => "info",
         },
         location: IssueLocation {
-            path: site.path,
+            path: place.path,
             lines: IssueLines {
                 // A report without a line is refused as a whole.
-                begin: site.positions.map_or(1, |positions| positions.start.line),
+                begin: place.positions.map_or(1, |positions| positions.start.line),
             },
         },
     }

@@ -10,7 +10,7 @@ use clustermesh::text;
 
 use super::Report;
 use super::entry::{ReportEntry, select};
-use super::site::RepositorySites;
+use super::repository_place::RepositoryPlaces;
 use super::wording::{counts, title};
 
 /// The largest size of a comment, in bytes: GitHub accepts 65,536 characters, and the caller may add
@@ -35,7 +35,7 @@ pub(super) fn text(report: &Report, limit: usize) -> String {
 
 /// Returns the findings without a heading.
 pub(super) fn lists(report: &Report, limit: usize) -> String {
-    let sites = RepositorySites::new(report.files);
+    let places = RepositoryPlaces::new(report.files);
     let entries = report.entries();
     let mut page = String::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Notice] {
@@ -44,7 +44,7 @@ pub(super) fn lists(report: &Report, limit: usize) -> String {
             .filter(|it| it.finding.severity == severity)
             .collect();
         if !of_severity.is_empty() {
-            list(&mut page, severity, &of_severity, &sites, limit);
+            list(&mut page, severity, &of_severity, &places, limit);
         }
     }
     page
@@ -55,7 +55,7 @@ fn list(
     page: &mut String,
     severity: Severity,
     entries: &[&ReportEntry],
-    sites: &RepositorySites,
+    places: &RepositoryPlaces,
     limit: usize,
 ) {
     let heading = text::count(entries.len(), &severity.to_string());
@@ -68,11 +68,11 @@ fn list(
     };
     let mut length = page.len() + RESERVE;
     let selection = select(entries, |entry| {
-        length += item(entry, sites).len();
+        length += item(entry, places).len();
         length <= limit
     });
     for entry in selection.shown {
-        page.push_str(&item(entry, sites));
+        page.push_str(&item(entry, places));
     }
     let left_out = selection.left_out.len();
     if 0 < left_out {
@@ -83,12 +83,12 @@ fn list(
     }
 }
 
-fn item(entry: &ReportEntry, sites: &RepositorySites) -> String {
+fn item(entry: &ReportEntry, places: &RepositoryPlaces) -> String {
     let finding = entry.finding;
-    let site = sites.first(finding);
-    let place = match site.positions {
-        Some(positions) => format!("{}:{}", site.path, positions.start.line),
-        None => site.path,
+    let place = places.first(finding);
+    let place = match place.positions {
+        Some(positions) => format!("{}:{}", place.path, positions.start.line),
+        None => place.path,
     };
     let mut item = format!(
         "- {} **{}** {}\n",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::ValueEnum;
-use clustermesh::diagnostic::Cause;
+use clustermesh::diagnostic::FindingCause;
 use clustermesh::rules::Finding;
 
 use super::entry::{ReportEntry, entries};
@@ -42,8 +42,9 @@ impl<'a> Report<'a> {
     /// Returns a report of findings, in the order in which they are listed.
     pub(crate) fn new(files: &'a ShownFiles, findings: &[Finding]) -> Self {
         let findings = &files.presentable(findings)[..];
-        let causes: BTreeSet<&Cause> = findings.iter().filter_map(|it| it.cause.as_ref()).collect();
-        let known: BTreeSet<Cause> = findings
+        let causes: BTreeSet<&FindingCause> =
+            findings.iter().filter_map(|it| it.cause.as_ref()).collect();
+        let known: BTreeSet<FindingCause> = findings
             .iter()
             .filter(|_| !causes.is_empty())
             .map(Finding::as_cause)

@@ -8,7 +8,7 @@ use clustermesh::rules::{Finding, QUESTIONS, Rule, page_of};
 
 use super::entry::{ReportEntry, at_most, select};
 use super::fingerprint::Fingerprints;
-use super::site::{RepositorySite, RepositorySites};
+use super::repository_place::{RepositoryPlace, RepositoryPlaces};
 use super::{Report, wording};
 
 mod log;
@@ -37,7 +37,7 @@ const SHOWN: usize = 2000;
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
     let entries = report.entries();
     let selection = select(&entries.iter().collect::<Vec<_>>(), at_most(RESULTS));
-    let sites = RepositorySites::new(report.files);
+    let places = RepositoryPlaces::new(report.files);
     let mut fingerprints = Fingerprints::default();
     let mut rules = Rules::default();
     let results: Vec<SarifResult> = selection
@@ -45,17 +45,17 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
         .into_iter()
         .map(|entry| {
             let finding = entry.finding;
-            let site = sites.first(finding);
+            let place = places.first(finding);
             SarifResult {
                 rule_id: finding.rule.name,
                 rule_index: rules.index(finding.rule),
                 level: level(finding.severity),
                 message: message(&wording::text(entry, SHOWN)),
                 partial_fingerprints: PartialFingerprints {
-                    primary_location_line_hash: fingerprints.next(finding, &site),
+                    primary_location_line_hash: fingerprints.next(finding, &place),
                 },
-                locations: [location(site, None)],
-                related_locations: related(entry, &sites),
+                locations: [location(place, None)],
+                related_locations: related(entry, &places),
             }
         })
         .collect();
@@ -168,34 +168,34 @@ fn invocation(more: usize) -> Invocation {
 }
 
 /// Returns where else an entry is, and where what follows from it is.
-fn related(entry: &ReportEntry, sites: &RepositorySites) -> Vec<Location> {
+fn related(entry: &ReportEntry, places: &RepositoryPlaces) -> Vec<Location> {
     let followed: Vec<(&Finding, String)> = entry
         .consequences
         .iter()
         .map(|it| (*it, wording::alone(it)))
         .collect();
-    let followed = followed.iter().map(|(finding, title)| RepositorySite {
+    let followed = followed.iter().map(|(finding, title)| RepositoryPlace {
         label: title,
-        ..sites.first(finding)
+        ..places.first(finding)
     });
-    sites
+    places
         .further(entry.finding)
         .chain(followed)
         .take(PLACES)
         .enumerate()
-        .map(|(index, site)| location(site, Some(index)))
+        .map(|(index, place)| location(place, Some(index)))
         .collect()
 }
 
-fn location(site: RepositorySite, id: Option<usize>) -> Location {
-    let label = Some(site.label).filter(|label| !label.is_empty());
+fn location(place: RepositoryPlace, id: Option<usize>) -> Location {
+    let label = Some(place.label).filter(|label| !label.is_empty());
     Location {
         id,
         physical_location: PhysicalLocation {
             artifact_location: ArtifactLocation {
-                uri: uri(&site.path),
+                uri: uri(&place.path),
             },
-            region: site.positions.map(|positions| Region {
+            region: place.positions.map(|positions| Region {
                 start_line: positions.start.line,
                 start_column: positions.start.column,
                 end_line: positions.end.line,

@@ -23,7 +23,7 @@ mod joining;
 mod json;
 mod undeclared;
 
-pub(crate) use joining::JoinOutlook;
+pub(crate) use joining::JoinVerification;
 pub(crate) use json::schema;
 
 /// The number of pairs of clusters that are shown one by one.
@@ -103,7 +103,7 @@ pub(crate) struct Verified<'a, 'f> {
     /// The clusters of which a table shows all pairs; nothing for all clusters.
     pub(crate) focus: Option<&'a BTreeSet<SiteId>>,
     /// What the result would be if the clusters that join were joined.
-    pub(crate) joining: Option<&'a JoinOutlook<'a, 'f>>,
+    pub(crate) joining: Option<&'a JoinVerification<'a, 'f>>,
 }
 
 impl Verified<'_, '_> {

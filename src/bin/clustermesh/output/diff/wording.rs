@@ -1,7 +1,7 @@
 //! Differences in words. Every text of a node or a file is escaped here.
 
 use clustermesh::capacity::units;
-use clustermesh::changes::cause::{Setting, TargetEffect};
+use clustermesh::changes::cause::{ChangedSetting, TargetEffect};
 use clustermesh::changes::{
     Cause, CauseEffect, Cure, Difference, KeyMove, LoadChange, NodeRef, PathChange, PathCounts,
     PeerChange, PeerChangeKind, PeerCounts, Reason, SILENCE_SECONDS, TargetChange,
@@ -167,8 +167,8 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
     }
 }
 
-fn setting(setting: &Setting, compared: &Compared) -> String {
-    let Setting {
+fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
+    let ChangedSetting {
         cluster,
         field,
         before,

@@ -12,7 +12,7 @@ use crate::output::{human, markdown};
 const FINDINGS: usize = 10_000;
 
 /// A verification with the clusters that join.
-pub(crate) struct JoinOutlook<'a, 'f> {
+pub(crate) struct JoinVerification<'a, 'f> {
     /// The clusters that could join now.
     pub(crate) joiners: &'a [Joiner],
     /// The clusters that cannot join before they have a snapshot.
@@ -21,7 +21,7 @@ pub(crate) struct JoinOutlook<'a, 'f> {
     pub(crate) verified: Option<Verified<'a, 'f>>,
 }
 
-impl JoinOutlook<'_, '_> {
+impl JoinVerification<'_, '_> {
     /// Returns the section for people.
     pub(super) fn human(&self, width: Width) -> String {
         let mut text = String::new();

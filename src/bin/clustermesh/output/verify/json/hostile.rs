@@ -8,7 +8,7 @@ use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::packet::trace::AddressClass;
 use clustermesh::place::Place;
 use clustermesh::proof::hostile::{
-    Exposure, Hold, Hostile, Onward, OnwardKind, OnwardPaths, OpenWay, Passage, Whose,
+    Exposure, Hold, Hostile, Onward, OnwardKind, OnwardPaths, OpenWay, RelayedSource, Whose,
 };
 use clustermesh::proof::messages::hostile::{far_end, owners};
 use schemars::JsonSchema;
@@ -251,7 +251,7 @@ fn open(verified: &Verified, site: SiteId, open: OpenWay) -> WrittenOpen {
 }
 
 fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
-    let passage = |it: &Passage| WrittenPassage {
+    let passage = |it: &RelayedSource| WrittenPassage {
         addresses: it.span.to_string(),
         by: name(verified, it.by),
         place: claimed(verified, onward.site, it.claim),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::expected::{self, WrittenExpectationResult};
 use super::{WrittenAssumption, WrittenFailure, WrittenPairing, WrittenTally, each, tally};
 use crate::output::json::{WrittenFinding, written as finding};
-use crate::output::{JoinOutlook, WrittenJoiner};
+use crate::output::{JoinVerification, WrittenJoiner};
 
 /// The result if clusters with `state: Joining` were joined.
 #[derive(JsonSchema, Serialize)]
@@ -34,7 +34,7 @@ pub(super) struct WrittenJoining<'a> {
 
 /// Returns the object; nothing if no cluster could join now.
 pub(super) fn written<'a>(
-    outlook: &'a JoinOutlook<'_, '_>,
+    outlook: &'a JoinVerification<'_, '_>,
 ) -> Option<serde_json::Result<WrittenJoining<'a>>> {
     let verified = outlook.verified.as_ref()?;
     let verification = verified.verification;

@@ -1,4 +1,4 @@
-//! Sites: where findings show up for those who look at a repository from outside.
+//! Places of findings in a repository, for services that show its files.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::files::ShownFiles;
 /// The name for a file without a name.
 const NAMELESS: &str = "mesh.yaml";
 
-/// A piece of a file.
-pub(super) struct RepositorySite<'a> {
+/// A place in a file of the repository.
+pub(super) struct RepositoryPlace<'a> {
     /// The file as seen from the root of the repository, with slashes.
     pub(super) path: String,
     /// From where to where, the end being the first character after; none for the whole file.
@@ -23,14 +23,14 @@ pub(super) struct RepositorySite<'a> {
     pub(super) label: &'a str,
 }
 
-/// The places of findings as sites.
-pub(super) struct RepositorySites<'a> {
+/// The places of findings in a repository.
+pub(super) struct RepositoryPlaces<'a> {
     files: &'a ShownFiles,
     repository: Repository,
 }
 
-impl<'a> RepositorySites<'a> {
-    /// Returns the sites in these files.
+impl<'a> RepositoryPlaces<'a> {
+    /// Returns the places in these files.
     pub(super) fn new(files: &'a ShownFiles) -> Self {
         Self {
             files,
@@ -40,16 +40,16 @@ impl<'a> RepositorySites<'a> {
 
     /// Returns where a finding is first of all. One about a cluster as a whole is where a mesh
     /// names it, and any other one where people would begin to look.
-    pub(super) fn first<'b>(&self, finding: &'b Finding) -> RepositorySite<'b> {
+    pub(super) fn first<'b>(&self, finding: &'b Finding) -> RepositoryPlace<'b> {
         if let Some(label) = finding.labels.first() {
-            return self.site(&label.place, &label.text);
+            return self.place(&label.place, &label.text);
         }
         if let Some(place) = self.entry(finding.cluster.as_deref()) {
-            return self.site(&place, "");
+            return self.place(&place, "");
         }
         let file = self.files.read().next();
         let name = file.map_or(NAMELESS, |source| &source.name);
-        RepositorySite {
+        RepositoryPlace {
             path: self.repository.path(name),
             positions: None,
             label: "",
@@ -60,13 +60,13 @@ impl<'a> RepositorySites<'a> {
     pub(super) fn further<'b>(
         &self,
         finding: &'b Finding,
-    ) -> impl Iterator<Item = RepositorySite<'b>> {
+    ) -> impl Iterator<Item = RepositoryPlace<'b>> {
         let labels = finding.labels.iter().skip(1);
-        labels.map(|Label { place, text }| self.site(place, text))
+        labels.map(|Label { place, text }| self.place(place, text))
     }
 
-    fn site<'b>(&self, place: &Place, label: &'b str) -> RepositorySite<'b> {
-        RepositorySite {
+    fn place<'b>(&self, place: &Place, label: &'b str) -> RepositoryPlace<'b> {
+        RepositoryPlace {
             path: self.repository.path(&place.source),
             positions: self.files.positions(place),
             label,
