@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use clap::{Args as _, ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::commands;
-use crate::settings::{Colour, Options, Voice};
+use crate::command_groups::{GROUPS, names};
+use crate::commands::{self, explain::ExplainArgs};
+use crate::settings::{Colour, FileOptions, PrintOptions};
 
 /// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
 #[derive(Parser)]
@@ -54,92 +55,60 @@ pub(crate) enum Command {
     Argocd(commands::argocd::ArgocdArgs),
 }
 
-/// The commands about clusters as they are.
-const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
-    &["status", "rbac"]
-} else {
-    &["rbac"]
-};
-
-/// The commands by purpose, as the help lists them.
-const GROUPS: [(&str, &[&str]); 5] = [
-    (
-        "Build",
-        &["snapshot", "render", "template", "convert", "init"],
-    ),
-    (
-        "Check",
-        &["validate", "verify", "diff", "trace", "capacity"],
-    ),
-    ("Clusters", CLUSTERS),
-    ("Learn", &["explain", "schema", "config"]),
-    ("Shell", &["completions", "man", "argocd"]),
-];
-
-/// Returns the names of the commands.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+/// The options of a command that every command may have.
+#[derive(Clone, Copy)]
+pub(crate) struct GivenOptions<'o> {
+    /// The files that the command works with.
+    pub(crate) files: Option<&'o FileOptions>,
+    /// How it prints.
+    pub(crate) printing: PrintOptions,
 }
 
 impl Command {
-    /// Returns the files that the command works with.
-    pub(crate) fn options(&self) -> Option<&Options> {
-        match self {
-            Self::Snapshot(args) => Some(&args.options.0),
-            Self::Render(args) => Some(&args.options),
-            Self::Template(args) => Some(&args.options),
-            Self::Convert(args) => Some(&args.options),
-            Self::Init(args) => Some(&args.options.0),
-            Self::Validate(args) => Some(&args.options),
-            Self::Verify(args) => Some(&args.options),
-            Self::Trace(args) => Some(&args.options),
-            Self::Capacity(args) => Some(&args.options),
-            Self::Diff(args) => Some(&args.options),
+    /// Returns the options that were given.
+    pub(crate) fn options(&self) -> GivenOptions<'_> {
+        let (files, printing) = match self {
+            Self::Snapshot(args) => (&args.common.files.0, args.common.printing),
+            Self::Render(args) => (&args.common.files, args.common.printing),
+            Self::Template(args) => (&args.common.files, args.common.printing),
+            Self::Convert(args) => (&args.common.files, args.common.printing),
+            Self::Init(args) => (&args.common.files.0, args.common.printing),
+            Self::Validate(args) => (&args.common.files, args.common.printing),
+            Self::Verify(args) => (&args.common.files, args.common.printing),
+            Self::Trace(args) => (&args.common.files, args.common.printing),
+            Self::Capacity(args) => (&args.common.files, args.common.printing),
+            Self::Diff(args) => (&args.common.files, args.common.printing),
             #[cfg(feature = "snapshot")]
-            Self::Status(args) => Some(&args.options),
-            Self::Config(args) => Some(&args.options),
-            Self::Argocd(args) => Some(args.options()),
-            Self::Rbac(_)
-            | Self::Explain(_)
-            | Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_) => None,
+            Self::Status(args) => (&args.common.files, args.common.printing),
+            Self::Config(args) => (&args.common.files, args.common.printing),
+            Self::Argocd(args) => (args.files(), PrintOptions::default()),
+            Self::Explain(ExplainArgs { colour, .. }) => {
+                return GivenOptions::without_files(*colour);
+            }
+            Self::Rbac(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => {
+                return GivenOptions::without_files(Colour::default());
+            }
+        };
+        GivenOptions {
+            files: Some(files),
+            printing,
         }
     }
 
     /// Returns whether the command reads the config, and warns of one that is ignored.
     pub(crate) fn has_settings(&self) -> bool {
-        self.options().is_some() && !matches!(self, Self::Init(_) | Self::Argocd(_))
+        self.options().files.is_some() && !matches!(self, Self::Init(_) | Self::Argocd(_))
     }
+}
 
-    /// Returns how the command prints.
-    pub(crate) fn voice(&self) -> Voice {
-        let loud = |colour| Voice {
-            colour,
-            quiet: false,
-        };
-        match self {
-            Self::Snapshot(args) => args.voice,
-            Self::Render(args) => args.voice,
-            Self::Template(args) => args.voice,
-            Self::Convert(args) => args.voice,
-            Self::Init(args) => args.voice,
-            Self::Validate(args) => args.voice,
-            Self::Verify(args) => args.voice,
-            Self::Trace(args) => args.voice,
-            Self::Capacity(args) => args.voice,
-            Self::Diff(args) => args.voice,
-            #[cfg(feature = "snapshot")]
-            Self::Status(args) => args.voice,
-            Self::Config(args) => args.voice,
-            Self::Explain(args) => loud(args.colour),
-            Self::Rbac(_)
-            | Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_)
-            | Self::Argocd(_) => loud(Colour {
-                color: ColorChoice::Auto,
-            }),
+impl GivenOptions<'_> {
+    fn without_files(colour: Colour) -> Self {
+        Self {
+            files: None,
+            printing: PrintOptions {
+                colour,
+                quiet: false,
+            },
         }
     }
 }
@@ -183,6 +152,11 @@ fn template(command: &clap::Command) -> String {
     text
 }
 
+/// Adds the options that may stand before a command.
+pub(crate) fn with_options(command: clap::Command) -> clap::Command {
+    PrintOptions::augment_args(FileOptions::augment_args(command))
+}
+
 /// Moves options that stand before a command behind its name, where the command reads or refuses them:
 /// `clustermesh -C mesh render` is `clustermesh render -C mesh`.
 pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
@@ -192,7 +166,7 @@ pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<Os
             .long(name)
             .action(clap::ArgAction::SetTrue)
     };
-    let front = Voice::augment_args(Options::augment_args(clap::Command::new("clustermesh")))
+    let front = with_options(clap::Command::new("clustermesh"))
         .disable_help_flag(true)
         .mut_args(|arg| {
             if arg.get_action().takes_values() {

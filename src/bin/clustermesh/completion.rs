@@ -6,31 +6,19 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgMatches, Args as _, Command, ValueHint};
-use clap_complete::env::{CompleteEnv, Shells};
-use clap_complete::{ArgValueCompleter, CompletionCandidate, PathCompleter, Shell};
+use clap::{Arg, ArgMatches, Command, ValueHint};
+use clap_complete::env::CompleteEnv;
+use clap_complete::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 
 use crate::arguments;
-use crate::settings::{Options, Voice};
+use crate::commands::completions::{PROGRAM, VARIABLE};
 
 mod candidates;
 
 use candidates::is_plain;
-
-/// The variable with which a script calls the program. It has our prefix, so that a `COMPLETE` in the
-/// environment of a CI job means nothing to us.
-const VARIABLE: &str = "CLUSTERMESH_COMPLETE";
-
-/// The name of the program in scripts.
-const PROGRAM: &str = "clustermesh";
-
-/// The script for bash. That of `clap_complete` cannot complete behind `=` and `:`; this one calls the
-/// program with the same variables.
-const BASH: &str = include_str!("completion/clustermesh.bash");
 
 /// The option that is about where all other paths begin.
 const DIRECTORY: &str = "directory";
@@ -51,23 +39,9 @@ pub(crate) fn answer() -> Option<ExitCode> {
     }
 }
 
-/// Writes the script for a shell.
-pub(crate) fn script(shell: Shell) -> io::Result<Vec<u8>> {
-    if shell == Shell::Bash {
-        return Ok(BASH.into());
-    }
-    let name = shell.to_string();
-    let shells = Shells::builtins();
-    let shell = shells.completer(&name).ok_or(io::ErrorKind::Unsupported)?;
-    let mut script = Vec::new();
-    shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
-    Ok(script)
-}
-
 /// Returns the command line with a completer for each value. Options may stand before the command.
 fn command() -> Command {
-    let front = Voice::augment_args(Options::augment_args(arguments::command()));
-    completed(front)
+    completed(arguments::with_options(arguments::command()))
 }
 
 fn completed(command: Command) -> Command {

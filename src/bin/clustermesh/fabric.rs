@@ -26,7 +26,7 @@ use crate::allowance::unknown_cluster;
 use crate::files::{LaterFile, ShownFiles};
 use crate::input_file::{Mistakes, Unreadable};
 use crate::inputs::Inputs;
-use crate::settings::{Options, Settings};
+use crate::settings::{FileOptions, Settings};
 use crate::{Outcome, disk, input_file, inputs};
 
 mod dumps;
@@ -59,7 +59,7 @@ pub(crate) struct Gathered {
 ///
 /// # Errors
 /// There is no mesh, and why.
-pub(crate) fn gather(options: &Options) -> Result<Gathered, Unreadable> {
+pub(crate) fn gather(options: &FileOptions) -> Result<Gathered, Unreadable> {
     let inputs = inputs::gather(options)?;
     let grave = |it: &&Finding| it.severity == Severity::Error;
     let grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();

@@ -24,7 +24,7 @@ use crate::Outcome;
 use crate::disk::{self, Roots};
 use crate::files::{LaterFile, ShownFiles};
 use crate::input_file::{self, MESH_LIMIT, Unreadable};
-use crate::settings::{Options, Settings};
+use crate::settings::{FileOptions, Settings};
 
 /// Everything that a render is made from.
 pub(crate) struct Inputs {
@@ -52,7 +52,7 @@ enum ReadSnapshot {
 }
 
 /// Reads the meshes and the snapshots of every cluster that they name.
-pub(crate) fn gather(options: &Options) -> Result<Inputs, Unreadable> {
+pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, Unreadable> {
     let settings = options.settle()?;
     let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
     for file in settings.mesh_files()? {

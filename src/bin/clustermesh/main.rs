@@ -43,6 +43,7 @@ mod arguments;
 #[cfg(feature = "snapshot")]
 mod cluster;
 mod clock;
+mod command_groups;
 mod completion;
 mod content;
 mod disk;
@@ -81,7 +82,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli.command,
         Err(error) => return refuse(&error),
     };
-    let mut printer = output::Printer::new(command.voice());
+    let mut printer = output::Printer::new(command.options().printing);
     if let Err(error) = start_threads() {
         return finish(Err(error), &mut printer, &mut io::stdout());
     }
@@ -95,10 +96,10 @@ fn run(
     printer: &mut output::Printer,
     result: &mut impl io::Write,
 ) -> anyhow::Result<Outcome> {
-    if let Some(options) = command.options() {
-        options.enter()?;
+    if let Some(files) = command.options().files {
+        files.enter()?;
         if command.has_settings() {
-            warn_of_ignored_config(options, printer);
+            warn_of_ignored_config(files, printer);
         }
     }
     match command {
@@ -119,7 +120,7 @@ fn run(
         Command::Schema(args) => commands::schema::run(args, result),
         Command::Config(args) => commands::config::run(args, printer, result),
         Command::Completions(args) => commands::completions::run(args, result),
-        Command::Man(args) => commands::man::run(args, result),
+        Command::Man(args) => commands::man::run(args, arguments::command(), result),
         Command::Argocd(args) => Ok(commands::argocd::run(args, result)),
     }
 }
@@ -146,8 +147,8 @@ fn finish(
     }
 }
 
-fn warn_of_ignored_config(options: &settings::Options, printer: &mut output::Printer) {
-    if let Some(config) = options.ignored_config() {
+fn warn_of_ignored_config(files: &settings::FileOptions, printer: &mut output::Printer) {
+    if let Some(config) = files.ignored_config() {
         printer.note(&format!(
             "{} is ignored because another user owns it or its folder; to use it, add --config",
             disk::shown(&config)

@@ -14,7 +14,7 @@ use crate::disk::tree::TreeSurvey;
 use crate::files::ShownFiles;
 use crate::input_file::Unreadable;
 use crate::rendered::CountsByTarget;
-use crate::settings::{NoMesh, Voice};
+use crate::settings::{NoMesh, PrintOptions};
 
 mod checked;
 mod concise;
@@ -79,7 +79,7 @@ enum Notes {
 
 impl Printer {
     /// Prints in colour, and holds texts back, as the options ask.
-    pub(crate) fn new(voice: Voice) -> Self {
+    pub(crate) fn new(voice: PrintOptions) -> Self {
         let choice = voice.colour.color;
         let of_stderr = match choice {
             clap::ColorChoice::Auto => AutoStream::choice(&std::io::stderr()),

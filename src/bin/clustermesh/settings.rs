@@ -18,7 +18,9 @@ mod surroundings;
 
 pub(crate) use config_file::ConfigFile;
 pub(crate) use mesh_files::NoMesh;
-pub(crate) use options::{Colour, FolderOptions, MeshOptions, Options, SnapshotOptions, Voice};
+pub(crate) use options::{
+    Colour, CommonOptions, FileOptions, FolderOptions, MeshOptions, PrintOptions, SnapshotOptions,
+};
 pub(crate) use setting::{Setting, SettingOrigin};
 pub(crate) use surroundings::WorkingRepository;
 
@@ -70,7 +72,7 @@ pub(crate) enum ClusterAccess {
     },
 }
 
-impl Options {
+impl FileOptions {
     /// Settles everything. Nothing but the config must be readable; what is there of the meshes is
     /// asked for later.
     pub(crate) fn settle(&self) -> Result<Settings, Unreadable> {

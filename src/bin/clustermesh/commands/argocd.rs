@@ -11,7 +11,7 @@ use crate::input_file::{self, Clusters, Unreadable};
 use crate::inputs::{self, Inputs};
 use crate::output::{self, Report};
 use crate::printing::{self, PrintOrder};
-use crate::settings::{MeshOptions, Options};
+use crate::settings::{FileOptions, MeshOptions};
 use crate::threshold::Threshold;
 use crate::{Outcome, rendered};
 
@@ -42,7 +42,7 @@ enum ArgocdCommand {
     /// The parameter `strict` (`true` or `false`) makes warnings fail. The parameter `allow-empty`, a list
     /// of TARGET[/SOURCE], allows lost Peers like `clustermesh render --allow-empty`.
     #[command(after_help = EXAMPLES)]
-    Generate(Options),
+    Generate(FileOptions),
 
     /// Print the parameters that Argo CD shows in its user interface
     #[command(after_help = EXAMPLES)]
@@ -67,7 +67,7 @@ enum PluginAnswer {
 
 impl ArgocdArgs {
     /// Returns the files that the command works with.
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn files(&self) -> &FileOptions {
         match &self.command {
             ArgocdCommand::Generate(options) | ArgocdCommand::Parameters(MeshOptions(options)) => {
                 options
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &ArgocdArgs, result: &mut impl Write) -> Outcome {
     outcome
 }
 
-fn generate(options: &Options) -> anyhow::Result<PluginAnswer> {
+fn generate(options: &FileOptions) -> anyhow::Result<PluginAnswer> {
     let application = Application::of_environment()?;
     let parameters = Parameters::of_environment()?;
     let target = application.target(parameters.target.as_deref())?;
@@ -134,7 +134,7 @@ fn find_overrides(inputs: &mut Inputs, application: &Application) -> anyhow::Res
     Ok(())
 }
 
-fn parameters(options: &Options) -> anyhow::Result<PluginAnswer> {
+fn parameters(options: &FileOptions) -> anyhow::Result<PluginAnswer> {
     let application = Application::of_environment()?;
     let options = options.enter_repository(application.root.clone())?;
     let threshold = Parameters::default().threshold();

@@ -16,7 +16,7 @@ use crate::check::{CheckResult, OutputCheck};
 use crate::fabric::{DumpedPeers, Dumps};
 use crate::output::wrap::Width;
 use crate::output::{self, Printer};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, check, clock, inputs};
 
@@ -69,10 +69,7 @@ pub(crate) struct CapacityArgs {
     dumps: Dumps,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -111,7 +108,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let mut inputs = match inputs::gather(&args.options) {
+    let mut inputs = match inputs::gather(&args.common.files) {
         Ok(inputs) => inputs,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };

@@ -1,10 +1,11 @@
 //! `clustermesh completions`
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use clap_complete::Shell;
+use clap_complete::env::Shells;
 
-use crate::{Outcome, completion};
+use crate::Outcome;
 
 /// Print shell completions
 ///
@@ -19,6 +20,17 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
+/// The variable with which a script calls the program. It has our prefix, so that a `COMPLETE` in the
+/// environment of a CI job means nothing to us.
+pub(crate) const VARIABLE: &str = "CLUSTERMESH_COMPLETE";
+
+/// The name of the program in scripts.
+pub(crate) const PROGRAM: &str = "clustermesh";
+
+/// The script for bash. That of `clap_complete` cannot complete behind `=` and `:`; this one calls the
+/// program with the same variables.
+const BASH: &str = include_str!("completions/clustermesh.bash");
+
 const EXAMPLES: &str = "\
 Examples:
   clustermesh completions bash > ~/.local/share/bash-completion/completions/clustermesh
@@ -26,7 +38,20 @@ Examples:
   source <(clustermesh completions zsh)";
 
 pub(crate) fn run(args: &CompletionsArgs, result: &mut impl Write) -> anyhow::Result<Outcome> {
-    result.write_all(&completion::script(args.shell)?)?;
+    result.write_all(&script(args.shell)?)?;
     result.flush()?;
     Ok(Outcome::Clean)
+}
+
+/// Writes the script for a shell.
+fn script(shell: Shell) -> io::Result<Vec<u8>> {
+    if shell == Shell::Bash {
+        return Ok(BASH.into());
+    }
+    let name = shell.to_string();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&name).ok_or(io::ErrorKind::Unsupported)?;
+    let mut script = Vec::new();
+    shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
+    Ok(script)
 }

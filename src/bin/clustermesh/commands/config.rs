@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::input_file::{self, Unreadable};
 use crate::output::wrap::Width;
 use crate::output::{self, Printer};
-use crate::settings::{ClusterAccess, Options, Setting, SettingOrigin, Settings, Voice};
+use crate::settings::{ClusterAccess, CommonOptions, Setting, SettingOrigin, Settings};
 
 mod shown;
 
@@ -33,10 +33,7 @@ pub(crate) struct ConfigArgs {
     output: ConfigFormat,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -70,7 +67,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let settings = match args.options.settle() {
+    let settings = match args.common.files.settle() {
         Ok(settings) => settings,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };

@@ -18,7 +18,7 @@ use clustermesh::text;
 use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::{Outcome, disk};
 
 /// Convert the entries of a mesh between the typed and the flat form
@@ -42,10 +42,7 @@ pub(crate) struct ConvertArgs {
     to: WantedForm,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -76,7 +73,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let inputs = match inputs::gather(&args.options) {
+    let inputs = match inputs::gather(&args.common.files) {
         Ok(inputs) => inputs,
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };

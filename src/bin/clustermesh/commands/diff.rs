@@ -17,7 +17,7 @@ use crate::fabric::{AppliedFiles, Dumps};
 use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{Compared, DiffFormat, Printer};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::{Outcome, check, inputs};
 
 mod before;
@@ -55,10 +55,7 @@ pub(crate) struct DiffArgs {
     dumps: Dumps,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -120,11 +117,11 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let against = Against::named_by(args)?;
     let name = against.name();
-    let mut inputs = match inputs::gather(&args.options) {
+    let mut inputs = match inputs::gather(&args.common.files) {
         Ok(inputs) => inputs,
         Err(unreadable) => return Ok(failed(unreadable, printer)),
     };
-    let mut before = match against.read(&args.options, &mut inputs) {
+    let mut before = match against.read(&args.common.files, &mut inputs) {
         Ok(before) => before,
         Err(unreadable) => return Ok(failed(unreadable, printer)),
     };

@@ -15,7 +15,7 @@ use crate::disk::{self, Roots};
 use crate::files::ShownFiles;
 use crate::input_file::Unreadable;
 use crate::output::Printer;
-use crate::settings::{FolderOptions, Voice, WorkingRepository};
+use crate::settings::{CommonOptions, FolderOptions, WorkingRepository};
 use crate::{Outcome, input_file, inputs};
 
 mod clusters;
@@ -45,10 +45,7 @@ pub(crate) struct InitArgs {
     clusters: ClusterOptions,
 
     #[command(flatten)]
-    pub(crate) options: FolderOptions,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions<FolderOptions>,
 }
 
 #[cfg(feature = "snapshot")]
@@ -146,7 +143,7 @@ fn proposed(args: &InitArgs) -> Result<Option<ProposedMesh>, Unreadable> {
                        `clustermesh snapshot`";
         return Err(anyhow!(problem).into());
     }
-    let mut settings = args.options.0.settle()?;
+    let mut settings = args.common.files.0.settle()?;
     args.clusters.propose(&mut settings).map(Some)
 }
 
@@ -194,11 +191,11 @@ fn keep(
     proposed: ProposedMesh,
     (printer, result): (&mut Printer, &mut impl Write),
 ) -> anyhow::Result<Outcome> {
-    let gathered = args.options.0.settle().and_then(|settings| {
+    let gathered = args.common.files.0.settle().and_then(|settings| {
         let meshes = input_file::clusters(&settings.mesh_files()?)?.meshes;
         let target = (&settings, meshes.as_slice());
         let outcome = snapshot::write_first(proposed.nodes, target, (printer, result))?;
-        Ok((outcome, inputs::gather(&args.options.0)?))
+        Ok((outcome, inputs::gather(&args.common.files.0)?))
     });
     let (outcome, inputs) = match gathered {
         Ok(gathered) => gathered,

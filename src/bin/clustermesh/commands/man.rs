@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::{Outcome, arguments};
+use crate::{Outcome, command_groups};
 
 /// Print a manual page
 ///
@@ -16,7 +16,7 @@ use crate::{Outcome, arguments};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArgs {
     /// Command to describe
-    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(arguments::names()))]
+    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(command_groups::names()))]
     command: Option<String>,
 }
 
@@ -25,9 +25,14 @@ Examples:
   clustermesh man render | man -l -
   clustermesh man > /usr/local/share/man/man1/clustermesh.1";
 
-pub(crate) fn run(args: &ManArgs, result: &mut impl Write) -> anyhow::Result<Outcome> {
+/// Prints a page of a program.
+pub(crate) fn run(
+    args: &ManArgs,
+    program: Command,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
     // There is no page for `help`.
-    let mut program = arguments::command().disable_help_subcommand(true);
+    let mut program = program.disable_help_subcommand(true);
     // So that commands know the options of every command, and their full names.
     program.build();
     let wanted = args.command.as_deref();

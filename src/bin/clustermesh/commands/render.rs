@@ -19,7 +19,7 @@ use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::printing::{self, PrintOrder};
 use crate::rendered::{self, Rendered};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::threshold::Strict;
 use crate::{Outcome, check, input_file, inputs};
 
@@ -52,10 +52,7 @@ pub(crate) struct RenderArgs {
     allow_empty: Vec<Allowance>,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -70,7 +67,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let inputs = match inputs::gather(&args.options) {
+    let inputs = match inputs::gather(&args.common.files) {
         // The process ends with the command, and everything is freed then.
         Ok(inputs) => ManuallyDrop::new(inputs),
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),

@@ -22,7 +22,7 @@ use crate::input_file::{self, Clusters};
 use crate::output::Printer;
 #[cfg(feature = "snapshot")]
 use crate::reach::ReachOptions;
-use crate::settings::{ConfigFile, Settings, SnapshotOptions, Voice};
+use crate::settings::{CommonOptions, ConfigFile, Settings, SnapshotOptions};
 use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
 
@@ -62,10 +62,7 @@ pub(crate) struct SnapshotArgs {
     reach: ReachOptions,
 
     #[command(flatten)]
-    pub(crate) options: SnapshotOptions,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions<SnapshotOptions>,
 }
 
 /// The nodes of a cluster.
@@ -173,7 +170,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let settings = match args.options.0.settle() {
+    let settings = match args.common.files.0.settle() {
         Ok(settings) => settings,
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };

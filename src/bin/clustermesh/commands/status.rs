@@ -19,7 +19,7 @@ use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{Printer, Report, ReportFormat};
 use crate::reach::{Addressed, ReachOptions};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::threshold::Strict;
 use crate::{Outcome, clock, fabric};
 
@@ -63,10 +63,7 @@ pub(crate) struct StatusArgs {
     reach: ReachOptions,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -103,7 +100,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let gathered = fabric::gather(&args.options).and_then(|gathered| {
+    let gathered = fabric::gather(&args.common.files).and_then(|gathered| {
         let Gathered { mut inputs, grave } = gathered;
         let rendered = fabric::read(&mut inputs, None)?;
         Ok((inputs, grave, rendered))

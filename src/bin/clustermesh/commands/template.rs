@@ -14,7 +14,7 @@ use crate::check::OutputCheck;
 use crate::disk::{self, Roots};
 use crate::output::Printer;
 use crate::outputs::{TEMPLATE_LIMIT, read_template, values};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::{Outcome, check, input_file, inputs};
 
 /// Fill in a template and print the result
@@ -39,10 +39,7 @@ pub(crate) struct TemplateArgs {
     target: Option<String>,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -56,7 +53,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let inputs = match inputs::gather(&args.options) {
+    let inputs = match inputs::gather(&args.common.files) {
         Ok(inputs) => inputs,
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };

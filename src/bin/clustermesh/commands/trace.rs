@@ -16,7 +16,7 @@ use clustermesh::text;
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
 use crate::output::{Printer, TraceFormat, Traced};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::{Outcome, fabric};
 
 /// Follow a packet between clusters, and its reply
@@ -47,10 +47,7 @@ pub(crate) struct TraceArgs {
     dumps: Dumps,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -90,7 +87,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let Gathered { mut inputs, grave } = match fabric::gather(&args.options) {
+    let Gathered { mut inputs, grave } = match fabric::gather(&args.common.files) {
         Ok(gathered) => gathered,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };

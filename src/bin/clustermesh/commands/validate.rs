@@ -9,7 +9,7 @@ use clustermesh::rules::rendered::Allowing;
 
 use crate::check::OutputCheck;
 use crate::output::{Printer, Report, ReportFormat};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
 use crate::{Outcome, check, inputs};
 
@@ -35,10 +35,7 @@ pub(crate) struct ValidateArgs {
     fail_on: FailOn,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -57,7 +54,7 @@ pub(crate) fn run(
     if args.statistics && !matches!(args.output, ReportFormat::Human | ReportFormat::Json) {
         bail!("`--statistics` works only with `--output human` and `--output json`");
     }
-    let inputs = match inputs::gather(&args.options) {
+    let inputs = match inputs::gather(&args.common.files) {
         Ok(inputs) => inputs,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output, result),
     };

@@ -17,7 +17,7 @@ use clustermesh::rules::{self, Finding, Purpose, verified};
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, JoinVerification, Printer, Verified, VerifyFormat};
-use crate::settings::{Options, Voice};
+use crate::settings::CommonOptions;
 use crate::threshold::Strict;
 use crate::{Outcome, check, clock, fabric};
 
@@ -69,10 +69,7 @@ pub(crate) struct VerifyArgs {
     dumps: Dumps,
 
     #[command(flatten)]
-    pub(crate) options: Options,
-
-    #[command(flatten)]
-    pub(crate) voice: Voice,
+    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -123,7 +120,7 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let Gathered { mut inputs, grave } = match fabric::gather(&args.options) {
+    let Gathered { mut inputs, grave } = match fabric::gather(&args.common.files) {
         Ok(gathered) => gathered,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };

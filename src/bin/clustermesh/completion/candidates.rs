@@ -14,7 +14,7 @@ use clustermesh::snapshot::Snapshot;
 
 use crate::disk::{self, Roots};
 use crate::input_file;
-use crate::settings::{Options, Settings};
+use crate::settings::{FileOptions, Settings};
 
 /// The time that a person waits for candidates.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -110,7 +110,8 @@ fn found(find: impl FnOnce(&Settings) -> BTreeSet<String> + Send + 'static) -> V
 
 /// Settles the settings of the command line. Pipes are for the command itself.
 fn settings() -> Option<Settings> {
-    let options = super::matches().map_or_else(Options::default, |it| Options::from_matches(&it));
+    let options =
+        super::matches().map_or_else(FileOptions::default, |it| FileOptions::from_matches(&it));
     options.enter().ok()?;
     if !options.named_inputs().all(is_regular) {
         return None;

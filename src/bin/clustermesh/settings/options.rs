@@ -17,7 +17,7 @@ use crate::disk::{self, Revision, Roots};
 
 /// Options of a command that reads meshes, snapshots and the rendered tree.
 #[derive(Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct FileOptions {
     pub(super) surroundings: WorkingRepository,
     /// The commit whose files are read instead of those on disk.
     revision: Option<Arc<Revision>>,
@@ -31,16 +31,26 @@ pub(crate) struct Options {
 }
 
 /// Options of a command that reads nothing but meshes.
-pub(crate) struct MeshOptions(pub(crate) Options);
+pub(crate) struct MeshOptions(pub(crate) FileOptions);
 
 /// Options of a command that reads meshes and snapshots.
-pub(crate) struct SnapshotOptions(pub(crate) Options);
+pub(crate) struct SnapshotOptions(pub(crate) FileOptions);
 
 /// Options of a command that writes where it is started.
-pub(crate) struct FolderOptions(pub(crate) Options);
+pub(crate) struct FolderOptions(pub(crate) FileOptions);
+
+/// The options that most commands share: the files that they work with, and how they print.
+#[derive(clap::Args)]
+pub(crate) struct CommonOptions<F: clap::Args = FileOptions> {
+    #[command(flatten)]
+    pub(crate) files: F,
+
+    #[command(flatten)]
+    pub(crate) printing: PrintOptions,
+}
 
 /// The option for colours.
-#[derive(Clone, Copy, clap::Args)]
+#[derive(Clone, Copy, Default, clap::Args)]
 #[command(next_help_heading = OUTPUT)]
 pub(crate) struct Colour {
     /// When to use colours
@@ -49,9 +59,9 @@ pub(crate) struct Colour {
 }
 
 /// Options for what is printed.
-#[derive(Clone, Copy, clap::Args)]
+#[derive(Clone, Copy, Default, clap::Args)]
 #[command(next_help_heading = OUTPUT)]
-pub(crate) struct Voice {
+pub(crate) struct PrintOptions {
     #[command(flatten)]
     pub(crate) colour: Colour,
 
@@ -185,7 +195,7 @@ macro_rules! options {
 
         impl FromArgMatches for $name {
             fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                Ok($wrap(Options::from_matches(matches)))
+                Ok($wrap(FileOptions::from_matches(matches)))
             }
 
             fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -200,7 +210,7 @@ options! {
     FolderOptions { Folder } Self;
     MeshOptions { Folder MeshesGroup } Self;
     SnapshotOptions { Folder MeshesGroup SnapshotsGroup } Self;
-    Options { Folder MeshesGroup SnapshotsGroup RenderedOptions } |options| options;
+    FileOptions { Folder MeshesGroup SnapshotsGroup RenderedOptions } |options| options;
 }
 
 /// The name of an option.
@@ -237,7 +247,7 @@ const RENDERED: Names = Names {
     variable: "CLUSTERMESH_RENDERED",
 };
 
-impl Options {
+impl FileOptions {
     /// Reads the options that a command has.
     pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
         let path = |id: &str| {

@@ -12,7 +12,7 @@ use crate::disk::{self, Revision, Roots};
 use crate::fabric::{AppliedFiles, Dumps, KnownContents};
 use crate::input_file::Unreadable;
 use crate::inputs::{self, Inputs};
-use crate::settings::{NoMesh, Options, Setting, SettingOrigin, Settings};
+use crate::settings::{FileOptions, NoMesh, Setting, SettingOrigin, Settings};
 use crate::{check, fabric, input_file};
 
 /// The commit that is compared with by default.
@@ -83,7 +83,11 @@ impl<'a> Against<'a> {
     }
 
     /// Reads the earlier state.
-    pub(super) fn read(self, options: &Options, inputs: &mut Inputs) -> Result<Before, Unreadable> {
+    pub(super) fn read(
+        self,
+        options: &FileOptions,
+        inputs: &mut Inputs,
+    ) -> Result<Before, Unreadable> {
         match self {
             Self::Revision(revision) => of_revision(&revision, options, inputs),
             Self::Folder(folder) => {
@@ -131,7 +135,7 @@ impl Before {
 /// Reads a commit: its mesh, its snapshots and its rendered tree.
 fn of_revision(
     revision: &Arc<Revision>,
-    options: &Options,
+    options: &FileOptions,
     now: &mut Inputs,
 ) -> Result<Before, Unreadable> {
     let options = options.at(revision);

@@ -1,0 +1,28 @@
+//! The commands by purpose, as the help lists them.
+
+/// The commands about clusters as they are.
+const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
+    &["status", "rbac"]
+} else {
+    &["rbac"]
+};
+
+/// The commands under the headings of the help.
+pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Build",
+        &["snapshot", "render", "template", "convert", "init"],
+    ),
+    (
+        "Check",
+        &["validate", "verify", "diff", "trace", "capacity"],
+    ),
+    ("Clusters", CLUSTERS),
+    ("Learn", &["explain", "schema", "config"]),
+    ("Shell", &["completions", "man", "argocd"]),
+];
+
+/// Returns the names of the commands.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+}
