@@ -38,9 +38,19 @@ pub fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
 
 /// Returns at most this many names, and how many more there are: `a, b and 3 more`.
 pub fn first(most: usize, names: impl IntoIterator<Item = impl Display>) -> String {
+    first_of(most, names, 0)
+}
+
+/// Returns at most this many names, and how many more there are, with some of which only the number is
+/// known.
+pub fn first_of(
+    most: usize,
+    names: impl IntoIterator<Item = impl Display>,
+    unnamed: usize,
+) -> String {
     let mut names = names.into_iter();
     let mut text = list(names.by_ref().take(most));
-    let more = names.count();
+    let more = names.count() + unnamed;
     if 0 < more {
         let _ = write!(text, " and {more} more");
     }

@@ -4,7 +4,6 @@
 //! of the other clusters stay the same, so their own tables limit the attacker: they accept only
 //! certain sources from its keys, and send only certain destinations to them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -15,11 +14,14 @@ use crate::mesh::{Mesh, are_linked};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
-use crate::proof::APART;
+use crate::proof::bounded_list::{BoundedList, Kinded};
 use far_end::{FarEnds, HeldPeer};
 use relay::Relay;
 use rights::Rights;
 
+pub use breach::Breach;
+
+mod breach;
 mod far_end;
 mod relay;
 mod rights;
@@ -42,17 +44,30 @@ pub struct Exposure {
     pub is_linked: bool,
     /// The far ends of its tunnels that have a key of the hostile one's nodes. Without any it hears
     /// nothing at all.
-    pub heard: Vec<Tunnel>,
+    pub heard: BoundedList<Tunnel>,
     /// The sources that it takes from it, in the order of addresses.
-    pub believed: Vec<Hold>,
+    pub believed: BoundedList<Hold>,
     /// The destinations that it sends to it, in the order of addresses.
-    pub attracted: Vec<Hold>,
+    pub attracted: BoundedList<Hold>,
+    /// Whether these destinations are the same addresses as the sources, also where neither is listed.
+    pub is_mirrored: bool,
     /// The destinations that the hostile cluster can reach there: Kilo has no firewall. Packets to
     /// other destinations are masqueraded (`kilo.md` §6.2), so they can reach everything that the nodes of
     /// the cluster can.
-    pub open: Arc<[OpenWay]>,
+    pub open: Arc<BoundedList<OpenWay>>,
     /// The clusters to which it passes packets of the hostile cluster on.
-    pub onward: OnwardPaths,
+    ///
+    /// With all clusters hostile there is one for every three clusters.
+    pub onward: BoundedList<Onward>,
+}
+
+/// The two sorts of far ends of a cluster's tunnels.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum FarEndKind {
+    /// A Peer.
+    Peer,
+    /// A segment of the cluster itself.
+    Segment,
 }
 
 /// Addresses that a far end has in a cluster's tables.
@@ -79,6 +94,17 @@ pub enum Whose {
     Nobody,
 }
 
+/// The kinds of [`Whose`].
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum WhoseKind {
+    /// The hostile cluster's.
+    Declared,
+    /// Other clusters'.
+    Others,
+    /// Those without an owner.
+    Nobody,
+}
+
 /// Something of a cluster that can be sent to from within.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum OpenWay {
@@ -86,18 +112,6 @@ pub enum OpenWay {
     Owned(Owner, Cidr),
     /// A network that nodes report as their own.
     Lan(Cidr),
-}
-
-/// The clusters to which another one passes packets of the hostile cluster on.
-///
-/// With all clusters hostile there is one for every three clusters, so only the first few of each kind are
-/// kept.
-#[derive(Clone, Debug, Default)]
-pub struct OnwardPaths {
-    /// The first [`APART`] of each kind.
-    pub listed: Vec<Onward>,
-    /// The number of the others, by kind.
-    more: BTreeMap<OnwardKind, usize>,
 }
 
 /// The result of packets that are passed on to a cluster.
@@ -119,7 +133,7 @@ pub struct Onward {
     /// Whether a mesh links the third with the hostile one.
     pub is_linked: bool,
     /// The sources with which it gets through.
-    pub passages: Vec<RelayedSource>,
+    pub passages: BoundedList<RelayedSource>,
 }
 
 /// A source that the third takes from the second.
@@ -133,52 +147,47 @@ pub struct RelayedSource {
     pub claim: TunnelClaim,
 }
 
-/// Something that a hostile cluster can do and no mesh lets it do.
-#[derive(Clone, Copy, Debug)]
-pub enum Breach<'h> {
-    /// A cluster that no link joins it with hears it.
-    Heard(&'h Exposure),
-    /// A cluster accepts it as another cluster.
-    Impersonation(&'h Exposure, &'h Hold),
-    /// A cluster sends it what is not meant for it.
-    Capture(&'h Exposure, &'h Hold),
-    /// It gets through a cluster to one that no link joins it with.
-    Passage(&'h Exposure, &'h Onward),
-    /// It gets through a cluster to this many more that no link joins it with.
-    Passages(&'h Exposure, usize),
-}
+impl Kinded for Tunnel {
+    type Kind = FarEndKind;
 
-impl Breach<'_> {
-    /// Returns how many things the hostile cluster can do.
-    pub fn count(&self) -> usize {
+    fn kind(&self) -> FarEndKind {
         match self {
-            Self::Heard(_) | Self::Impersonation(..) | Self::Capture(..) | Self::Passage(..) => 1,
-            Self::Passages(_, count) => *count,
+            Self::Peer(_) => FarEndKind::Peer,
+            Self::Segment(_) => FarEndKind::Segment,
         }
     }
 }
 
-impl OnwardPaths {
-    /// Returns how many clusters of a kind are not listed.
-    pub fn more(&self, kind: OnwardKind) -> usize {
-        self.more.get(&kind).copied().unwrap_or_default()
-    }
+impl Kinded for Hold {
+    type Kind = WhoseKind;
 
-    /// Adds a cluster.
-    fn add(&mut self, onward: Onward) {
-        let kind = onward.kind();
-        let listed = self.listed.iter().filter(|it| it.kind() == kind);
-        if listed.count() < APART {
-            self.listed.push(onward);
-        } else {
-            *self.more.entry(kind).or_default() += 1;
+    fn kind(&self) -> WhoseKind {
+        match self.whose {
+            Whose::Declared => WhoseKind::Declared,
+            Whose::Others(_) => WhoseKind::Others,
+            Whose::Nobody => WhoseKind::Nobody,
         }
     }
 }
 
-impl Onward {
-    /// Returns the result of the packets.
-    pub fn kind(&self) -> OnwardKind {
+impl Kinded for OpenWay {
+    type Kind = Option<AddressClass>;
+
+    fn kind(&self) -> Option<AddressClass> {
+        self.class()
+    }
+}
+
+impl Kinded for RelayedSource {
+    type Kind = ();
+
+    fn kind(&self) {}
+}
+
+impl Kinded for Onward {
+    type Kind = OnwardKind;
+
+    fn kind(&self) -> OnwardKind {
         match (self.passages.is_empty(), self.is_linked) {
             (true, _) => OnwardKind::Dropped,
             (false, true) => OnwardKind::Linked,
@@ -201,31 +210,6 @@ impl OpenWay {
             Self::Owned(owner, _) => owner.class(),
             Self::Lan(_) => None,
         }
-    }
-}
-
-impl Hostile {
-    /// Returns everything that no mesh lets it do; of one that is contained nothing.
-    pub fn breaches(&self) -> Vec<Breach<'_>> {
-        let mut breaches = Vec::new();
-        for exposure in &self.exposures {
-            let is_heard = !exposure.believed.is_empty() || !exposure.attracted.is_empty();
-            if is_heard && !exposure.is_linked {
-                breaches.push(Breach::Heard(exposure));
-            }
-            let undeclared = |hold: &&Hold| hold.whose != Whose::Declared;
-            let believed = exposure.believed.iter().filter(undeclared);
-            breaches.extend(believed.map(|hold| Breach::Impersonation(exposure, hold)));
-            let attracted = exposure.attracted.iter().filter(undeclared);
-            breaches.extend(attracted.map(|hold| Breach::Capture(exposure, hold)));
-            let onward = &exposure.onward;
-            let through = onward.listed.iter();
-            let through = through.filter(|it| it.kind() == OnwardKind::Unlinked);
-            breaches.extend(through.map(|it| Breach::Passage(exposure, it)));
-            let more = onward.more(OnwardKind::Unlinked);
-            breaches.extend((0 < more).then_some(Breach::Passages(exposure, more)));
-        }
-        breaches
     }
 }
 
@@ -293,11 +277,12 @@ impl<'f, 'a> Attacker<'f, 'a> {
         let mut exposure = Exposure {
             site: relay.number,
             is_linked: self.links[relay.number],
-            heard: Vec::new(),
-            believed: Vec::new(),
-            attracted: Vec::new(),
+            heard: BoundedList::default(),
+            believed: BoundedList::default(),
+            attracted: BoundedList::default(),
+            is_mirrored: true,
             open: Arc::default(),
-            onward: OnwardPaths::default(),
+            onward: BoundedList::default(),
         };
         let Some(ends) = relay.ends_of(self.site) else {
             return Some(exposure);
@@ -305,10 +290,13 @@ impl<'f, 'a> Attacker<'f, 'a> {
         let holds: Vec<HeldPeer> = ends.holds().collect();
         exposure.heard = ends.ends.iter().copied().collect();
         if !holds.is_empty() {
-            exposure.attracted = self.rights.split(ends.attracted(relay.number, &holds));
-            exposure.onward = relay.onward(&self.links, (self.site, ends), &holds);
+            let attracted = self.rights.split(ends.attracted(relay.number, &holds));
+            exposure.onward = relay.onward(&self.links, ends, &holds);
             exposure.open = relay.open();
-            exposure.believed = self.rights.split(holds);
+            let believed = self.rights.split(holds);
+            exposure.is_mirrored = attracted == believed;
+            exposure.attracted = attracted.into_iter().collect();
+            exposure.believed = believed.into_iter().collect();
         }
         Some(exposure)
     }

@@ -19,10 +19,30 @@ pub(super) struct HeldPeer {
     pub(super) is_certain: bool,
 }
 
+/// The claim of a far end that wins some addresses.
+#[derive(Clone, Copy)]
+pub(super) struct WinningClaim {
+    pub(super) claim: TunnelClaim,
+    pub(super) is_certain: bool,
+}
+
+impl HeldPeer {
+    fn new(span: Span, won: WinningClaim) -> Self {
+        let WinningClaim { claim, is_certain } = won;
+        Self {
+            span,
+            claim,
+            is_certain,
+        }
+    }
+}
+
 /// The far ends of a cluster's tunnels that another one has the keys of.
 pub(super) struct FarEnds<'f, 'a> {
     fabric: &'f Fabric<'a>,
     pub(super) site: &'f Site<'a>,
+    /// The cluster that has the keys.
+    pub(super) keeper: SiteId,
     pub(super) ends: BTreeSet<Tunnel>,
 }
 
@@ -37,6 +57,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 let none = || Self {
                     fabric,
                     site,
+                    keeper: at.site,
                     ends: BTreeSet::new(),
                 };
                 ends.entry(at.site).or_insert_with(none).ends.insert(tunnel);
@@ -77,12 +98,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
             let found = segments
                 .take(looked_at)
                 .filter_map(|segment| self.holder(segment, slot));
-            let (claim, is_certain) = surest(found)?;
-            Some(HeldPeer {
-                span: piece.span,
-                claim,
-                is_certain,
-            })
+            Some(HeldPeer::new(piece.span, surest(found)?))
         })
     }
 
@@ -103,17 +119,22 @@ impl<'f, 'a> FarEnds<'f, 'a> {
 
     /// Returns which of their claims the leader of a segment goes by for addresses of which `slot` is
     /// the longest range, and whether that is certain.
-    pub(super) fn holder(&self, segment: SegmentId, slot: SlotId) -> Option<(TunnelClaim, bool)> {
+    pub(super) fn holder(&self, segment: SegmentId, slot: SlotId) -> Option<WinningClaim> {
         let model = &self.site.model;
         let (mut next, mut is_certain) = (Some(slot), true);
         while let Some(slot) = next {
             match model.holder(segment, slot) {
                 Some(RangeHolder::Certain(claim)) => {
-                    return self.has(&claim).then_some((claim, is_certain));
+                    return self
+                        .has(&claim)
+                        .then_some(WinningClaim { claim, is_certain });
                 }
                 Some(RangeHolder::Ambiguous(claims)) => {
                     if let Some(claim) = claims.into_iter().find(|it| self.has(it)) {
-                        return Some((claim, false));
+                        return Some(WinningClaim {
+                            claim,
+                            is_certain: false,
+                        });
                     }
                     // Where none of these is there, the next wider range counts.
                     is_certain = false;
@@ -141,20 +162,14 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                     let at = At { site: number, node };
                     self.sent(at, span)
                 });
-                if let Some((claim, is_certain)) = surest(sent) {
-                    attracted.push(HeldPeer {
-                        span,
-                        claim,
-                        is_certain,
-                    });
-                }
+                attracted.extend(surest(sent).map(|it| HeldPeer::new(span, it)));
             }
         }
         attracted
     }
 
     /// Returns by which of their claims a node sends packets for some addresses to them.
-    pub(super) fn sent(&self, from: At, span: Span) -> Option<(TunnelClaim, bool)> {
+    pub(super) fn sent(&self, from: At, span: Span) -> Option<WinningClaim> {
         let address = span.first_address();
         let segment = self.site.segment(from.node)?;
         let leader = self.site.leader(segment);
@@ -174,22 +189,28 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                 let is_sent = |it: &TunnelClaim| {
                     self.has(it) && self.site.model.is_configured(segment, it.tunnel)
                 };
-                return Some((claims.into_iter().find(is_sent)?, false));
+                return Some(WinningClaim {
+                    claim: claims.into_iter().find(is_sent)?,
+                    is_certain: false,
+                });
             }
             Err(_) => return None,
         }
         let slot = self.site.model.tunnels.around(span).next()?;
-        let (claim, is_certain) = self.holder(segment, slot)?;
+        let won = self.holder(segment, slot)?;
         let is_led = matches!(leader, Leader::Certain(_));
-        Some((claim, is_certain && is_led && self.site.refused().is_none()))
+        Some(WinningClaim {
+            is_certain: won.is_certain && is_led && self.site.refused().is_none(),
+            ..won
+        })
     }
 }
 
 /// Returns the first that is certain, or else the first.
-fn surest(mut found: impl Iterator<Item = (TunnelClaim, bool)>) -> Option<(TunnelClaim, bool)> {
+fn surest(mut found: impl Iterator<Item = WinningClaim>) -> Option<WinningClaim> {
     let first = found.next()?;
-    if first.1 {
+    if first.is_certain {
         return Some(first);
     }
-    Some(found.find(|it| it.1).unwrap_or(first))
+    Some(found.find(|it| it.is_certain).unwrap_or(first))
 }

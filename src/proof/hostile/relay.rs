@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::far_end::{FarEnds, HeldPeer};
-use super::{Onward, OnwardPaths, OpenWay, RelayedSource};
+use super::{Onward, OpenWay, RelayedSource};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, Sites};
 use crate::agent::model::TunnelClaim;
 use crate::net::prefixes::Span;
+use crate::proof::bounded_list::BoundedList;
 
 /// A cluster through which an attacker may get to others: what is the same for all attackers is
 /// computed once, when the first of them needs it.
@@ -18,7 +19,14 @@ pub(super) struct Relay<'r, 'f, 'a> {
     /// The far ends of every cluster's tunnels, by the cluster that has their keys.
     ends: &'r Sites<BTreeMap<SiteId, FarEnds<'f, 'a>>>,
     thirds: OnceCell<Vec<Third<'f, 'a>>>,
-    open: OnceCell<Arc<[OpenWay]>>,
+    open: OnceCell<Arc<BoundedList<OpenWay>>>,
+}
+
+/// Sources that a third takes from the relay, with the claim by which it does.
+#[derive(Clone, Copy)]
+struct TakenSource {
+    span: Span,
+    claim: TunnelClaim,
 }
 
 /// A cluster to which the relay sends anything.
@@ -50,8 +58,8 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
     }
 
     /// Returns all destinations to which its nodes deliver, for any sender.
-    pub(super) fn open(&self) -> Arc<[OpenWay]> {
-        let open = || open(self.fabric.site(self.number));
+    pub(super) fn open(&self) -> Arc<BoundedList<OpenWay>> {
+        let open = || Arc::new(open(self.fabric.site(self.number)));
         Arc::clone(self.open.get_or_init(open))
     }
 
@@ -60,30 +68,29 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
     pub(super) fn onward(
         &self,
         links: &Sites<bool>,
-        (attacker, ends): (SiteId, &FarEnds),
+        ends: &FarEnds,
         believed: &[HeldPeer],
-    ) -> OnwardPaths {
+    ) -> BoundedList<Onward> {
         let thirds = self
             .thirds
             .get_or_init(|| self.thirds())
             .iter()
-            .filter(|it| it.number != attacker);
-        let mut paths = OnwardPaths::default();
-        for third in thirds {
-            let passages =
-                common(believed, &third.taken)
-                    .into_iter()
-                    .filter_map(|(span, claim)| {
-                        let by = self.carrier(ends, third.site, (span, claim))?;
-                        Some(RelayedSource { span, by, claim })
-                    });
-            paths.add(Onward {
+            .filter(|it| it.number != ends.keeper);
+        let paths = thirds.map(|third| {
+            let passages = common(believed, &third.taken)
+                .into_iter()
+                .filter_map(|taken| {
+                    let by = self.carrier(ends, third.site, taken)?;
+                    let TakenSource { span, claim } = taken;
+                    Some(RelayedSource { span, by, claim })
+                });
+            Onward {
                 site: third.number,
                 is_linked: links[third.number],
                 passages: passages.collect(),
-            });
-        }
-        paths
+            }
+        });
+        paths.collect()
     }
 
     fn thirds(&self) -> Vec<Third<'f, 'a>> {
@@ -103,14 +110,9 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 
     /// Returns its node that has the key with which a third takes a source, if the node takes that
     /// source from the attacker itself.
-    fn carrier(
-        &self,
-        ends: &FarEnds,
-        third: &Site,
-        (span, claim): (Span, TunnelClaim),
-    ) -> Option<At> {
-        let key = third.model.key(claim.tunnel)?;
-        let slot = ends.site.model.tunnels.around(span).next()?;
+    fn carrier(&self, ends: &FarEnds, third: &Site, taken: TakenSource) -> Option<At> {
+        let key = third.model.key(taken.claim.tunnel)?;
+        let slot = ends.site.model.tunnels.around(taken.span).next()?;
         let mut holders = self
             .fabric
             .holders(&key)
@@ -125,7 +127,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 }
 
 /// Returns all destinations to which the nodes of a cluster deliver, for any sender.
-fn open(site: &Site) -> Arc<[OpenWay]> {
+fn open(site: &Site) -> BoundedList<OpenWay> {
     let ranges = site.owned.iter().filter_map(|(range, owners)| {
         let owner = owners.first().filter(|it| **it != Owner::Pool)?;
         Some(OpenWay::Owned(*owner, range))
@@ -138,11 +140,14 @@ fn open(site: &Site) -> Arc<[OpenWay]> {
 
 /// Returns the addresses that are in both, both in the order of addresses, with the claims of the
 /// second.
-fn common(one: &[HeldPeer], other: &[HeldPeer]) -> Vec<(Span, TunnelClaim)> {
+fn common(one: &[HeldPeer], other: &[HeldPeer]) -> Vec<TakenSource> {
     let mut common = Vec::new();
     let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
     while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-        common.extend(a.span.common(b.span).map(|span| (span, b.claim)));
+        common.extend(a.span.common(b.span).map(|span| TakenSource {
+            span,
+            claim: b.claim,
+        }));
         let end = |span: Span| (span.family, span.last);
         if end(a.span) < end(b.span) {
             left.next();

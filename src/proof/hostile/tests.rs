@@ -29,9 +29,9 @@ fn line() -> Lab {
 }
 
 /// Returns how many of each kind there are.
-fn counted(open: &[OpenWay]) -> BTreeMap<String, usize> {
+fn counted(open: &BoundedList<OpenWay>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for open in open {
+    for open in open.listed() {
         let kind = open
             .class()
             .map_or_else(|| "lans".to_owned(), |it| format!("{it}s"));
@@ -48,18 +48,24 @@ fn report(lab: &Lab, cluster: &str) -> String {
         let mut text = String::new();
         for exposure in &hostile.exposures {
             let name = fabric.site(exposure.site).cluster;
-            let spans = |holds: &[Hold]| {
-                let shown = holds.iter().map(|it| it.span.to_string());
+            let spans = |holds: &BoundedList<Hold>| {
+                let shown = holds.listed().iter().map(|it| it.span.to_string());
                 shown.collect::<Vec<_>>().join(" ")
             };
-            writeln!(text, "{name} hears {} far ends", exposure.heard.len()).unwrap();
+            writeln!(
+                text,
+                "{name} hears {} far ends",
+                exposure.heard.listed().len()
+            )
+            .unwrap();
             writeln!(text, "  believes {}", spans(&exposure.believed)).unwrap();
             writeln!(text, "  sends {}", spans(&exposure.attracted)).unwrap();
             writeln!(text, "  opens {:?}", counted(&exposure.open)).unwrap();
-            for onward in &exposure.onward.listed {
+            for onward in exposure.onward.listed() {
                 let third = fabric.site(onward.site).cluster;
                 let passages: Vec<String> = onward
                     .passages
+                    .listed()
                     .iter()
                     .map(|it| it.span.to_string())
                     .collect();
@@ -141,16 +147,18 @@ fn a_default_route_is_everything_that_nobody_has_more_particularly() {
     let lab = line().edit(EAST_OF_WEST, "10.2.1.0/24", "0.0.0.0/0");
     insta::assert_snapshot!(report(&lab, "west"), @r#"
     east hears 1 far ends
-      believes 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.1.0/24 10.1.2.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.11.0.0/16 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.1 10.101.0.2 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
+      believes 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.1.0/24 10.1.2.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.11.0.0/16 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.1 10.101.0.2 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.1.0 192.168.2.0-192.168.3.0 192.168.3.2-255.255.255.255
       sends 0.0.0.0-10.0.255.255 10.1.0.0/24 10.1.3.0-10.1.255.255 10.2.0.0/23 10.2.2.0/24 10.2.3.0-10.2.255.255 10.3.0.0/24 10.3.1.0/24 10.3.2.0-10.3.255.255 10.4.0.0-10.10.255.255 10.12.0.0-10.100.255.255 10.101.0.0 10.101.0.3-10.101.0.255 10.101.1.0-10.101.255.255 10.102.0.0 10.102.0.1 10.102.0.2-10.102.0.255 10.102.1.0-10.102.255.255 10.103.0.0 10.103.0.1 10.103.0.2-10.103.0.255 10.103.1.0-192.168.0.255 192.168.2.0-192.168.3.0 192.168.3.1 192.168.3.2-255.255.255.255
       opens {"lans": 1, "networks": 1, "nodes": 4, "pods": 2, "services": 1}
     north hears 1 far ends
       believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       opens {"lans": 1, "nodes": 2, "pods": 1}
-    impersonation: west can send packets from addresses of other clusters: the Peer m--west--m1 allows the sources 0.0.0.0-10.0.255.255 (of no cluster), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 25 more
+    impersonation: west can send packets from addresses of other clusters: the Peer m--west--m1 allows the sources 0.0.0.0-10.0.255.255 (of no cluster), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 21 more
       east/m--west.yaml#/spec/allowedIPs/0 accepts these sources
       help: remove the range from the Peer, or declare it for `west` in the mesh
+    impersonation: west can send packets from 4 more ranges of other clusters
+      help: remove from the Peers of `west` the ranges that it does not declare
     capture: west can receive packets for addresses of other clusters: the Peer m--west--m1 takes the destinations 0.0.0.0-10.0.255.255 (of no cluster), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
       east/m--west.yaml#/spec/allowedIPs/0 routes these destinations
       help: remove the range from the Peer, or declare it for `west` in the mesh

@@ -1,5 +1,7 @@
 //! Words about hostility: what a cluster could do to others that no mesh lets it do.
 
+use std::collections::BTreeSet;
+
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::diagnostic::Finding;
@@ -7,8 +9,7 @@ use crate::packet::messages::{called, tunnel, whose};
 use crate::place::Place;
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
 use crate::proof::rule;
-use crate::text::{count, listed};
-use std::collections::BTreeSet;
+use crate::text::{count, first_of, listed};
 
 /// The number of ranges that a sentence names.
 const NAMED: usize = 3;
@@ -19,18 +20,25 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
     let breaches = hostile.breaches();
     let mut findings = Vec::new();
     let mut rest = breaches.as_slice();
-    while let Some(first) = rest.first() {
-        let alike = rest.iter().take_while(|it| are_one(first, it)).count();
-        let (group, others) = rest.split_at(alike);
+    while let Some((first, following)) = rest.split_first() {
+        let alike = following.iter().take_while(|it| are_one(first, it)).count();
+        let (group, others) = rest.split_at(1 + alike);
         rest = others;
         let (site, finding) = match *first {
             Breach::Heard(exposure) => (exposure.site, heard(fabric, hostile, exposure)),
             Breach::Impersonation(exposure, hold) | Breach::Capture(exposure, hold) => {
                 let is_sender = matches!(first, Breach::Impersonation(..));
-                let finding =
-                    taken_for_others(fabric, hostile, (exposure, hold), &holds(group), is_sender);
-                (exposure.site, finding)
+                let range = RangeOfOthers {
+                    exposure,
+                    hold,
+                    parts: holds(group),
+                };
+                (exposure.site, range.finding(fabric, hostile, is_sender))
             }
+            Breach::Impersonations(exposure, more) => {
+                (exposure.site, impersonations(fabric, hostile, more))
+            }
+            Breach::Captures(exposure, more) => (exposure.site, captures(fabric, hostile, more)),
             Breach::Passage(exposure, onward) => {
                 (onward.site, passage(fabric, hostile, exposure, onward))
             }
@@ -41,6 +49,15 @@ pub fn findings(fabric: &Fabric, hostile: &Hostile) -> Vec<Finding> {
         findings.push(finding.about(fabric.site(site).cluster));
     }
     findings
+}
+
+/// A range of a Peer that gives a hostile cluster addresses of others.
+struct RangeOfOthers<'h> {
+    exposure: &'h Exposure,
+    /// The first of its parts.
+    hold: &'h Hold,
+    /// Its parts by the owners of the addresses.
+    parts: Vec<&'h Hold>,
 }
 
 /// Returns whether two breaches have the same remedy.
@@ -60,7 +77,11 @@ fn are_one(a: &Breach, b: &Breach) -> bool {
 fn holds<'h>(breaches: &[Breach<'h>]) -> Vec<&'h Hold> {
     let holds = breaches.iter().filter_map(|breach| match breach {
         Breach::Impersonation(_, hold) | Breach::Capture(_, hold) => Some(*hold),
-        Breach::Heard(_) | Breach::Passage(..) | Breach::Passages(..) => None,
+        Breach::Heard(_)
+        | Breach::Impersonations(..)
+        | Breach::Captures(..)
+        | Breach::Passage(..)
+        | Breach::Passages(..) => None,
     });
     holds.collect()
 }
@@ -73,6 +94,7 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
     let other = cluster(fabric, hostile.site);
     let ends: Vec<String> = exposure
         .heard
+        .listed()
         .iter()
         .map(|it| far_end(fabric, exposure.site, *it))
         .collect();
@@ -80,11 +102,11 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
         &rule::BROKEN_ISOLATION,
         format!(
             "has Peers with keys of {other} although no mesh links the two: {}",
-            listed(&ends)
+            first_of(NAMED, &ends, exposure.heard.unlisted())
         ),
     );
     let site = fabric.site(exposure.site);
-    let peers = exposure.heard.iter().take(NAMED);
+    let peers = exposure.heard.listed().iter().take(NAMED);
     let places = peers.filter_map(|it| match it {
         Tunnel::Peer(peer) => Some(site.model.peers[*peer].place()),
         Tunnel::Segment(_) => None,
@@ -96,53 +118,57 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
         .help("delete these Peers, or link the two clusters in a mesh")
 }
 
-/// Reports that a far end is taken for others: as a sender, or else as a receiver.
-fn taken_for_others(
-    fabric: &Fabric,
-    hostile: &Hostile,
-    (exposure, hold): (&Exposure, &Hold),
-    holds: &[&Hold],
-    is_sender: bool,
-) -> Finding {
-    let verb = if hold.is_certain { "can" } else { "may" };
-    let culprit = format!("{} {verb}", cluster(fabric, hostile.site));
-    let tunnel = far_end(fabric, exposure.site, hold.claim.tunnel);
-    let shown = shown(fabric, holds);
-    let (rule, message, label) = if is_sender {
-        let message = format!(
-            "{culprit} send packets from addresses of other clusters: {tunnel} allows the sources {shown}"
-        );
-        (&rule::IMPERSONATION, message, "accepts these sources")
-    } else {
-        let message = format!(
-            "{culprit} receive packets for addresses of other clusters: {tunnel} takes the destinations \
-             {shown}"
-        );
-        (&rule::CAPTURE, message, "routes these destinations")
-    };
-    Finding::new(rule, message)
-        .at(place(fabric, exposure.site, hold.claim), label)
-        .help(help(fabric, hostile, (exposure, hold)))
-}
+impl RangeOfOthers<'_> {
+    /// Reports that a far end is taken for others: as a sender, or else as a receiver.
+    fn finding(&self, fabric: &Fabric, hostile: &Hostile, is_sender: bool) -> Finding {
+        let Self {
+            exposure,
+            hold,
+            ref parts,
+        } = *self;
+        let verb = if hold.is_certain { "can" } else { "may" };
+        let culprit = format!("{} {verb}", cluster(fabric, hostile.site));
+        let tunnel = far_end(fabric, exposure.site, hold.claim.tunnel);
+        let shown = shown(fabric, parts);
+        let (rule, message, label) = if is_sender {
+            let message = format!(
+                "{culprit} send packets from addresses of other clusters: {tunnel} allows the sources \
+                 {shown}"
+            );
+            (&rule::IMPERSONATION, message, "accepts these sources")
+        } else {
+            let message = format!(
+                "{culprit} receive packets for addresses of other clusters: {tunnel} takes the \
+                 destinations {shown}"
+            );
+            (&rule::CAPTURE, message, "routes these destinations")
+        };
+        Finding::new(rule, message)
+            .at(place(fabric, exposure.site, hold.claim), label)
+            .help(self.help(fabric, hostile))
+    }
 
-fn help(fabric: &Fabric, hostile: &Hostile, (exposure, hold): (&Exposure, &Hold)) -> String {
-    let model = &fabric.site(exposure.site).model;
-    let key = model.key(hold.claim.tunnel);
-    let holders = key.map_or(&[][..], |key| fabric.holders(&key));
-    if holders.iter().any(|it| it.site != hostile.site) {
-        let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
-        return format!(
-            "delete Kilo's key file on all but one of {}, which claim the same key",
-            listed(&names)
-        );
+    fn help(&self, fabric: &Fabric, hostile: &Hostile) -> String {
+        let model = &fabric.site(self.exposure.site).model;
+        let key = model.key(self.hold.claim.tunnel);
+        let holders = key.map_or(&[][..], |key| fabric.holders(&key));
+        if holders.iter().any(|it| it.site != hostile.site) {
+            let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
+            return format!(
+                "delete Kilo's key file on all but one of {}, which claim the same key",
+                listed(&names)
+            );
+        }
+        if self.hold.is_certain {
+            let other = cluster(fabric, hostile.site);
+            return format!(
+                "remove the range from the Peer, or declare it for `{other}` in the mesh"
+            );
+        }
+        "give each Peer a range, a key and a name of its own: otherwise the Peer that was applied last \
+         has them"
+            .to_owned()
     }
-    if hold.is_certain {
-        let other = cluster(fabric, hostile.site);
-        return format!("remove the range from the Peer, or declare it for `{other}` in the mesh");
-    }
-    "give each Peer a range, a key and a name of its own: otherwise the Peer that was applied last \
-     has them"
-        .to_owned()
 }
 
 fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onward) -> Finding {
@@ -150,6 +176,7 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
     let second = cluster(fabric, exposure.site);
     let spans: Vec<String> = onward
         .passages
+        .listed()
         .iter()
         .map(|it| it.span.to_string())
         .collect();
@@ -158,10 +185,10 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         format!(
             "{other} can get in through {second} although no mesh allows it: sources accepted from \
              {second}: {}",
-            listed(&spans)
+            first_of(NAMED, &spans, onward.passages.unlisted())
         ),
     );
-    let passages = onward.passages.iter();
+    let passages = onward.passages.listed().iter();
     let places: BTreeSet<Place> = passages
         .filter_map(|it| place(fabric, onward.site, it.claim))
         .collect();
@@ -174,6 +201,26 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
         .help(format!(
             "remove from the Peer the ranges that `{second}` does not declare"
         ))
+}
+
+/// Reports the ranges beyond those that are listed, as which it can send.
+fn impersonations(fabric: &Fabric, hostile: &Hostile, more: usize) -> Finding {
+    let other = cluster(fabric, hostile.site);
+    let more = count(more, "more range");
+    let message = format!("{other} can send packets from {more} of other clusters");
+    Finding::new(&rule::IMPERSONATION, message).help(undeclared_in_peers(other))
+}
+
+/// Reports the ranges beyond those that are listed, whose packets it can receive.
+fn captures(fabric: &Fabric, hostile: &Hostile, more: usize) -> Finding {
+    let other = cluster(fabric, hostile.site);
+    let more = count(more, "more range");
+    let message = format!("{other} can receive packets for {more} of other clusters");
+    Finding::new(&rule::CAPTURE, message).help(undeclared_in_peers(other))
+}
+
+fn undeclared_in_peers(other: &str) -> String {
+    format!("remove from the Peers of `{other}` the ranges that it does not declare")
 }
 
 /// Reports the clusters beyond those that have a finding each.

@@ -9,7 +9,7 @@ use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::net::Family;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::{Goal, Packet, Session};
-use crate::proof::APART;
+use crate::proof::bounded_list::APART;
 
 /// Finds the Peers of all clusters that do not lead to a node of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {

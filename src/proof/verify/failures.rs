@@ -8,7 +8,7 @@ use super::Failure;
 use super::cause::{Explained, FailureCause};
 use crate::agent::fabric::SiteId;
 use crate::packet::trace::Trace;
-use crate::proof::APART;
+use crate::proof::bounded_list::APART;
 
 /// Failures by their causes.
 #[derive(Debug, Default)]

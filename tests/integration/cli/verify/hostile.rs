@@ -220,6 +220,49 @@ fn tells_programs_everything() {
     assert_eq!(pods, ["west/n1", "west/n2"]);
 }
 
+/// West has 20 of north's addresses in a Peer of east.
+#[test]
+fn ranges_beyond_the_sixteenth_are_counted() {
+    let folder = line();
+    let stolen: String = (1..=20)
+        .map(|it| format!("\n  - \"10.2.1.{}/32\"", 2 * it))
+        .collect();
+    let ranges = format!("\"10.1.2.0/24\"{stolen}");
+    folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", &ranges);
+    let (code, value) = json_of(&folder, "east");
+    assert_eq!(code, 1);
+    let west = &value["hostile"][0]["exposures"][1];
+    let more = json!({ "declared": 0, "others": 4, "nobody": 0 });
+    for (list, rest) in [("sendsAs", "sendsAsMore"), ("captures", "capturesMore")] {
+        let holds = west[list].as_array().unwrap().iter();
+        let others = holds.filter(|it| it["whose"] == "others");
+        assert_eq!((others.count(), &west[rest]), (16, &more));
+    }
+    let none = json!({ "pod": 0, "node": 0, "service": 0, "network": 0, "lan": 0 });
+    assert_eq!(west["sendsToMore"], none);
+    assert_eq!(west["heardByMore"], 0);
+    let (_, text) = verify(&folder, &["east"]);
+    assert!(
+        text.contains(
+            "packets from 10.2.1.2 (a pod on north/n1), 10.2.1.4 (a pod on north/n1), 10.2.1.6 (a pod on \
+             north/n1), 10.2.1.8 (a pod on north/n1) and 20 more\n"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("east could do 40 things that no mesh allows\n"),
+        "{text}"
+    );
+    let findings = value["findings"].as_array().unwrap();
+    for message in [
+        "east can send packets from 4 more ranges of other clusters",
+        "east can receive packets for 4 more ranges of other clusters",
+    ] {
+        let mut messages = findings.iter().map(|it| &it["message"]);
+        assert!(messages.any(|it| it == message), "{findings:#?}");
+    }
+}
+
 #[test]
 fn a_cluster_that_is_not_there_cannot_be_asked_about() {
     let folder = line();

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::*;
 use clustermesh::document::Source;
 use clustermesh::mesh;
-use clustermesh::proof::APART;
-use clustermesh::proof::hostile::{Breach, OnwardKind, OnwardPaths, assume_hostile};
+use clustermesh::proof::bounded_list::{APART, BoundedList, Kinded};
+use clustermesh::proof::hostile::{Breach, Onward, OnwardKind, WhoseKind, assume_hostile};
 use clustermesh::proof::verify::{Asked, LeakedRange, Tally, Verification, verify, verify_sound};
 use clustermesh::snapshot::Snapshot;
 
@@ -415,17 +415,47 @@ fn many_hostile_clusters_take_hardly_more_than_one() {
     assert!(looked_up(7) <= both_ways + 7 * 6);
 }
 
-/// How many clusters of each kind are listed, and how many are only counted.
-fn kinds(paths: &OnwardPaths) -> [(usize, usize); 3] {
+/// How many things of a kind are listed, and how many are only counted.
+fn listed_and_more<T: Kinded>(list: &BoundedList<T>, kind: T::Kind) -> (usize, usize) {
+    let listed = list.listed().iter().filter(|it| it.kind() == kind);
+    (listed.count(), list.more(kind))
+}
+
+fn kinds(paths: &BoundedList<Onward>) -> [(usize, usize); 3] {
     [
         OnwardKind::Dropped,
         OnwardKind::Linked,
         OnwardKind::Unlinked,
     ]
-    .map(|kind| {
-        let listed = paths.listed.iter().filter(|it| it.kind() == kind);
-        (listed.count(), paths.more(kind))
-    })
+    .map(|kind| listed_and_more(paths, kind))
+}
+
+/// Every node has a pod CIDR, a WireGuard address and a Peer, so the lists grow with the number of nodes.
+#[test]
+fn ranges_of_large_hostile_clusters_are_counted() {
+    let (clusters, nodes) = (3, 20);
+    let shape = shape(Layout::Full { clusters, nodes }, Lan::Own);
+    let meshes = meshes(&shape.mesh().to_string());
+    let snapshots = snapshots_of(shape, |_, _| {});
+    let tree = files(&meshes, &snapshots);
+    let fabric = fabric(&meshes, &snapshots, &tree);
+    let sites: Vec<SiteId> = fabric.sites.ids().collect();
+    for hostile in assume_hostile(&fabric, &meshes, &sites) {
+        for exposure in &hostile.exposures {
+            // The services have one range.
+            let declared = (APART, 2 * 20 + 1 - APART);
+            for holds in [&exposure.believed, &exposure.attracted] {
+                assert_eq!(listed_and_more(holds, WhoseKind::Declared), declared);
+                assert_eq!((holds.listed().len(), holds.unlisted()), declared);
+            }
+            assert!(exposure.is_mirrored);
+            let open = |class| listed_and_more(&exposure.open, class);
+            assert_eq!(open(Some(AddressClass::Pod)), (APART, 20 - APART));
+            assert_eq!(open(None), (1, 0));
+            assert_eq!(exposure.heard.listed().len(), APART);
+            assert_eq!(exposure.heard.unlisted(), 20 - APART);
+        }
+    }
 }
 
 /// Every cluster may pass packets of every other one on to all the rest, so their number grows with the third

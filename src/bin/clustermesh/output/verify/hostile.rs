@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::iter::repeat_n;
 
 use clustermesh::agent::fabric::SiteId;
 use clustermesh::agent::model::Tunnel;
 use clustermesh::packet::trace::AddressClass;
-use clustermesh::proof::hostile::{Breach, Exposure, Hold, Onward, OnwardKind, OpenWay, Whose};
+use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
+use clustermesh::proof::hostile::{
+    Breach, Exposure, FarEndKind, Hold, Onward, OnwardKind, OpenWay, Whose,
+};
 use clustermesh::proof::messages::hostile::{far_end, owners};
 use clustermesh::text;
 
@@ -83,7 +85,7 @@ impl Verified<'_, '_> {
                 open(&exposure.open)
             );
         }
-        if exposure.attracted == exposure.believed {
+        if exposure.is_mirrored {
             if !exposure.attracted.is_empty() {
                 text.push_str("    it also receives the packets to these source addresses\n");
             }
@@ -91,13 +93,13 @@ impl Verified<'_, '_> {
             let destinations = self.held(&exposure.attracted);
             let _ = writeln!(text, "    it receives the packets to {destinations}");
         }
-        let onward = exposure.onward.listed.iter();
+        let onward = exposure.onward.listed().iter();
         let (shut, ways): (Vec<&Onward>, Vec<&Onward>) =
             onward.partition(|it| it.kind() == OnwardKind::Dropped);
         for onward in ways {
-            let passages = onward.passages.iter().map(|it| it.span.to_string());
+            let passages = onward.passages.listed().iter().map(|it| it.span);
             let third = self.called(onward.site);
-            let passages = text::first(NAMED, passages);
+            let passages = text::first_of(NAMED, passages, onward.passages.unlisted());
             let _ = writeln!(
                 text,
                 "    {name} forwards its packets from {passages} to {third}"
@@ -111,9 +113,7 @@ impl Verified<'_, '_> {
         }
         if !shut.is_empty() {
             let names = shut.iter().map(|it| self.called(it.site));
-            // Only counted, as they follow those that are named.
-            let others = repeat_n(String::new(), more(OnwardKind::Dropped));
-            let thirds = text::first(NAMED, names.chain(others));
+            let thirds = text::first_of(NAMED, names, more(OnwardKind::Dropped));
             let _ = writeln!(text, "    none of its packets get through to {thirds}");
         }
         text
@@ -124,36 +124,37 @@ impl Verified<'_, '_> {
         let site = self.fabric.site(exposure.site);
         let peers = &site.model.peers;
         let (mut names, mut own) = (Vec::new(), Vec::new());
-        for tunnel in &exposure.heard {
+        for tunnel in exposure.heard.listed() {
             match *tunnel {
                 Tunnel::Peer(peer) => names.push(peers[peer].applied.name.clone()),
                 Tunnel::Segment(_) => own.push(far_end(self.fabric, exposure.site, *tunnel)),
             }
         }
-        let peers = match names.len() {
+        let noun = match exposure.heard.count(FarEndKind::Peer) {
             0 => None,
-            1 => Some(format!("the Peer {}", text::first(NAMED, names))),
-            _ => Some(format!("the Peers {}", text::first(NAMED, names))),
+            1 => Some("the Peer"),
+            _ => Some("the Peers"),
         };
-        text::first(NAMED, peers.into_iter().chain(own))
+        let peers = text::first_of(NAMED, names, exposure.heard.more(FarEndKind::Peer));
+        let peers = noun.map(|noun| format!("{noun} {peers}"));
+        let more = exposure.heard.more(FarEndKind::Segment);
+        text::first_of(NAMED, peers.into_iter().chain(own), more)
     }
 
     /// Names addresses, those first that are not its own to use.
-    fn held(&self, holds: &[Hold]) -> String {
+    fn held(&self, holds: &BoundedList<Hold>) -> String {
         let is_declared = |hold: &&Hold| hold.whose == Whose::Declared;
-        let (own, others): (Vec<&Hold>, Vec<&Hold>) = holds.iter().partition(is_declared);
-        text::first(
-            NAMED,
-            others.into_iter().chain(own).map(|hold| {
-                let doubt = if hold.is_certain { "" } else { "perhaps " };
-                match hold.whose {
-                    Whose::Declared => format!("{doubt}{}", hold.span),
-                    Whose::Others(_) | Whose::Nobody => {
-                        format!("{doubt}{} ({})", hold.span, owners(self.fabric, hold))
-                    }
+        let (own, others): (Vec<&Hold>, Vec<&Hold>) = holds.listed().iter().partition(is_declared);
+        let names = others.into_iter().chain(own).map(|hold| {
+            let doubt = if hold.is_certain { "" } else { "perhaps " };
+            match hold.whose {
+                Whose::Declared => format!("{doubt}{}", hold.span),
+                Whose::Others(_) | Whose::Nobody => {
+                    format!("{doubt}{} ({})", hold.span, owners(self.fabric, hold))
                 }
-            }),
-        )
+            }
+        });
+        text::first_of(NAMED, names, holds.unlisted())
     }
 
     fn called(&self, site: SiteId) -> String {
@@ -162,16 +163,16 @@ impl Verified<'_, '_> {
 }
 
 /// Names what is open by kind.
-fn open(open: &[OpenWay]) -> String {
+fn open(ways: &BoundedList<OpenWay>) -> String {
     let mut kinds: BTreeMap<Option<AddressClass>, Vec<String>> = BTreeMap::new();
-    for open in open {
+    for open in ways.listed() {
         let range = open.range();
         let shown = if range.is_host() {
             range.first().to_string()
         } else {
             range.to_string()
         };
-        kinds.entry(open.class()).or_default().push(shown);
+        kinds.entry(open.kind()).or_default().push(shown);
     }
     let lans = kinds.remove(&None).map(|it| (None, it));
     let kinds: Vec<String> = kinds
@@ -179,7 +180,7 @@ fn open(open: &[OpenWay]) -> String {
         .chain(lans)
         .map(|(class, ranges)| {
             let kind = class.map_or_else(|| "LANs".to_owned(), |it| format!("{it}s"));
-            format!("{kind} {}", text::first(NAMED, ranges))
+            format!("{kind} {}", text::first_of(NAMED, ranges, ways.more(class)))
         })
         .collect();
     kinds.join("; ")

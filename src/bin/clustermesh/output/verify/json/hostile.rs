@@ -7,8 +7,9 @@ use clustermesh::agent::model::TunnelClaim;
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::packet::trace::AddressClass;
 use clustermesh::place::Place;
+use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
 use clustermesh::proof::hostile::{
-    Exposure, Hold, Hostile, Onward, OnwardKind, OnwardPaths, OpenWay, RelayedSource, Whose,
+    Exposure, Hold, Hostile, Onward, OnwardKind, OpenWay, RelayedSource, WhoseKind,
 };
 use clustermesh::proof::messages::hostile::{far_end, owners};
 use schemars::JsonSchema;
@@ -40,16 +41,26 @@ struct WrittenExposure {
     cluster: String,
     /// Whether a mesh links it with the hostile cluster.
     linked: bool,
-    /// The ends of its tunnels that have a key of the hostile cluster. If there are none, it
-    /// receives nothing from it.
+    /// The ends of its tunnels that have a key of the hostile cluster: the first 16 Peers, and the
+    /// first 16 of its own segments. If there are none, it receives nothing from it.
     heard_by: Vec<String>,
-    /// The source addresses that it accepts from the hostile cluster.
+    /// The number of ends that `heardBy` does not list.
+    heard_by_more: usize,
+    /// The source addresses that it accepts from the hostile cluster: the first 16 ranges of each
+    /// kind of owner.
     sends_as: Vec<WrittenHold>,
-    /// The destinations that the hostile cluster can reach there. Packets to other destinations are
-    /// masqueraded and leave the cluster like those of its nodes.
+    /// The ranges that `sendsAs` does not list.
+    sends_as_more: WrittenMoreHolds,
+    /// The destinations that the hostile cluster can reach there: the first 16 of each kind. Packets
+    /// to other destinations are masqueraded and leave the cluster like those of its nodes.
     sends_to: Vec<WrittenOpen>,
-    /// The destinations whose packets it sends to the hostile cluster.
+    /// The destinations that `sendsTo` does not list.
+    sends_to_more: WrittenMoreOpen,
+    /// The destinations whose packets it sends to the hostile cluster: the first 16 ranges of each
+    /// kind of owner.
     captures: Vec<WrittenHold>,
+    /// The ranges that `captures` does not list.
+    captures_more: WrittenMoreHolds,
     /// The treatment by the other clusters of packets that it passes on for the hostile cluster: the
     /// first 16 clusters of each kind.
     through: Vec<WrittenOnward>,
@@ -94,6 +105,18 @@ enum WrittenWhose {
     Nobody,
 }
 
+/// Numbers of ranges by their rightful owners.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MoreHolds")]
+struct WrittenMoreHolds {
+    /// Those that the hostile cluster declares.
+    declared: usize,
+    /// Those of other clusters.
+    others: usize,
+    /// Those of no cluster of a mesh.
+    nobody: usize,
+}
+
 /// A destination that can be reached.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Open")]
@@ -126,6 +149,22 @@ enum WrittenKind {
     Lan,
 }
 
+/// Numbers of destinations by kind.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "MoreOpen")]
+struct WrittenMoreOpen {
+    /// Ranges of pods.
+    pod: usize,
+    /// Addresses of nodes.
+    node: usize,
+    /// Ranges of services.
+    service: usize,
+    /// Other networks that the cluster declares.
+    network: usize,
+    /// Networks that nodes report as their own.
+    lan: usize,
+}
+
 /// The treatment by a cluster of packets that another one passes on.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Onward")]
@@ -135,8 +174,10 @@ struct WrittenOnward {
     cluster: String,
     /// Whether a mesh links it with the hostile cluster.
     linked: bool,
-    /// The source addresses that it accepts. If there are none, no packet arrives.
+    /// The source addresses that it accepts: the first 16 ranges. If there are none, no packet arrives.
     passages: Vec<WrittenPassage>,
+    /// The number of ranges that `passages` does not list.
+    passages_more: usize,
 }
 
 /// Numbers of clusters to which another one passes packets on.
@@ -183,9 +224,9 @@ fn one(verified: &Verified, hostile: &Hostile) -> WrittenHostile {
 }
 
 fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
-    let heard = exposure.heard.iter();
-    let holds = |holds: &[Hold]| {
-        let holds = holds.iter();
+    let heard = exposure.heard.listed().iter();
+    let holds = |holds: &BoundedList<Hold>| {
+        let holds = holds.listed().iter();
         holds.map(|it| hold(verified, exposure.site, it)).collect()
     };
     WrittenExposure {
@@ -194,16 +235,21 @@ fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
         heard_by: heard
             .map(|it| far_end(verified.fabric, exposure.site, *it))
             .collect(),
+        heard_by_more: exposure.heard.unlisted(),
         sends_as: holds(&exposure.believed),
+        sends_as_more: more_holds(&exposure.believed),
         sends_to: exposure
             .open
+            .listed()
             .iter()
             .map(|it| open(verified, exposure.site, *it))
             .collect(),
+        sends_to_more: more_open(&exposure.open),
         captures: holds(&exposure.attracted),
+        captures_more: more_holds(&exposure.attracted),
         through: exposure
             .onward
-            .listed
+            .listed()
             .iter()
             .map(|it| onward(verified, it))
             .collect(),
@@ -212,19 +258,25 @@ fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
 }
 
 fn hold(verified: &Verified, site: SiteId, hold: &Hold) -> WrittenHold {
-    let whose = match hold.whose {
-        Whose::Declared => WrittenWhose::Declared,
-        Whose::Others(_) => WrittenWhose::Others,
-        Whose::Nobody => WrittenWhose::Nobody,
-    };
-    let is_others = matches!(hold.whose, Whose::Others(_));
     WrittenHold {
         addresses: hold.span.to_string(),
-        whose,
-        owner: is_others.then(|| owners(verified.fabric, hold)),
+        whose: match hold.kind() {
+            WhoseKind::Declared => WrittenWhose::Declared,
+            WhoseKind::Others => WrittenWhose::Others,
+            WhoseKind::Nobody => WrittenWhose::Nobody,
+        },
+        owner: (hold.kind() == WhoseKind::Others).then(|| owners(verified.fabric, hold)),
         certain: hold.is_certain,
         by: far_end(verified.fabric, site, hold.claim.tunnel),
         place: claimed(verified, site, hold.claim),
+    }
+}
+
+fn more_holds(holds: &BoundedList<Hold>) -> WrittenMoreHolds {
+    WrittenMoreHolds {
+        declared: holds.more(WhoseKind::Declared),
+        others: holds.more(WhoseKind::Others),
+        nobody: holds.more(WhoseKind::Nobody),
     }
 }
 
@@ -250,6 +302,17 @@ fn open(verified: &Verified, site: SiteId, open: OpenWay) -> WrittenOpen {
     }
 }
 
+fn more_open(open: &BoundedList<OpenWay>) -> WrittenMoreOpen {
+    let more = |class| open.more(Some(class));
+    WrittenMoreOpen {
+        pod: more(AddressClass::Pod),
+        node: more(AddressClass::Node),
+        service: more(AddressClass::Service),
+        network: more(AddressClass::Network),
+        lan: open.more(None),
+    }
+}
+
 fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
     let passage = |it: &RelayedSource| WrittenPassage {
         addresses: it.span.to_string(),
@@ -259,11 +322,12 @@ fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
     WrittenOnward {
         cluster: cluster(verified, onward.site),
         linked: onward.is_linked,
-        passages: onward.passages.iter().map(passage).collect(),
+        passages: onward.passages.listed().iter().map(passage).collect(),
+        passages_more: onward.passages.unlisted(),
     }
 }
 
-fn more_onward(onward: &OnwardPaths) -> WrittenMoreOnward {
+fn more_onward(onward: &BoundedList<Onward>) -> WrittenMoreOnward {
     WrittenMoreOnward {
         dropping: onward.more(OnwardKind::Dropped),
         linked: onward.more(OnwardKind::Linked),

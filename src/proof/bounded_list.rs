@@ -1,0 +1,77 @@
+//! Bounded lists: the first few things of each kind, and how many others there are.
+
+use std::collections::BTreeMap;
+
+/// How many things of one kind a proof lists one by one. People need a few to find out what they have in
+/// common; the others are counted.
+pub const APART: usize = 16;
+
+/// Things of several kinds.
+pub trait Kinded {
+    /// The kinds.
+    type Kind: Copy + Ord;
+
+    /// Returns the kind of the thing.
+    fn kind(&self) -> Self::Kind;
+}
+
+/// The first [`APART`] things of each kind, and the number of the others.
+#[derive(Clone, Debug)]
+pub struct BoundedList<T: Kinded> {
+    listed: Vec<T>,
+    /// The number of things of each kind, with those that are listed.
+    counts: BTreeMap<T::Kind, usize>,
+}
+
+impl<T: Kinded> Default for BoundedList<T> {
+    fn default() -> Self {
+        Self {
+            listed: Vec::new(),
+            counts: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T: Kinded> BoundedList<T> {
+    /// Returns the things that are listed, in the order in which they were added.
+    pub fn listed(&self) -> &[T] {
+        &self.listed
+    }
+
+    /// Returns whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// Returns how many things of a kind there are, with those that are listed.
+    pub fn count(&self, kind: T::Kind) -> usize {
+        self.counts.get(&kind).copied().unwrap_or_default()
+    }
+
+    /// Returns how many things of a kind are not listed.
+    pub fn more(&self, kind: T::Kind) -> usize {
+        self.count(kind).saturating_sub(APART)
+    }
+
+    /// Returns how many things are not listed.
+    pub fn unlisted(&self) -> usize {
+        self.counts.keys().map(|kind| self.more(*kind)).sum()
+    }
+
+    /// Adds a thing.
+    pub fn add(&mut self, thing: T) {
+        let count = self.counts.entry(thing.kind()).or_default();
+        *count += 1;
+        if *count <= APART {
+            self.listed.push(thing);
+        }
+    }
+}
+
+impl<T: Kinded> FromIterator<T> for BoundedList<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(things: I) -> Self {
+        let mut list = Self::default();
+        things.into_iter().for_each(|it| list.add(it));
+        list
+    }
+}
