@@ -109,7 +109,7 @@ struct WrittenConfig {
     /// Files that `clustermesh render` fills in from templates and keeps up to date, such as an Argo CD
     /// `Application` for each cluster.
     outputs: Option<Vec<WrittenOutput>>,
-    /// How `clustermesh snapshot` reaches each cluster, by its name in the mesh, and the ranges
+    /// The access of `clustermesh snapshot` to each cluster, by its name in the mesh, and the ranges
     /// that it accepts from others. Without an entry, the kubeconfig context with the cluster's
     /// name is used.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
@@ -135,7 +135,7 @@ struct WrittenSnapshot {
     drop_labels: Option<Vec<String>>,
 }
 
-/// How a cluster is reached, and the ranges that it accepts from others.
+/// The access to a cluster, and the ranges that it accepts from others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

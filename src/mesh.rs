@@ -158,7 +158,7 @@ pub struct Range {
     pub place: Place,
 }
 
-/// Where an endpoint may come from.
+/// A source of endpoints.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd)]
 pub enum EndpointSource {
     /// The annotations `kilo.squat.ai/clustermesh-endpoint`, then `kilo.squat.ai/force-endpoint`.

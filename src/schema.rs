@@ -63,7 +63,7 @@ mod tests {
     #[derive(Deserialize, JsonSchema, Serialize)]
     #[serde(deny_unknown_fields)]
     struct Cage {
-        /// How wide.
+        /// The width.
         #[schemars(range(min = 1))]
         metres: u8,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ mod tests {
             "type": "object",
             "properties": {
                 "metres": {
-                    "description": "How wide.",
+                    "description": "The width.",
                     "type": "integer",
                     "minimum": 1,
                     "maximum": 255,

@@ -28,7 +28,7 @@ pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> String {
     list(names.into_iter().map(|name| format!("`{name}`")))
 }
 
-/// How many names a message lists.
+/// The largest number of names in a message.
 pub const NAMED: usize = 3;
 
 /// Returns the first few names, and how many more there are.

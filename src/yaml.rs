@@ -182,7 +182,7 @@ mod tests {
         );
     }
 
-    /// How long a key may be.
+    /// The longest key, in bytes.
     const KEY_LIMIT: usize = 1000;
 
     fn tricky() -> Vec<String> {

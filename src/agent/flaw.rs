@@ -119,8 +119,8 @@ impl Model<'_> {
 
     /// Finds the first route between the cluster's own nodes whose families differ.
     ///
-    /// Where only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
-    /// packets to Peers were still delivered (16 agents, `[v6, v4]` pod CIDRs).
+    /// If only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
+    /// packets to Peers are still delivered (measured with 16 agents, `[v6, v4]` pod CIDRs).
     fn refused_segment(&self) -> Option<KernelRefusal> {
         // Without an announced address, Kilo's subnet is unknown.
         let is_known = self
@@ -179,9 +179,9 @@ impl Model<'_> {
 
     /// Finds the Peers that have the key of a node of the cluster, with the node.
     ///
-    /// Where it leads its segment, its own WireGuard ignores the Peer and the routes lead nowhere;
-    /// on the others it depends on the order which of the two is there (`kilo.md` §2.7). Where it does
-    /// not, this is so from the day on which it does.
+    /// If the node leads its segment, its own WireGuard ignores the Peer and the routes lead nowhere.
+    /// On other nodes, the order decides which of the two is configured (`kilo.md` §2.7). If it does
+    /// not lead its segment yet, this begins when it does.
     pub fn peers_with_own_keys(&self) -> Vec<(PeerId, NodeId)> {
         let mut found = BTreeMap::new();
         for (node, own) in self.topology.nodes.numbered() {

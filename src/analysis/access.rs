@@ -15,7 +15,7 @@ pub struct EntryAccess<'a> {
     pub entry: &'a Entry,
 }
 
-/// Where the kubeconfig of a cluster is.
+/// The location of a cluster's kubeconfig.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub struct SecretLocation<'a> {
     /// The namespace, if the mesh has one.

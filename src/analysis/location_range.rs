@@ -26,7 +26,7 @@ struct Offer<'f> {
     ignored: Vec<&'f str>,
 }
 
-/// What is wrong with the offer of a node.
+/// A problem of the location ranges that a node offers.
 pub struct OfferProblem<'f> {
     /// The node.
     pub node: &'f Node,
@@ -49,7 +49,7 @@ pub enum OfferProblemKind<'f> {
     OwnedElsewhere {
         /// The range.
         range: Cidr,
-        /// What it overlaps.
+        /// The range that it overlaps.
         claim: OwnRange<'f>,
         /// Further ranges.
         more: usize,
@@ -85,8 +85,8 @@ pub struct OutrankedOffer<'f> {
     pub more: usize,
     /// The node whose annotation should change: that of the wider range.
     pub changed: &'f Node,
-    /// What that node can offer beside all other segments; nothing if these are too many ranges to
-    /// write.
+    /// The ranges that this node can offer without an overlap with other segments; nothing if these are
+    /// too many to write.
     pub left: Option<Vec<Cidr>>,
 }
 
@@ -95,14 +95,14 @@ pub struct OutrankedOffer<'f> {
 pub struct OwnRange<'f> {
     /// The range.
     pub cidr: Cidr,
-    /// What the node uses it for.
+    /// Its use.
     pub usage: OwnRangeUse,
     /// The node.
     pub node: &'f str,
     segment: usize,
 }
 
-/// What a node has a range of its own for.
+/// A use of a node's own range.
 #[derive(Clone, Copy)]
 pub enum OwnRangeUse {
     /// Its pods.

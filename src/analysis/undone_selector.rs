@@ -27,7 +27,7 @@ pub struct UndoneSelector<'m, 'u> {
     pub field: &'static str,
     /// The range.
     pub range: &'m Range,
-    /// What unselected nodes have in it; at least one.
+    /// The ranges of unselected nodes in it; at least one.
     pub reached: Vec<&'u UnselectedRange<'m>>,
 }
 

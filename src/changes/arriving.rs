@@ -1,6 +1,6 @@
 //! Arriving Peers: the tables that a target's agents can have between the old and the new version.
 //!
-//! What becomes of a packet depends only on the Peers around its addresses, and on those with the keys of
+//! The fate of a packet depends only on the Peers around its addresses, and on those with the keys of
 //! its ends. So only Peers that share a key, a segment or addresses are tried together; the states of
 //! others are combined in the same tables.
 

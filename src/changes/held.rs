@@ -22,7 +22,7 @@ pub(super) struct Places<'h>(&'h [u64]);
 /// Pairs of a sender and a receiver.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    /// How many words the receivers of one sender take.
+    /// The number of words for the receivers of one sender.
     words: usize,
     /// A bit for each receiver of each sender.
     bits: Vec<u64>,
@@ -31,7 +31,7 @@ pub(super) struct Held {
 /// The number of places in a word.
 const BITS: usize = 64;
 
-/// How many blocks are compared before a block is looked up.
+/// The number of blocks that are compared before a block is looked up.
 const NEAR: usize = 4;
 
 /// The paths of one state, by how much of them holds.

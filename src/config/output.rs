@@ -10,7 +10,7 @@ use crate::place::Place;
 pub struct Output {
     /// The file of the template.
     pub template: String,
-    /// Where a result is written: itself a template.
+    /// The path of each result: itself a template.
     pub path: String,
     /// The unit for which `render` writes a result.
     pub per: Per,

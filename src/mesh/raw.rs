@@ -132,11 +132,11 @@ pub(super) struct RawSpec {
     /// Ranges must not overlap.
     #[schemars(length(min = 2))]
     pub(super) clusters: Vec<RawCluster>,
-    /// Which clusters are linked; by default, every cluster with every other.
+    /// The links between clusters; by default, every cluster with every other.
     pub(super) topology: Option<RawTopology>,
 }
 
-/// Which clusters are linked.
+/// The links between clusters.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [only_with("Hub", "hubs"), only_with("Links", "links")]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

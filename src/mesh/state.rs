@@ -17,7 +17,7 @@ pub enum State {
     Leaving,
 }
 
-/// What becomes of a link of a topology, by the states of both ends.
+/// The state of a link of a topology, given by the states of both ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Link {
     /// Both ends exchange Peers.
@@ -29,7 +29,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// Returns what becomes of a link between clusters of these states.
+    /// Returns the state of a link between clusters of these states.
     pub fn new(one: State, other: State) -> Self {
         match (one, other) {
             (State::Leaving, _) | (_, State::Leaving) => Self::Ended,

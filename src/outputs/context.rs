@@ -71,7 +71,7 @@ struct ContextTarget {
     /// An interval for Flux in minutes, at least 10. A reconcile sends two requests for each Peer,
     /// 50 a second, and takes a third of the interval at most.
     reconcile_minutes: usize,
-    /// What `clustermesh capacity` computes, by quantity: `peers`, `rules`, `applySeconds` and others.
+    /// The results of `clustermesh capacity`, by quantity: `peers`, `rules`, `applySeconds` and others.
     capacity: BTreeMap<String, Number>,
 }
 

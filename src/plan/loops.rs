@@ -12,8 +12,8 @@ use crate::net::Cidr;
 
 /// Leaves out Peers of a source whose endpoints are in ranges that other sources declare.
 ///
-/// What people declare takes precedence over what a node claims, in both forms of an entry: so no
-/// node can take a range from another cluster, and none can have another cluster's Peer left out.
+/// Declarations take precedence over claims of nodes, in both forms of an entry: so no node can take
+/// a range from another cluster, or have another cluster's Peer left out.
 pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
     for (cluster, meetings) in view.conflicts.endpoints(source.index) {
         let Some(owner) = view.source(cluster) else {

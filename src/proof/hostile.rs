@@ -224,7 +224,7 @@ struct Attacker<'f, 'a> {
 /// Finds what clusters could do to the others, each of them alone. How far another one passes its
 /// packets on is followed for one cluster more.
 ///
-/// What a cluster gives to the others is looked up once for all attackers.
+/// The far ends of each cluster are looked up once for all attackers.
 pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], sites: &[SiteId]) -> Vec<Hostile> {
     if sites.is_empty() {
         return Vec::new();

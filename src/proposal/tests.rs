@@ -286,7 +286,7 @@ fn what_cannot_be_joined_is_not_proposed() {
 }
 
 proptest! {
-    /// What nodes write gets into no line but as a range that they agree on.
+    /// Texts of nodes get into no line, except as ranges that the nodes agree on.
     #[test]
     fn no_node_injects_a_line(texts in proptest::collection::vec(".{0,20}", 6)) {
         let mut east = nodes(1);

@@ -79,7 +79,10 @@ fn push_cluster(yaml: &mut String, cluster: &ProposedCluster) {
         WireguardRange::Agreed(range) => {
             let comment = format!(
                 "Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on {}.",
-                agreement(range)
+                match range.all {
+                    1 => "the only node that has it".to_owned(),
+                    _ => agreement(range),
+                }
             );
             field(&comment, "wireguardCIDR", &range.cidr.to_string());
         }
@@ -125,9 +128,10 @@ fn push_endpoints(field: &mut impl FnMut(&str, &str, &str), endpoints: &Endpoint
                  address."
             }
             _ => {
-                "Nodes have no public endpoint, and do not keep a way through NAT open. This is right only if the\n\
-                 clusters share a network. Else set `kilo.squat.ai/force-endpoint` on the nodes, or\n\
-                 `kilo.squat.ai/persistent-keepalive` and `persistentKeepalive: 25` here."
+                "Uses the internal addresses of nodes that have neither an annotation nor an external address.\n\
+                 Keep this only if the clusters share a network. Otherwise remove this line, annotate the nodes\n\
+                 that others can dial with `kilo.squat.ai/clustermesh-endpoint=ADDRESS:PORT`, and if nodes are\n\
+                 behind NAT, with `kilo.squat.ai/persistent-keepalive=25` and add `persistentKeepalive: 25` here."
             }
         };
         let sources: Vec<String> = sources.iter().map(|it| format!("{it:?}")).collect();

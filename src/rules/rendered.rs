@@ -137,8 +137,8 @@ fn renamed(case: &Case<Renamed>) -> Finding {
 
 /// Reports a range that gets another Peer, given where the mesh names the node that gets it.
 ///
-/// Where it does, people have asked for the move. What else moves a range may be a node that comes,
-/// goes, or claims another address. The tree does not record why a Peer carries a range, so an edit
+/// If it does, the move is declared. Otherwise a node that comes, goes or claims another address may
+/// have moved the range. The tree does not record why a Peer carries a range, so an edit
 /// that only removes the old node's name looks the same.
 fn moved(case: &Case<Moved>, named: Option<Place>) -> Finding {
     let Moved {

@@ -1,4 +1,4 @@
-//! Which clusters are not joined, and what is left to do for them?
+//! Clusters that are not joined, and what is left to do for them.
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ use clustermesh::tree_diff::Loss;
 use crate::check::CheckResult;
 use crate::input_file;
 
-/// How many names a message lists.
+/// The largest number of names in a message.
 const LISTED: usize = 20;
 
 /// A target that may be emptied, or lose one source.

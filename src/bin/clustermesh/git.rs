@@ -32,7 +32,7 @@ const VARIABLES: [(&str, &str); 6] = [
     ("LC_ALL", "C"),
 ];
 
-/// What stands before the subcommand. A bare repository inside of a checkout has a config of its
+/// The options before the subcommand. A bare repository inside of a checkout has a config of its
 /// own, from a stranger.
 const OPTIONS: [&str; 4] = [
     "--no-pager",
@@ -47,7 +47,7 @@ const LIMIT: u64 = 64 << 20;
 /// The longest name of a revision, in bytes.
 const NAME: usize = 4096;
 
-/// What a shallow clone lacks.
+/// The explanation for commits that a shallow clone lacks.
 const SHALLOW: &str = "this is a shallow clone: fetch all history first (`git fetch --unshallow`, or \
                        `fetch-depth: 0` for actions/checkout)";
 

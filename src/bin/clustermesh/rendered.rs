@@ -69,7 +69,7 @@ pub(crate) fn compare(
     })
 }
 
-/// How many Peers change, by target.
+/// The numbers of changed Peers, by target.
 pub(crate) type CountsByTarget = BTreeMap<String, PeerCounts>;
 
 /// Returns how many Peers the next render adds, changes and removes in each target of which a file

@@ -31,7 +31,7 @@ const OTHERS: [&str; 13] = [
     "anchors:\n        - ranges: [10.{services}.0.0/16]\n          nodes: [n{cluster}]\n          count: 1",
 ];
 
-/// Where fields and ranges stand.
+/// The layout of fields and ranges.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Layout {
     /// All between braces.
@@ -42,13 +42,13 @@ enum Layout {
     Ranges,
 }
 
-/// How an entry is written.
+/// The notation of an entry.
 #[derive(Clone, Debug)]
 struct Style {
     is_flat: bool,
     layout: Layout,
     has_comments: bool,
-    /// Which of [`OTHERS`] it has, as bits, and whether they stand before the networks.
+    /// Its fields of [`OTHERS`], as bits, and those of them that are written before the networks.
     others: u16,
     before: u16,
 }

@@ -6,7 +6,8 @@ use crate::agent::model::TunnelClaim;
 use crate::agent::peers::{ContestId, PeerId, PeerStanding, Won};
 use crate::packet::{Doubt, Ending};
 
-/// How many contests of a cluster, and Peers in each, are tried: what is ambiguous beyond that stays so.
+/// The largest number of contests of a cluster, and of Peers in each, that are tried: with more, the result
+/// stays ambiguous.
 const FEW: usize = 4;
 
 /// The number of contests that are tried together.

@@ -1,4 +1,4 @@
-//! What helps when a cluster cannot be read.
+//! Help for clusters that cannot be read.
 
 use super::messages::{MAX_LENGTH, is_anonymous, shown};
 use super::{Fault, LoginProblem, Right, User};

@@ -3,6 +3,7 @@
 use super::{NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::analysis::endpoint::{DialProblem, DialSide, UnreachableEndpoints, problems};
 use crate::fleet::{Fleet, Member};
+use crate::mesh::EndpointSource;
 use crate::net::family;
 use crate::rules::Finding;
 use crate::text::listed;
@@ -63,7 +64,8 @@ fn other_family(unreachable: &UnreachableEndpoints) -> Finding {
 }
 
 fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
-    let cluster = &unreachable.first.member.entry.name;
+    let entry = unreachable.first.member.entry;
+    let cluster = &entry.name;
     let targets = listed(&unreachable.targets);
     let their = match unreachable.endpoints.len() {
         1 => "its network",
@@ -73,11 +75,25 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
         "{} private, and no node of {targets} is in {their}",
         endpoints_are(unreachable)
     );
+    let guesses = [EndpointSource::InternalIP, EndpointSource::Kilo].into_iter();
+    let guesses: Vec<String> = guesses
+        .filter(|it| entry.endpoint_from.contains(it))
+        .map(|it| format!("`{it:?}`"))
+        .collect();
+    let nat = if guesses.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " (if they are behind NAT, remove {} from `endpointFrom` of `{cluster}` and add \
+             `persistentKeepalive: 25`)",
+            guesses.join(" and ")
+        )
+    };
     Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
         .at(unreachable.first.place(), "")
         .help(format!(
             "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable \
-             address, or ignore this rule for `{cluster}` if the networks are connected"
+             address{nat}, or ignore this rule for `{cluster}` if the networks are connected"
         ))
 }
 
@@ -127,6 +143,19 @@ mod tests {
         notice[private-endpoint] east: endpoint [fd00:1::1]:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
+        ");
+    }
+
+    #[test]
+    fn an_address_behind_nat_may_come_from_a_source_of_the_entry() {
+        let east = "n pod=10.1.0.0/24 wg=10.101.0.1/24 key=A granularity=full internal=192.168.1.5";
+        let west = format!("{WEST} internal=192.168.2.1");
+        let entry = "endpointFrom: [Annotation, InternalIP]";
+        let clusters = [("east", entry, east), ("west", "", &west)];
+        insta::assert_snapshot!(report(super::super::findings, &clusters), @"
+        notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
+          east.json#/nodes/0/addresses/0/address 
+          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address (if they are behind NAT, remove `InternalIP` from `endpointFrom` of `east` and add `persistentKeepalive: 25`), or ignore this rule for `east` if the networks are connected
         ");
     }
 

@@ -17,11 +17,11 @@ use crate::text::count;
 /// From how many bytes on etcd takes no object.
 const ETCD_LIMIT: usize = 3 << 19;
 
-/// What an API server and the delivering tools add at most to an object: identity, times, managed
-/// fields, labels and annotations.
+/// The largest addition of an API server and the delivering tools to an object, in bytes: identity,
+/// times, managed fields, labels and annotations.
 const ADDED_BYTES: usize = 2 << 10;
 
-/// What a range has at most as JSON: an IPv6 address, its length, quotes and a comma.
+/// The largest size of a range as JSON: an IPv6 address, its length, quotes and a comma.
 const RANGE_BYTES: usize = 46;
 
 /// The largest size of the rest of a Peer as JSON.

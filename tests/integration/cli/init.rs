@@ -40,10 +40,11 @@ fn writes_what_is_not_there() {
     2. Take snapshots: `clustermesh snapshot`, or from a file,
        `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`.
     3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
-    4. Set the repository in flux/gitrepository.yaml.
-    5. Set up what .github/workflows/clustermesh-refresh.yml asks for in its first lines: a
-       GitHub App and a kubeconfig.
-    6. Switch the hooks on: `pre-commit install`.
+    4. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
+       from templates/flux-kustomization.yaml.j2; otherwise set its name there. Then render again.
+    5. Create the GitHub App and the kubeconfig that the first lines of
+       .github/workflows/clustermesh-refresh.yml describe.
+    6. Enable the hooks: `pre-commit install`.
     7. Commit everything, `rendered` included, and push.
     8. Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.
     ");

@@ -1,4 +1,4 @@
-//! What the model calls certain, compared with Kilo and WireGuard in many orders.
+//! Certain claims of the model, compared with Kilo and WireGuard in many orders.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn near() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is certain is so in every order in which Kilo might go about it.
+    /// A certain claim holds in every order in which Kilo may apply Peers.
     #[test]
     fn what_is_certain_is_so_in_any_order(
         peers in prop::collection::vec((0u8..4, 0u8..5, prop::collection::vec(near(), 0..4)), 1..6),

@@ -1,4 +1,4 @@
-//! What no agent applies while a Peer without endpoint has not connected.
+//! Changes that no agent applies while a Peer without endpoint has not connected.
 
 use super::*;
 

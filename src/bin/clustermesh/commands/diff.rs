@@ -65,14 +65,14 @@ Examples:
   clustermesh diff --against main... --fail-at brief
   clustermesh diff --peers west=<(kubectl --context west get peers -o yaml)";
 
-/// How severe changes are.
+/// A grade of changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum NamedGrade {
     /// Always
     None,
     /// Paths are only gained, and nothing that works is disturbed
     Additive,
-    /// What changes is interrupted for at most 30 seconds
+    /// Changed paths may be interrupted for at most 30 seconds
     Brief,
     /// A path is lost, or interrupted for longer
     Disruptive,

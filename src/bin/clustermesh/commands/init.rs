@@ -340,7 +340,11 @@ fn next(args: &InitArgs, kept: &[&str], proposed: Option<&ProposedMesh>) -> Stri
             .to_owned(),
     );
     match args.gitops {
-        Gitops::Flux => steps.push("Set the repository in flux/gitrepository.yaml.".to_owned()),
+        Gitops::Flux => steps.push(
+            "Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`\n   \
+             from templates/flux-kustomization.yaml.j2; otherwise set its name there. Then render again."
+                .to_owned(),
+        ),
         Gitops::Argocd => steps.push(
             "Set the repository in argocd/project.yaml and templates/argocd-application.yaml.j2, then\n   \
              render again."
@@ -350,19 +354,19 @@ fn next(args: &InitArgs, kept: &[&str], proposed: Option<&ProposedMesh>) -> Stri
     }
     match args.ci {
         Ci::Github => steps.push(
-            "Set up what .github/workflows/clustermesh-refresh.yml asks for in its first lines: a\n   \
-             GitHub App and a kubeconfig."
+            "Create the GitHub App and the kubeconfig that the first lines of\n   \
+             .github/workflows/clustermesh-refresh.yml describe."
                 .to_owned(),
         ),
         Ci::Gitlab => steps.push(
-            "Set up what .gitlab-ci.yml asks for in its first lines: a token, a kubeconfig and a\n   \
-             schedule."
+            "Create the token, the kubeconfig and the schedule that the first lines of .gitlab-ci.yml\n   \
+             describe."
                 .to_owned(),
         ),
         Ci::None => {}
     }
     if args.pre_commit {
-        steps.push("Switch the hooks on: `pre-commit install`.".to_owned());
+        steps.push("Enable the hooks: `pre-commit install`.".to_owned());
     }
     steps.push("Commit everything, `rendered` included, and push.".to_owned());
     match args.gitops {

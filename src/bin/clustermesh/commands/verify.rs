@@ -80,7 +80,7 @@ Examples:
   clustermesh verify --assume-hostile west
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
-/// What is proved about the Peers of all clusters.
+/// The results of a proof of the Peers of all clusters.
 struct Proof<'e> {
     verification: Verification,
     /// The results of the expectations.

@@ -4,7 +4,7 @@ use std::fs::FileType;
 
 use crate::git::EntryMode;
 
-/// What something in a folder is, no link followed.
+/// The type of an entry of a folder; links are not followed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum EntryType {
     /// A regular file.

@@ -14,7 +14,7 @@ use super::roots::Roots;
 use super::{EntryType, kind, shown};
 use crate::git::ObjectId;
 
-/// How long a pipe may have no writer.
+/// The longest time that a pipe may have no writer.
 const WRITER: Duration = Duration::from_secs(5);
 
 /// Whether the standard input is read already.

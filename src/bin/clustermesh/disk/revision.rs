@@ -11,7 +11,7 @@ use super::whole_path::whole;
 use super::{EntryType, shown};
 use crate::git::{EntryMode, GitRepository, GitTree, ObjectId, TreeEntry, os_string};
 
-/// How many links may lead to a file: as many as on Linux.
+/// The largest number of links on the way to a file: that of Linux.
 const LINKS: usize = 40;
 
 /// The longest target of a link, in bytes.
@@ -20,7 +20,7 @@ const TARGET: u64 = 4096;
 /// The files of a commit.
 #[derive(Debug)]
 pub(crate) struct Revision {
-    /// What the commit is called.
+    /// The name by which the commit was given.
     name: String,
     repository: GitRepository,
     root: ObjectId,
@@ -28,7 +28,7 @@ pub(crate) struct Revision {
     here: PathBuf,
     /// Trees that were read.
     trees: Mutex<BTreeMap<ObjectId, Arc<GitTree>>>,
-    /// Why git failed to look something up.
+    /// The message of git if a look-up failed.
     failure: OnceLock<String>,
 }
 
@@ -39,7 +39,7 @@ enum LastLink {
     Kept,
 }
 
-/// What a path leads to.
+/// The end of a path.
 enum Found {
     Entry(TreeEntry),
     Missing,
@@ -51,7 +51,7 @@ enum Found {
 struct CommitWalk {
     /// The folders above the current one, the current one last; nothing for one that is not there.
     folders: Vec<Option<ObjectId>>,
-    /// What is still to be entered.
+    /// The parts of the path that are left.
     rest: VecDeque<OsString>,
     links: usize,
 }

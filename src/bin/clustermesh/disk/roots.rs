@@ -20,7 +20,7 @@ use super::whole_path::whole;
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Where files are, links included.
+/// The places in which files are read, also those that links lead to.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots(RootKind);
 

@@ -39,7 +39,7 @@ struct Batch {
     answers: BufReader<ChildStdout>,
 }
 
-/// What stands before an object.
+/// The line before an object.
 #[derive(Debug, Eq, PartialEq)]
 enum Header {
     Found { id: ObjectId, size: u64 },

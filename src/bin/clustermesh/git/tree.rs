@@ -14,13 +14,13 @@ pub(crate) struct GitTree(BTreeMap<OsString, TreeEntry>);
 /// Something in a folder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct TreeEntry {
-    /// What it is.
+    /// Its type.
     pub(crate) mode: EntryMode,
     /// Its object.
     pub(crate) id: ObjectId,
 }
 
-/// What git keeps.
+/// A type of entries.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum EntryMode {
     /// A file.

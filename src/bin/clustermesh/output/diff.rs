@@ -14,7 +14,7 @@ mod wording;
 pub(crate) use json::schema;
 pub(super) use wording::counts;
 
-/// How differences are printed.
+/// An output format of differences.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum DiffFormat {
     /// Causes, targets and Peers
@@ -33,7 +33,7 @@ pub(crate) struct Compared<'a> {
     pub(crate) changes: &'a Changes,
     /// The number of clusters that were compared.
     pub(crate) clusters: usize,
-    /// What was compared with, as a person named it.
+    /// The other side of the comparison, as named on the command line.
     pub(crate) against: String,
     /// The files of the new version.
     pub(crate) files: &'a ShownFiles,

@@ -102,7 +102,7 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) findings: &'a [Finding],
     /// The clusters of which a table shows all pairs; nothing for all clusters.
     pub(crate) focus: Option<&'a BTreeSet<SiteId>>,
-    /// What the result would be if the clusters that join were joined.
+    /// The result if the clusters that join were joined.
     pub(crate) joining: Option<&'a JoinVerification<'a, 'f>>,
 }
 

@@ -29,7 +29,7 @@ impl Owners {
 
     /// Returns whether a file or folder belongs to one of them. A link and its target both must.
     ///
-    /// Where files have no owners, every file does.
+    /// On systems where files have no owners, this holds for every file.
     pub(crate) fn own(&self, path: &Path) -> bool {
         let own = |it: io::Result<Metadata>| {
             it.is_ok_and(|file| owner(&file).is_none_or(|uid| self.0.contains(&uid)))

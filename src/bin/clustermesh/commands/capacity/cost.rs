@@ -53,7 +53,7 @@ pub(super) struct Ledger<'a> {
     capacity: &'a Capacity,
     /// The Peers that each cluster should have.
     after: ByTarget,
-    /// What each cluster has now; nothing of those that are up to date.
+    /// The Peers that each cluster has now; nothing for those that are up to date.
     before: ByTarget,
     /// The Peers in clusters that belong to no mesh.
     foreign: ByTarget,

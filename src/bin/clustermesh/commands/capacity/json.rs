@@ -153,7 +153,7 @@ struct WrittenChange {
 #[schemars(rename = "Lever")]
 #[serde(rename_all = "camelCase")]
 struct WrittenLever<'a> {
-    /// What.
+    /// The remedy.
     #[serde(flatten)]
     measure: WrittenMeasure<'a>,
     /// Allowed IPs of all Peers, before and after.

@@ -16,7 +16,7 @@ use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 use crate::rendered;
 
-/// How to get the waves.
+/// The hint at `--waves`.
 pub(super) const ASK_FOR_WAVES: &str =
     "Run `clustermesh capacity --waves` to see which clusters can join together.";
 

@@ -1,4 +1,4 @@
-//! What the current state is compared with: a commit, a rendered folder, files of Peers, or clusters.
+//! The other side of the comparison: a commit, a rendered folder, files of Peers, or clusters.
 
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const SHOWN: usize = 200;
 /// The flag that names a commit or a folder.
 const AGAINST: &str = "--against";
 
-/// What to compare with.
+/// The state that is compared with.
 pub(super) enum Against<'a> {
     /// A commit, with its mesh and snapshots.
     Revision(Arc<Revision>),
@@ -42,7 +42,7 @@ pub(super) struct Before {
     pub(super) applied: AppliedFiles,
     /// Their texts.
     pub(super) known: KnownContents,
-    /// What is unknown, and why.
+    /// Something unknown about it, with the reason.
     pub(super) note: Option<String>,
 }
 

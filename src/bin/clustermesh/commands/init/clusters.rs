@@ -79,7 +79,7 @@ struct ClusterDump {
     path: PathBuf,
 }
 
-/// What is proposed.
+/// A proposed mesh, with the nodes of its clusters.
 pub(super) struct ProposedMesh {
     /// The mesh.
     pub(super) yaml: String,
@@ -89,7 +89,7 @@ pub(super) struct ProposedMesh {
     pub(super) nodes: Vec<ListedNodes>,
     /// Contexts that have other names than their clusters.
     pub(super) contexts: Vec<ClusterContext>,
-    /// Why it may not have been the clusters that answered.
+    /// Findings about the servers that answered, which may not be those of the clusters.
     pub(super) findings: Vec<Finding>,
 }
 

@@ -1,4 +1,4 @@
-//! What a verification would find if the clusters that join were joined.
+//! The verification with the clusters that join.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub(super) struct JoinedPeers {
     pub(super) meshes: Vec<Mesh>,
     /// The Peers that `render` would write.
     pub(super) applied: AppliedFiles,
-    /// What nodes' claims take away.
+    /// The ranges that are withheld because of claims of nodes.
     pub(super) excused: Excused,
 }
 

@@ -8,10 +8,10 @@ use super::{Compared, wording};
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
-/// How many causes, and how many Peers of a target, are shown.
+/// The largest number of causes, and of Peers of a target, that are shown.
 const LISTED: usize = 20;
 
-/// How many targets of a cause are shown.
+/// The largest number of targets of a cause that are shown.
 const TARGETS: usize = 8;
 
 /// Returns the causes, a table of the targets, and their Peers.

@@ -10,10 +10,10 @@ use clustermesh::text::count;
 use super::super::markdown::code;
 use super::{Compared, wording};
 
-/// How many targets of a cause are shown.
+/// The largest number of targets of a cause that are shown.
 const TARGETS: usize = 5;
 
-/// What is kept free for the ends of all lists, in bytes.
+/// The space that is kept free for the ends of all lists, in bytes.
 const RESERVE: usize = 500;
 
 /// Returns the page: the grade, the causes, the targets, and as many of their Peers as there is room
@@ -157,7 +157,7 @@ fn details(page: &mut String, compared: &Compared, limit: usize) {
     }
 }
 
-/// What is folded of a target.
+/// The folded part of a target.
 struct DetailBlock {
     heading: String,
     lines: Vec<String>,

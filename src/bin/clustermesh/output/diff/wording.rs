@@ -19,7 +19,7 @@ use crate::files::ShownFiles;
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
 
-/// How many ranges of a list are shown.
+/// The largest number of ranges of a list that are shown.
 const LISTED: usize = 4;
 
 /// Returns how many Peers are added, changed and removed.

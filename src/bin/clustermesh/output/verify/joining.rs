@@ -1,4 +1,4 @@
-//! What a verification would find if the clusters that join were joined.
+//! The part of a verification about clusters that join.
 
 use std::fmt::Write as _;
 

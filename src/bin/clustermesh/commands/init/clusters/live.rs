@@ -18,7 +18,7 @@ use crate::reach::{Addressed, Contact, ReachOptions};
 use crate::settings::Settings;
 use crate::{Outcome, clock};
 
-/// What a file with the operator's meshes begins with.
+/// The first lines of a file with the operator's meshes.
 const TAKEN_OVER: &str = "\
 # The ClusterMesh objects of the operator, taken over by `clustermesh init`. Only
 # `clustermesh snapshot --secrets-from` needs the fields `local` and `kubeconfigSecretRef`.

@@ -113,7 +113,7 @@ pub(super) struct WrittenDiffCause<'a> {
     #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) after: Option<WrittenPlace<'a>>,
-    /// What a person has to do beside the change, if anything. `grade` does not include it.
+    /// A step that a person must take besides the change, if there is one. `grade` does not include it.
     #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,
