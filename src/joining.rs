@@ -114,7 +114,7 @@ impl Joining<'_> {
         let mut before = self.outlook(&[])?;
         while joined < ready.len() {
             let at = |end: usize| self.outlook(ready.get(..end).unwrap_or(&ready));
-            // How many fit, and the first number that is known not to.
+            // The number of clusters that fit, and the first number that is known not to.
             let (mut fits, mut too_many) = (joined + 1, ready.len() + 1);
             let mut after = at(fits)?;
             let mut step = 1;
@@ -145,7 +145,7 @@ impl Joining<'_> {
     /// Plans the meshes with these clusters joined.
     fn outlook(&self, joiners: &[Joiner]) -> Result<Outlook, BrokenPromise> {
         let meshes = self.joined(joiners);
-        // What lacks a snapshot and should have one has nothing to give.
+        // A cluster without the snapshot that it should have gives no Peers.
         let Ok(fleet) = Fleet::new(&meshes, self.snapshots) else {
             return Ok(Outlook {
                 plan: Plan::default(),

@@ -159,8 +159,8 @@ impl Snapshot {
     }
 
     /// Leaves out the labels under these prefixes, except the `used` ones, and remembers both: which
-    /// prefixes there were, and which labels are complete although they are under a prefix. What is
-    /// complete depends on no node.
+    /// prefixes there were, and which labels are complete although they are under a prefix. The
+    /// latter do not depend on nodes.
     #[must_use]
     pub fn without_labels(mut self, prefixes: &[String], used: &BTreeSet<&str>) -> Self {
         let is_under = |key: &str| prefixes.iter().any(|prefix| key.starts_with(prefix));

@@ -106,7 +106,7 @@ impl AppliedFile {
         for (source, text) in files {
             let content = match known.get(&**text) {
                 Some(content) if content.others.is_empty() => Arc::clone(content),
-                // What is wrong with a file names it.
+                // Problems of a file name the file.
                 _ => Arc::new(content(source, text)),
             };
             known.entry(text).or_insert_with(|| Arc::clone(&content));

@@ -94,7 +94,7 @@ impl<'a> Fabric<'a> {
         Self::shared(sites.into_iter().map(Arc::new).collect())
     }
 
-    /// Joins clusters that another fabric may have too. What is known of all of them together is shared if
+    /// Joins clusters that another fabric may have too. Facts about all of them together are shared if
     /// all are the same.
     pub fn beside(other: &Fabric, mut sites: Vec<Arc<Site<'a>>>) -> Self {
         sites.sort_by_key(|site| site.cluster);

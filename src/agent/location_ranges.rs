@@ -20,7 +20,7 @@ pub struct Outranked {
 
 impl KiloTopology {
     /// Returns the location ranges that Kilo drops because of those of other segments, in the order of
-    /// segments. What else drops them takes the Peers; see [`KiloTopology::filter_location_ranges`].
+    /// segments. Peers are the other reason to drop them; see [`KiloTopology::filter_location_ranges`].
     pub fn outranked_location_ranges(&self) -> Vec<Outranked> {
         let later = Later::new(&self.segments);
         let ranges = self.segments.numbered().flat_map(|(segment, it)| {
@@ -42,9 +42,9 @@ impl KiloTopology {
 
     /// Drops what Kilo drops of the location ranges (`filterAllowedLocationIPs`, `kilo.md` §4.3).
     ///
-    /// Segments are looked at in their order, each against what is left of those before it. What is
-    /// left of those meets none of its ranges, or it would have been dropped; so a range is dropped
-    /// if it meets one of any later segment.
+    /// Segments are looked at in their order, each against the remaining ranges of those before it.
+    /// These meet none of its ranges, or they would have been dropped; so a range is dropped if it
+    /// meets one of any later segment.
     pub fn filter_location_ranges(&mut self, peers: &Prefixes<impl Sized>) {
         let later = Later::new(&self.segments);
         let mut allowed = Vec::new();

@@ -138,7 +138,7 @@ fn additions_one_by_one_take_what_was_measured() {
         applies.seconds(&nodes, &costs)
     };
     for (times, measured) in [(50, 5.8), (100, 25.0), (200, 119.0)] {
-        // What was measured for a single apply lies between these.
+        // The measured time of a single apply is between these.
         let (least, most) = (seconds(times, 2_200), seconds(times, 2_700));
         assert!(
             least / measured < 1.3 && 1.0 < most / measured,

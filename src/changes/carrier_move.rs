@@ -36,7 +36,7 @@ impl CarrierMove {
     ) -> Vec<Self> {
         let (old, new) = (&*passage.now, &*passage.after);
         let mut moves = BTreeSet::new();
-        // Where a Peer is dialled decides nothing about who has an address.
+        // The endpoint of a Peer does not decide which Peer has an address.
         let is_rerouted = |pair: &Pair| match pair {
             Pair::Changed { before, after } => !has_same_routes(before.applied, after.applied),
             Pair::Same(_) | Pair::Added(_) | Pair::Removed(_) => true,

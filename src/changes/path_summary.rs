@@ -200,7 +200,7 @@ impl<'e> Counter<'e> {
         }
     }
 
-    /// Adds what the old version declared. What was declared and is lost counts as such.
+    /// Adds what the old version declared. A declared path that is lost counts as such.
     fn declare(
         &mut self,
         past: &Counter,

@@ -23,7 +23,7 @@ pub(super) type StageId = usize;
 
 /// The old Peers.
 pub(super) const OLD: StageId = 0;
-/// The new Peers. What follows are the tables between the two.
+/// The new Peers. Between the two are the tables on the way.
 pub(super) const NEW: StageId = 1;
 
 /// A cluster on the way from the old to the new version.

@@ -132,7 +132,7 @@ impl<'s> WrittenEntry<'s> {
             start = end;
         }
         if let Some(last) = items.last_mut() {
-            // What follows the last range is kept above it.
+            // Comments behind the last range are kept above it.
             last.above.extend(above);
         }
         items

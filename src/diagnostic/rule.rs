@@ -51,7 +51,7 @@ pub struct Rule {
 /// The subject of a rule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Subject {
-    /// The files that are rendered from, and the config. Where one of them is wrong there is no
+    /// The files that are rendered from, and the config. If one of them is wrong, there is no
     /// plan.
     Files,
     /// The plan that is computed from them.
@@ -60,7 +60,7 @@ pub enum Subject {
     Snapshots,
     /// The effect of the manifests as they are applied, which only a proof shows.
     Proof,
-    /// The rendered tree: how it stands, and what a render would take away from it. Where one of
+    /// The rendered tree: how it stands, and what a render would take away from it. If one of
     /// these is an error, nothing is written.
     Tree,
 }

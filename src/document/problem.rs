@@ -156,7 +156,7 @@ fn found(node: &TreeNode) -> String {
         TreeValue::Sequence(_) => "a list".to_owned(),
         TreeValue::Mapping(_) => "a mapping".to_owned(),
         TreeValue::Scalar(scalar) => match scalar.meaning() {
-            Meaning::Null => "nothing".to_owned(),
+            Meaning::Null => "empty".to_owned(),
             Meaning::Text => format!("the string {}", Quoted(&scalar.text)),
             Meaning::Boolean | Meaning::Number | Meaning::Date => Quoted(&scalar.text).to_string(),
         },

@@ -18,7 +18,7 @@ const STRIPPED: [&str; 5] = [
 /// Gives nodes that have lost their key the annotations that they had in `previous`, marks them, and
 /// returns their names in order.
 ///
-/// Only a node with the same uid is the same node. What it had may itself have been carried over.
+/// Only a node with the same uid is the same node. Its old values may have been carried over, too.
 pub fn carry_over(previous: &Snapshot, current: &mut Snapshot) -> Vec<String> {
     let known: BTreeMap<&str, &Node> = previous
         .nodes

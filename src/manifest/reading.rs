@@ -86,7 +86,7 @@ pub fn reading(text: &str) -> Reading {
         let mut read = read(&unix);
         if read.oddities.is_empty() {
             read.oddities.push(Oddity::Returns);
-            // What was found lies elsewhere in the file itself.
+            // The bytes refer to the text without `\r`, not to the file.
             read.peers.iter_mut().for_each(|peer| peer.bytes = 0..0);
             return read;
         }

@@ -116,7 +116,7 @@ fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
     (own == other && own.to_string() == KILO_SUBNET).then(|| {
         format!(
             "start Kilo in one of the two clusters with another `--subnet` than the default \
-             {KILO_SUBNET}, and declare that"
+             {KILO_SUBNET}, and declare that range"
         )
     })
 }
@@ -160,7 +160,7 @@ spec:
         error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.4.0.0/16 of `a`
           7:36 | 10.4.0.0/16 | of `b`
           6:36 | 10.4.0.0/16 | of `a`
-          help: start Kilo in one of the two clusters with another `--subnet` than the default 10.4.0.0/16, and declare that
+          help: start Kilo in one of the two clusters with another `--subnet` than the default 10.4.0.0/16, and declare that range
         ");
     }
 

@@ -114,7 +114,7 @@ impl Fabric<'_> {
         Ok(back)
     }
 
-    /// Opens the tunnel. Where that takes an address that a node does not show, it is assumed to have
+    /// Opens the tunnel. If that needs an address that a node does not show, the node is assumed to have
     /// one.
     pub(super) fn dial(&self, tunnels: &Tunnels, session: Session) -> Result<Step, Ending> {
         let sides = tunnels.sides();

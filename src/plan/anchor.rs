@@ -77,7 +77,7 @@ pub(super) fn carry(
                 .push(range);
         }
         for (part, index) in parts.into_iter().zip(carriers) {
-            // What a node has as its own, it carries by itself.
+            // A node carries its own ranges itself.
             if let (false, Some(carrier)) = (claimed.contains(&part), left.get_mut(index)) {
                 carrier.ranges.push(part);
                 carried.push(part);

@@ -168,7 +168,7 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
     if own.membership.local_nodes.len() < 2 * local_nodes.len() {
         return RangeOutcome::Withheld;
     }
-    // Where most nodes stand together comes first, so that one far away costs the others nothing.
+    // The location of most nodes comes first, so that one far away costs the others nothing.
     let mut affordable = BTreeSet::new();
     for hole in wanted {
         affordable.insert(hole);
@@ -265,7 +265,7 @@ fn alike<'f>(
                     CapturedOutcome::Kept
                 }
             };
-            // What stays is about a LAN or about addresses, and the advice differs.
+            // A range that stays concerns a LAN or addresses, and the advice differs.
             let is_lan = outcome == CapturedOutcome::Kept && own.address().is_none();
             let key = (conflict.range.cidr, outcome, is_lan);
             let alike = found.entry(key).or_insert(AlikeCaptures {

@@ -153,7 +153,7 @@ fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer
 }
 
 impl PeerSetKey {
-    /// Returns what stays of ranges, or of parts of them. What a node claims is left to that node, as
+    /// Returns what stays of ranges, or of parts of them. Claims of a node are left to that node, as
     /// a target must not get one range twice.
     fn without_holes(&self, ranges: &[Cidr], claimed: &BTreeSet<Cidr>) -> Vec<Cidr> {
         let stays = |&range: &Cidr| {

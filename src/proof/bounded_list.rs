@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// How many things of one kind a proof lists one by one. People need a few to find out what they have in
-/// common; the others are counted.
+/// The largest number of things of one kind that a proof lists one by one. People need a few to find
+/// out what they have in common; the others are counted.
 pub const APART: usize = 16;
 
 /// Things of several kinds.

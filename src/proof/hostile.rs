@@ -221,8 +221,8 @@ struct Attacker<'f, 'a> {
     links: Sites<bool>,
 }
 
-/// Finds what clusters could do to the others, each of them alone. How far another one passes its
-/// packets on is followed for one cluster more.
+/// Finds what clusters could do to the others, each of them alone. Packets that
+/// another one passes on are followed for one cluster more.
 ///
 /// The far ends of each cluster are looked up once for all attackers.
 pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], sites: &[SiteId]) -> Vec<Hostile> {

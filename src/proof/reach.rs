@@ -152,8 +152,8 @@ impl<'f, 'a> Reach<'f, 'a> {
         &self.counts[site]
     }
 
-    /// Returns what holds for packets from one cluster to another. What is proven for others before
-    /// needs no new proof.
+    /// Returns what holds for packets from one cluster to another. Results that were proved for
+    /// others before are used again.
     pub fn between<'r>(
         &'r self,
         from: SiteId,

@@ -280,7 +280,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 explains: self.excused.is_some(),
                 tallies: BTreeMap::new(),
             };
-            // What gets through unasked is shown by a packet of its own.
+            // An undeclared path is shown by a packet of its own.
             let mut anew = Proven::default();
             let known = if link.is_some() {
                 &mut proven
@@ -386,7 +386,7 @@ impl Tally {
 }
 
 impl Assumption {
-    /// Adds what has the same kind of premise.
+    /// Adds paths with the same kind of premise.
     fn add(&mut self, other: Self) {
         self.pairs += other.pairs;
         self.between.extend(other.between);

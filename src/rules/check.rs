@@ -56,8 +56,8 @@ pub struct CheckStandard<'a> {
     pub purpose: Purpose,
 }
 
-/// Returns everything that the rules find, as severe as it is to be, the most severe first. What
-/// targets would lose altogether depends on flags, and is left to [`rendered::add_losses`].
+/// Returns everything that the rules find, as severe as it is to be, the most severe first. The
+/// losses of whole targets depend on flags, and are left to [`rendered::add_losses`].
 pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
     let CheckStandard {
         levels,

@@ -320,7 +320,7 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
 fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {
     let mut finding = Finding::on_cluster(rule_of(fault), cluster, message);
     if let Fault::Kubeconfig { origin, .. } = fault {
-        // What is wrong with a kubeconfig is wrong for all who use it.
+        // A problem of a kubeconfig concerns all clusters that use it.
         finding.group.clone_from(origin);
     }
     finding.help = Some(help::help(Some(cluster), fault));

@@ -18,7 +18,7 @@ const IN_COMMAND: usize = 20;
 type FoldKind<'a> = (&'static str, Severity, &'a str, &'a str, Option<String>);
 
 /// Puts findings together that are about nodes of one cluster and differ only in the node and its value.
-/// Every node keeps its place. What follows from another finding is listed with that one instead.
+/// Every node keeps its place. A consequence of another finding is listed with that one instead.
 pub(super) fn folded(findings: Vec<Finding>) -> Vec<Finding> {
     let mut alike: BTreeMap<FoldKind, Vec<usize>> = BTreeMap::new();
     for (index, finding) in findings.iter().enumerate() {

@@ -196,8 +196,8 @@ fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Option<Finding> {
         _ => (listed(peers.iter().map(|it| bare(&it.name))), "have"),
     };
     let message = format!(
-        "{names} {have} no endpoint: until it connects, Kilo does not apply changes of other Peers \
-         and nodes to WireGuard"
+        "{names} {have} no endpoint: until it connects, WireGuard does not get changes of other Peers \
+         and nodes"
     );
     let finding = on_path(&PEER_WITHOUT_ENDPOINT, &file.path, message);
     Some(finding.at(file.place(&first.bytes), "").help(ANEW))

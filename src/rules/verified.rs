@@ -115,9 +115,8 @@ fn unapplied(site: &Site) -> Option<Finding> {
     } else {
         "connect"
     };
-    let message = format!(
-        "{whose} no endpoint: until {it} {connects}, Kilo does not apply {what} to WireGuard"
-    );
+    let message =
+        format!("{whose} no endpoint: until {it} {connects}, WireGuard does not get {what}");
     let finding = Finding::on_cluster(&PEER_WITHOUT_ENDPOINT, site.cluster, message);
     let finding = mute.iter().take(NAMED).fold(finding, |finding, it| {
         finding.at(it.place().key("spec"), "has no endpoint")

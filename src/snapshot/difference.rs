@@ -107,6 +107,16 @@ fn fields(node: &Node) -> BTreeMap<String, String> {
     fields
 }
 
+/// Describes the change of a value that may be missing before or after.
+pub fn value_change(before: Option<&str>, after: Option<&str>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => format!("was {}, is {}", Quoted(before), Quoted(after)),
+        (None, Some(after)) => format!("added: {}", Quoted(after)),
+        (Some(before), None) => format!("removed: {}", Quoted(before)),
+        (None, None) => "unchanged".to_owned(),
+    }
+}
+
 fn mark(is_set: bool) -> String {
     if is_set {
         "true".to_owned()
@@ -126,14 +136,10 @@ impl fmt::Display for NodeDifference {
                 before,
                 after,
             } => {
-                let value = |value: &Option<String>| {
-                    let quoted = |it: &String| Quoted(it).to_string();
-                    value.as_ref().map_or_else(|| "nothing".to_owned(), quoted)
-                };
-                let (before, after) = (value(before), value(after));
                 let field = Quoted(field).to_string();
                 let field = field.trim_matches('`');
-                write!(formatter, "{node}: {field} was {before}, is {after}")
+                let change = value_change(before.as_deref(), after.as_deref());
+                write!(formatter, "{node}: {field} {change}")
             }
         }
     }
@@ -161,13 +167,13 @@ mod tests {
             .collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         `a` removed
-        `b`: addresses was `ExternalIP 203.0.113.2`, is nothing
+        `b`: addresses removed: `ExternalIP 203.0.113.2`
         `b`: annotations[kilo.squat.ai/key] was `vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=`, is `GY5aT1N9dTR/nJnT1N2f4ClZWVj0jOAld0r8ysWLyjg=`
-        `b`: carriedOver was nothing, is `true`
+        `b`: carriedOver added: `true`
         `b`: labels[zone] was `x`, is ``
         `b`: podCIDRs was `10.1.2.0/24`, is `10.1.3.0/24`
-        `b`: stale was nothing, is `true`
-        `b`: uid was `1`, is nothing
+        `b`: stale added: `true`
+        `b`: uid removed: `1`
         `c` added
         ");
         assert!(differences(&after, &after).is_empty());

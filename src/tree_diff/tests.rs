@@ -399,7 +399,7 @@ fn what_a_cluster_that_leaves_takes_along_is_no_loss() {
         losses(&plan, std::slice::from_ref(&of_west), &same()),
         [""; 0]
     );
-    // What else there is needs a word of its own.
+    // Everything else needs a word of its own.
     let text = crate::manifest::text(&super::tests::plan(&["a A 10.1.0.0/24"]).peer_sets[0]);
     let of_north = read("east/m--north.yaml", &text.replace("west", "north"));
     assert_eq!(

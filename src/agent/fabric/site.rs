@@ -213,7 +213,7 @@ impl<'a> Site<'a> {
     }
 
     /// Returns the range around an address that a node carries although it is on the LAN of one
-    /// node of another segment, and that node. What people named as its anchor is right.
+    /// node of another segment, and that node. A node that is named as its anchor is right.
     pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
         let slot = self.distant.holding(address).next()?;
         let (range, nodes) = self.distant.at(slot);

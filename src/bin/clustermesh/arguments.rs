@@ -25,12 +25,12 @@ cluster from the snapshots and a ClusterMesh. Flux or Argo CD applies them. clus
 does not run in a cluster and does not write to one.";
 
 const EXIT_CODES: &str = "\
-Options of a command can also be given before its name: `clustermesh -C mesh render`.
-
 Exit codes:
   0  success, nothing to do
   1  problems found, files differ (--check), or Peers or nodes would be lost
-  2  failed: wrong usage, unreadable input, or a cluster that cannot be reached";
+  2  failed: wrong usage, unreadable input, or a cluster that cannot be reached
+
+Options of a command can also be given before its name: `clustermesh -C mesh render`.";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -60,7 +60,7 @@ pub(crate) enum Command {
 pub(crate) struct GivenOptions<'o> {
     /// The files that the command works with.
     pub(crate) files: Option<&'o FileOptions>,
-    /// How it prints.
+    /// Its options for printing.
     pub(crate) printing: PrintOptions,
 }
 

@@ -187,7 +187,7 @@ fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     }
     loop {
         let file = builder.tempfile_in(folder)?;
-        // Where files can't be held, we go without.
+        // On systems without file locks, no lock is held.
         let _ = file.as_file().lock();
         // Another run may have swept it away before it was held.
         if file.path().exists() {

@@ -106,7 +106,7 @@ impl ReachOptions {
         settings.name_kubeconfig("--kubeconfig", self.kubeconfig.as_ref());
     }
 
-    /// Returns how clusters are contacted. Whom a context is for depends on all of them, so it is
+    /// Returns how clusters are contacted. The cluster of a context depends on all of them, so it is
     /// decided once.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByT
     let roots = settings.roots_of(&settings.rendered);
     let old = survey.changed.iter().chain(&survey.stale);
     let old = old.filter_map(|path| {
-        // What cannot be read is a finding.
+        // An unreadable file is a finding.
         let text = disk::read_text(&roots, &root.join(path), MANIFEST_LIMIT).ok()?;
         Some((Arc::from(path.as_str()), Arc::from(text)))
     });

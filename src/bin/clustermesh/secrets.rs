@@ -165,7 +165,7 @@ fn length(text: &str, line: &str, at: usize) -> usize {
     if is_flow && !rest.trim_start().starts_with(['{', '[']) {
         return rest.find([',', '}', ']']).unwrap_or(rest.len());
     }
-    // What is indented more belongs to it, and so do the items of a list that is not.
+    // Lines with more indentation belong to it, and so do items of a list without more.
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let own = indent(line);
     let first = text.split_inclusive('\n').next().map_or(0, str::len);

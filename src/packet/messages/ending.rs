@@ -165,10 +165,10 @@ fn stolen_by(
         ),
     )
     .at(place(fabric, at, claim), "contains the destination")
-    .help(
-        "remove this range from its declaration and render again; `clustermesh validate` lists \
-         conflicting claims",
-    )
+    .help(format!(
+        "run `clustermesh render`; if the Peer still contains {range}, remove it from the ranges that \
+         the mesh declares"
+    ))
 }
 
 fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -> Finding {
@@ -251,22 +251,26 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, PeerId), (to, back): (At, Pe
     let there = missed(fabric, (from, peer), to);
     let quiet = fabric.dials(to, back, from).is_ok_and(Dials::may_be);
     let (here, other) = (called(fabric, from), called(fabric, to));
-    let message = if quiet {
-        format!(
+    let dialled = "one of the two nodes an endpoint that the other one can dial \
+                   (`kilo.squat.ai/clustermesh-endpoint`)";
+    let (message, help) = if quiet {
+        let message = format!(
             "{here} cannot dial {other} ({there}); {other} can dial, but sends no keepalives \
              because it has no annotation `kilo.squat.ai/persistent-keepalive`"
-        )
+        );
+        let help = format!(
+            "annotate {other} with `kilo.squat.ai/persistent-keepalive: \"25\"`, or give {dialled}"
+        );
+        (message, help)
     } else {
         let again = missed(fabric, (to, back), from);
-        format!("{here} and {other} cannot dial each other: {there}, and {again}")
+        let message = format!("{here} and {other} cannot dial each other: {there}, and {again}");
+        (message, format!("give {dialled}"))
     };
     Finding::new(&rule::NO_INITIATOR, message)
         .at(endpoint(fabric, from, peer), "one side")
         .at(endpoint(fabric, to, back), "the other side")
-        .help(format!(
-            "give one of them an endpoint that the other can dial, or annotate {other} with \
-             `kilo.squat.ai/persistent-keepalive: \"25\"` where it can dial"
-        ))
+        .help(help)
 }
 
 /// Returns the place of a Peer's endpoint.

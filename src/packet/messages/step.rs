@@ -123,7 +123,7 @@ fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String
     let site = fabric.site(at.site);
     let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
     Some(format!(
-        "{here} has an {family} address, which its snapshot does not show, to dial {endpoint} of \
+        "{here} has an {family} address (not in its snapshot) from which it can dial {endpoint} of \
          the Peer {name}",
         here = called(fabric, at),
         name = peer_of(fabric, at.site, peer),

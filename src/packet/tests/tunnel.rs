@@ -97,13 +97,13 @@ fn whoever_dials_must_have_an_address_of_the_family() {
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials [2001:db8::11]:51820 to open the tunnel
-        if west/m1 has an IPv6 address, which its snapshot does not show, to dial [2001:db8::11]:51820 of the Peer m--east--n1
+        if west/m1 has an IPv6 address (not in its snapshot) from which it can dial [2001:db8::11]:51820 of the Peer m--east--n1
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
       through the existing tunnel
-        if west/m1 has an IPv6 address, which its snapshot does not show, to dial [2001:db8::11]:51820 of the Peer m--east--n1
+        if west/m1 has an IPv6 address (not in its snapshot) from which it can dial [2001:db8::11]:51820 of the Peer m--east--n1
       west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
       west/m1 delivers it to the pod 10.2.1.2
     delivered: delivered in both directions

@@ -115,7 +115,7 @@ fn standing(at: &[&str]) -> String {
 
 #[test]
 fn an_address_costs_a_wider_range_no_more_than_that_address() {
-    // What is left of a wider range must not take the cluster's LAN over either.
+    // The rest of a wider range must not take over the cluster's LAN either.
     let three = standing(&[
         "x internal-ip=10.50.0.10/28",
         "x internal-ip=10.50.0.11/28",

@@ -153,7 +153,7 @@ fn a_node_that_is_dialled_in_a_flat_list_is_left_out_whoever_ranks_first() {
     v in w: LoopingPeer b 198.18.113.2 in 198.18.113.0/29 of u
     u in w: Captured 198.18.113.0/29: Endpoint(198.18.113.3) of c x1 Without([Cidr(198.18.113.3/32)])
     ");
-    // What nodes claim in such a range makes no difference to who is left out.
+    // Claims of nodes in such a range do not change which node is left out.
     for inner in ["internal=198.18.113.2", "internal=198.18.113.5"] {
         let report = plan_with(inner, last);
         assert_eq!(report.matches("LoopingPeer").count(), 2, "{report}");

@@ -115,7 +115,7 @@ impl Check<'_> {
     fn is_broken_by(&self, endings: Endings) -> bool {
         match self.expectation.expected {
             Expected::Reach => endings.are_lost,
-            // What may arrive is not kept out.
+            // A packet that may arrive is not kept out.
             Expected::Deny => endings.may_arrive,
         }
     }

@@ -76,7 +76,7 @@ impl<'m> Meant<'m> {
 
     fn picks(&self, site: &Site, blocks: &[AddressBlock]) -> Vec<Pick> {
         let mut picks = Vec::new();
-        // What a node has is side by side.
+        // The blocks of a node are side by side.
         let mut known = None;
         for (number, &block) in blocks.iter().enumerate() {
             if !self.is_class(&block) {

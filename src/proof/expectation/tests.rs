@@ -81,7 +81,7 @@ nodes holds: 0 of 4 pairs break it
 a service holds: 0 of 2 pairs break it
 apart holds: 0 of 4 pairs break it
 anyone fails: 2 of 4 pairs break it
-  expectation `anyone`: 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1) (in 2 of 4 pairs): no Peer of east contains 10.3.1.5
+  expectation `anyone`: expected Reach, but 10.1.1.0 (a pod on east/n1) does not reach 10.3.1.5 (a pod on north/o1) (2 of 4 pairs): no Peer of east contains 10.3.1.5
     expectations.yaml#/spec/5/expect expected to reach
     help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 ");
@@ -94,13 +94,13 @@ fn what_is_let_through_fails_a_denial() {
 - { from: { addresses: [10.1.2.7] }, to: { cluster: west }, expect: Deny }
 "), @"
 no shop at the ledger fails: 2 of 2 pairs break it
-  expectation `no shop at the ledger`: 10.1.1.0 (a pod on east/n1) reaches 10.2.1.16 (a pod on west/m1) (in 2 of 2 pairs)
+  expectation `no shop at the ledger`: expected Deny, but 10.1.1.0 (a pod on east/n1) reaches 10.2.1.16 (a pod on west/m1) (2 of 2 pairs)
     expectations.yaml#/spec/0/expect expected not to reach
     east/m--west.yaml#/spec/allowedIPs/0 sent by this range
     west/m--east.yaml#/spec/allowedIPs/0 accepted by this range
     help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
 it fails: 2 of 2 pairs break it
-  expectation: 10.1.2.7 (a pod on east/n2) reaches 10.2.1.0 (a pod on west/m1) (in 2 of 2 pairs)
+  expectation: expected Deny, but 10.1.2.7 (a pod on east/n2) reaches 10.2.1.0 (a pod on west/m1) (2 of 2 pairs)
     expectations.yaml#/spec/1/expect expected not to reach
     east/m--west.yaml#/spec/allowedIPs/0 sent by this range
     west/m--east.yaml#/spec/allowedIPs/0 accepted by this range
@@ -118,13 +118,13 @@ fn addresses_are_looked_at_one_by_one() {
 - { name: upper, from: { cluster: east }, to: { addresses: [10.2.1.128/25] }, expect: Deny }
 "), @"
 all fails: 2 of 2 pairs break it
-  expectation `all`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1) (in 2 of 2 pairs): no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
+  expectation `all`: expected Reach, but 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1) (2 of 2 pairs): no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
     expectations.yaml#/spec/0/expect expected to reach
     east/m--west.yaml#/spec/allowedIPs lacks the address
     help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 lower holds: 0 of 2 pairs break it
 across fails: 2 of 4 pairs break it
-  expectation `across`: 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1) (in 2 of 4 pairs): no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
+  expectation `across`: expected Reach, but 10.1.1.0 (a pod on east/n1) does not reach 10.2.1.128 (a pod on west/m1) (2 of 4 pairs): no Peer of east contains 10.2.1.128: it is missing from the Peer m--west--m1 of west/m1
     expectations.yaml#/spec/2/expect expected to reach
     east/m--west.yaml#/spec/allowedIPs lacks the address
     help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
@@ -140,11 +140,11 @@ fn a_node_that_kilo_does_not_count_is_not_reached() {
 - { name: still, from: { addresses: [10.3.2.0/24] }, to: { cluster: west }, expect: Deny }
 "), @"
 db fails: 2 of 4 pairs break it
-  expectation `db`: 10.2.1.0 (a pod on west/m1) does not reach 10.3.2.0 (a pod on north/o2) (in 2 of 4 pairs): no Peer of west contains 10.3.2.0
+  expectation `db`: expected Reach, but 10.2.1.0 (a pod on west/m1) does not reach 10.3.2.0 (a pod on north/o2) (2 of 4 pairs): no Peer of west contains 10.3.2.0
     expectations.yaml#/spec/0/expect expected to reach
     help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 o2 fails: 2 of 2 pairs break it
-  expectation `o2`: 10.3.2.0 (a pod on north/o2) does not reach 10.2.1.0 (a pod on west/m1) (in 2 of 2 pairs): Kilo ignores north/o2: its agent stopped sending heartbeats, it has no key, it has no endpoint
+  expectation `o2`: expected Reach, but 10.3.2.0 (a pod on north/o2) does not reach 10.2.1.0 (a pod on west/m1) (2 of 2 pairs): Kilo ignores north/o2: its agent stopped sending heartbeats, it has no key, it has no endpoint
     expectations.yaml#/spec/1/expect expected to reach
     help: check Kilo's agent on this node, or take a new snapshot
 still holds: 0 of 2 pairs break it

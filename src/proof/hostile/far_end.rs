@@ -136,7 +136,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
                             is_certain: false,
                         });
                     }
-                    // Where none of these is there, the next wider range counts.
+                    // If none of these is there, the next wider range counts.
                     is_certain = false;
                 }
                 None => {}

@@ -133,10 +133,10 @@ fn a_stolen_prefix_is_an_impersonation_and_a_capture() {
       sends 10.1.2.0/24 10.3.1.0/25 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: []
-    impersonation: east can send packets from addresses of other clusters: the Peer m--east--n1 allows the sources 10.3.1.0/25 (a pod on north/o1)
+    impersonation: east can send packets from addresses that are not its own: the Peer m--east--n1 allows the sources 10.3.1.0/25 (a pod on north/o1)
       west/m--east.yaml#/spec/allowedIPs/0 accepts these sources
       help: remove the range from the Peer, or declare it for `east` in the mesh
-    capture: east can receive packets for addresses of other clusters: the Peer m--east--n1 takes the destinations 10.3.1.0/25 (a pod on north/o1)
+    capture: east can receive packets for addresses that are not its own: the Peer m--east--n1 takes the destinations 10.3.1.0/25 (a pod on north/o1)
       west/m--east.yaml#/spec/allowedIPs/0 routes these destinations
       help: remove the range from the Peer, or declare it for `east` in the mesh
     "#);
@@ -154,12 +154,12 @@ fn a_default_route_is_everything_that_nobody_has_more_particularly() {
       believes 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       sends 10.2.1.0/24 10.2.2.0/24 10.102.0.1
       opens {"lans": 1, "nodes": 2, "pods": 1}
-    impersonation: west can send packets from addresses of other clusters: the Peer m--west--m1 allows the sources 0.0.0.0-10.0.255.255 (of no cluster), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 21 more
+    impersonation: west can send packets from addresses that are not its own: the Peer m--west--m1 allows the sources 0.0.0.0-10.0.255.255 (declared by no cluster), 10.1.0.0/24 (east), 10.1.1.0/24 (a pod on east/n1) and 21 more
       east/m--west.yaml#/spec/allowedIPs/0 accepts these sources
       help: remove the range from the Peer, or declare it for `west` in the mesh
-    impersonation: west can send packets from 4 more ranges of other clusters
+    impersonation: west can send packets from 4 more ranges that are not its own
       help: remove from the Peers of `west` the ranges that it does not declare
-    capture: west can receive packets for addresses of other clusters: the Peer m--west--m1 takes the destinations 0.0.0.0-10.0.255.255 (of no cluster), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
+    capture: west can receive packets for addresses that are not its own: the Peer m--west--m1 takes the destinations 0.0.0.0-10.0.255.255 (declared by no cluster), 10.1.0.0/24 (east), 10.1.3.0-10.1.255.255 (east) and 16 more
       east/m--west.yaml#/spec/allowedIPs/0 routes these destinations
       help: remove the range from the Peer, or declare it for `west` in the mesh
     "#);
@@ -179,16 +179,16 @@ fn a_copied_key_may_be_anybody_s() {
       sends 10.1.1.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.103.0.1 192.168.1.0 192.168.1.1 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: []
-    impersonation: east can send packets from addresses of other clusters: the Peer m--north--o1 allows the sources 10.3.1.0/24 (a pod on north/o1)
+    impersonation: east can send packets from addresses that are not its own: the Peer m--north--o1 allows the sources 10.3.1.0/24 (a pod on north/o1)
       west/m--north.yaml#/spec/allowedIPs/0 accepts these sources
       help: delete Kilo's key file on all but one of east/n2, north/o1, which claim the same key
-    impersonation: east can send packets from addresses of other clusters: the Peer m--north--o1 allows the sources 10.103.0.1 (north/o1 in the Kilo subnet)
+    impersonation: east can send packets from addresses that are not its own: the Peer m--north--o1 allows the sources 10.103.0.1 (north/o1 in the Kilo subnet)
       west/m--north.yaml#/spec/allowedIPs/1 accepts these sources
       help: delete Kilo's key file on all but one of east/n2, north/o1, which claim the same key
-    capture: east can receive packets for addresses of other clusters: the Peer m--north--o1 takes the destinations 10.3.1.0/24 (a pod on north/o1)
+    capture: east can receive packets for addresses that are not its own: the Peer m--north--o1 takes the destinations 10.3.1.0/24 (a pod on north/o1)
       west/m--north.yaml#/spec/allowedIPs/0 routes these destinations
       help: delete Kilo's key file on all but one of east/n2, north/o1, which claim the same key
-    capture: east can receive packets for addresses of other clusters: the Peer m--north--o1 takes the destinations 10.103.0.1 (north/o1 in the Kilo subnet)
+    capture: east can receive packets for addresses that are not its own: the Peer m--north--o1 takes the destinations 10.103.0.1 (north/o1 in the Kilo subnet)
       west/m--north.yaml#/spec/allowedIPs/1 routes these destinations
       help: delete Kilo's key file on all but one of east/n2, north/o1, which claim the same key
     "#);
@@ -229,10 +229,10 @@ fn two_peers_for_one_range_may_let_it_in() {
       sends 10.1.1.0/24 10.1.2.0/24 10.3.1.0/24 10.11.0.0/16 10.101.0.1 10.101.0.2 192.168.1.0 192.168.1.1 192.168.1.2 192.168.1.3-192.168.1.255
       opens {"lans": 1, "nodes": 3, "pods": 2}
       through to north: []
-    impersonation: east may send packets from addresses of other clusters: the Peer aa allows the sources 10.3.1.0/24 (a pod on north/o1)
+    impersonation: east may send packets from addresses that are not its own: the Peer aa allows the sources 10.3.1.0/24 (a pod on north/o1)
       west/aa.yaml#/spec/allowedIPs/0 accepts these sources
       help: give each Peer a range, a key and a name of its own: otherwise the Peer that was applied last has them
-    capture: east may receive packets for addresses of other clusters: the Peer aa takes the destinations 10.3.1.0/24 (a pod on north/o1)
+    capture: east may receive packets for addresses that are not its own: the Peer aa takes the destinations 10.3.1.0/24 (a pod on north/o1)
       west/aa.yaml#/spec/allowedIPs/0 routes these destinations
       help: give each Peer a range, a key and a name of its own: otherwise the Peer that was applied last has them
     "#);

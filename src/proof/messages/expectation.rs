@@ -39,7 +39,7 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
     let to = whose(fabric, packet.to.site(), packet.destination);
     let pairs = match (check.broken, check.pairs) {
         (1, 1) => String::new(),
-        (broken, pairs) => format!(" (in {broken} of {pairs} pairs)"),
+        (broken, pairs) => format!(" ({broken} of {pairs} pairs)"),
     };
     let ending = verdict(fabric, trace);
     let why = ending
@@ -47,15 +47,15 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
         .map(|it| format!(": {}", it.message))
         .unwrap_or_default();
     let arrives = trace.there.ending.is_delivered();
-    let (verb, why) = match expectation.expected {
-        Expected::Reach => ("does not reach", why),
-        Expected::Deny if arrives => ("reaches", String::new()),
-        Expected::Deny => ("may reach", why),
+    let (expected, verb, why) = match expectation.expected {
+        Expected::Reach => ("Reach", "does not reach", why),
+        Expected::Deny if arrives => ("Deny", "reaches", String::new()),
+        Expected::Deny => ("Deny", "may reach", why),
     };
     let finding = Finding::new(
         &rule::FAILED_EXPECTATION,
         format!(
-            "{}: {} ({from}) {verb} {} ({to}){pairs}{why}",
+            "{}: expected {expected}, but {} ({from}) {verb} {} ({to}){pairs}{why}",
             name(expectation),
             packet.source,
             packet.destination

@@ -132,13 +132,13 @@ impl RangeOfOthers<'_> {
         let shown = shown(fabric, parts);
         let (rule, message, label) = if is_sender {
             let message = format!(
-                "{culprit} send packets from addresses of other clusters: {tunnel} allows the sources \
+                "{culprit} send packets from addresses that are not its own: {tunnel} allows the sources \
                  {shown}"
             );
             (&rule::IMPERSONATION, message, "accepts these sources")
         } else {
             let message = format!(
-                "{culprit} receive packets for addresses of other clusters: {tunnel} takes the \
+                "{culprit} receive packets for addresses that are not its own: {tunnel} takes the \
                  destinations {shown}"
             );
             (&rule::CAPTURE, message, "routes these destinations")
@@ -207,7 +207,7 @@ fn passage(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure, onward: &Onw
 fn impersonations(fabric: &Fabric, hostile: &Hostile, more: usize) -> Finding {
     let other = cluster(fabric, hostile.site);
     let more = count(more, "more range");
-    let message = format!("{other} can send packets from {more} of other clusters");
+    let message = format!("{other} can send packets from {more} that are not its own");
     Finding::new(&rule::IMPERSONATION, message).help(undeclared_in_peers(other))
 }
 
@@ -215,7 +215,7 @@ fn impersonations(fabric: &Fabric, hostile: &Hostile, more: usize) -> Finding {
 fn captures(fabric: &Fabric, hostile: &Hostile, more: usize) -> Finding {
     let other = cluster(fabric, hostile.site);
     let more = count(more, "more range");
-    let message = format!("{other} can receive packets for {more} of other clusters");
+    let message = format!("{other} can receive packets for {more} that are not its own");
     Finding::new(&rule::CAPTURE, message).help(undeclared_in_peers(other))
 }
 
@@ -251,7 +251,7 @@ pub fn owners(fabric: &Fabric, hold: &Hold) -> String {
     let address = hold.span.first_address();
     match &hold.whose {
         Whose::Declared => "declared".to_owned(),
-        Whose::Nobody => "of no cluster".to_owned(),
+        Whose::Nobody => "declared by no cluster".to_owned(),
         Whose::Others(owners) => {
             let names: Vec<String> = owners
                 .iter()

@@ -21,7 +21,7 @@ pub fn address_blocks(site: &Site) -> Vec<AddressBlock> {
             continue;
         };
         if matches!(owner, Owner::Services | Owner::Network) {
-            // What nodes have of their own in it is theirs.
+            // Addresses that belong to nodes are theirs.
             let pieces = site.owned.pieces(Span::new(range)).into_iter();
             let rest = pieces.filter(|piece| piece.slot == Some(slot));
             blocks.extend(rest.map(|piece| AddressBlock {

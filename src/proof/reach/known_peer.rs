@@ -74,7 +74,7 @@ impl PeerLink {
             Host::Dns(_) => false,
         };
         let endpoint = site.model.endpoint(tunnel);
-        // Where it calls from counts as well as where it is dialled.
+        // The address that it dials from counts as well as its endpoint.
         let caller = fabric.node(at).endpoint();
         let is_in_range = endpoint.is_some_and(is_held);
         let may_loop = is_in_range || caller != endpoint && caller.is_some_and(is_held);

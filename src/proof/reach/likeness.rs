@@ -28,7 +28,7 @@ impl Reach<'_, '_> {
     pub fn likeness(&self, other: &Reach, home: SiteId, viewer: SiteId) -> Vec<BlockLikeness> {
         let (one, two) = (self.view(home, viewer), other.view(home, viewer));
         let sites = [home, viewer].map(|it| [self.fabric.site(it), other.fabric.site(it)]);
-        // What disturbs a whole cluster is in no view of it.
+        // A disturbance of a whole cluster is in no view of it.
         let is_undisturbed = sites.as_flattened().iter().all(|it| it.is_undisturbed());
         let blocks = one.blocks().max(two.blocks());
         let likeness = |block| {

@@ -149,7 +149,7 @@ fn party(fabric: &Fabric, viewer: &Site, (number, home): (SiteId, &Site), node: 
             address.is_some_and(|it| tunnels.holding(it).next().is_some())
         };
         let endpoint = viewer.model.endpoint(Tunnel::Peer(peer));
-        // What goes through a tunnel itself, does so on some nodes and not on others.
+        // Packets to an endpoint in a range go through a tunnel on some nodes and not on others.
         if viewer.has_own_key(peer) || endpoint.into_iter().chain(own.endpoint()).any(is_routed) {
             return None;
         }

@@ -306,7 +306,7 @@ impl PairJudge<'_, '_, '_> {
     }
 }
 
-/// Returns whether links promise paths between these classes. What a cluster has as a whole is promised
+/// Returns whether links promise paths between these classes. Ranges of a whole cluster are promised
 /// to pods.
 pub(super) fn are_promised(from: AddressClass, to: AddressClass) -> bool {
     from == AddressClass::Pod || matches!(to, AddressClass::Pod | AddressClass::Node)

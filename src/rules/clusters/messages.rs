@@ -91,7 +91,7 @@ impl fmt::Display for Fault {
                 attempts,
             } => write!(
                 formatter,
-                "the server responded with {status}{}{}",
+                "the server responded{} with {status}{}",
                 times(*attempts),
                 says_so(says)
             ),
@@ -178,9 +178,8 @@ impl fmt::Display for CertificateProblem {
             Self::Client => {
                 formatter.write_str("is valid, but the server refuses our client certificate")
             }
-            Self::Authority => formatter.write_str(
-                "is the certificate of an authority, which cannot be used as a server certificate",
-            ),
+            Self::Authority => formatter
+                .write_str("is a CA certificate, which cannot be used as a server certificate"),
             Self::Purpose => {
                 formatter.write_str("is not a server certificate (`serverAuth` is missing)")
             }

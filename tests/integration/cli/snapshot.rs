@@ -115,11 +115,11 @@ fn leaves_out_labels_that_change_nothing() {
     let check = [&FROM_INPUT[..], &["--check"]].concat();
     let run = folder.run_with_input(&check, &featured());
     insta::assert_snapshot!(run.stdout, @"
-    snapshots/east.json: droppedLabels was `feature.node.kubernetes.io/`, is nothing
-    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
-    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/network-sriov.capable] was nothing, is `true`
-    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
-    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/network-sriov.capable] was nothing, is `true`
+    snapshots/east.json: droppedLabels removed: `feature.node.kubernetes.io/`
+    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`
+    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/network-sriov.capable] added: `true`
+    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`
+    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/network-sriov.capable] added: `true`
     ");
     assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
     let snapshot = read();
@@ -128,7 +128,7 @@ fn leaves_out_labels_that_change_nothing() {
 
     set("feature.node.kubernetes.io/, example.org/, absent/");
     let run = folder.run_with_input(&check, &featured());
-    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: droppedLabels was nothing, is `example.org/, feature.node.kubernetes.io/`");
+    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: droppedLabels added: `example.org/, feature.node.kubernetes.io/`");
     assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
     let both = json!(["example.org/", "feature.node.kubernetes.io/"]);
     assert_eq!(read()["droppedLabels"], both);
@@ -158,9 +158,9 @@ fn keeps_the_labels_that_a_mesh_uses() {
     let check = [&FROM_INPUT[..], &["--check"]].concat();
     let run = folder.run_with_input(&check, &featured());
     insta::assert_snapshot!(run.stdout, @"
-    snapshots/east.json: keptLabels was nothing, is `feature.node.kubernetes.io/absent, feature.node.kubernetes.io/cpu-cpuid.AVX2`
-    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
-    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] was nothing, is `true`
+    snapshots/east.json: keptLabels added: `feature.node.kubernetes.io/absent, feature.node.kubernetes.io/cpu-cpuid.AVX2`
+    snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`
+    snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`
     ");
     assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
     let snapshot: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();

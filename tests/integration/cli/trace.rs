@@ -89,7 +89,7 @@ fn tells_who_takes_it() {
        |
     31 |   - "10.1.1.0/25"
        |     ^^^^^^^^^^^^^ contains the destination
-    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
+    help: run `clustermesh render`; if the Peer still contains 10.1.1.0/25, remove it from the ranges that the mesh declares
     "#);
     assert_eq!(code, 1);
 }
@@ -142,7 +142,7 @@ fn tells_that_the_answer_does_not_get_back() {
        |
     31 |   - "10.3.1.0/25"
        |     ^^^^^^^^^^^^^ contains the destination
-    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
+    help: run `clustermesh render`; if the Peer still contains 10.3.1.0/25, remove it from the ranges that the mesh declares
     "#);
     assert_eq!(code, 1);
 }
@@ -167,7 +167,7 @@ fn takes_what_a_cluster_really_has() {
        |
     35 |           "10.1.1.128/25"
        |           ^^^^^^^^^^^^^^^ contains the destination
-    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
+    help: run `clustermesh render`; if the Peer still contains 10.1.1.128/25, remove it from the ranges that the mesh declares
     "#);
     assert_eq!(code, 1);
     let arguments = ["trace", "west/n1", "east/n1", "--peers", "west=-"];

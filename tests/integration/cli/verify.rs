@@ -59,7 +59,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
        |
     31 |   - "10.1.1.0/25"
        |     ^^^^^^^^^^^^^ contains the destination
-    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
+    help: run `clustermesh render`; if the Peer still contains 10.1.1.0/25, remove it from the ranges that the mesh declares
 
     20 of 24 declared paths work in both directions.
     "#);
@@ -128,7 +128,7 @@ fn names_whoever_speaks_for_a_location() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, text) = verified(&folder, &[]);
     let report: Vec<&str> = text.lines().filter(|it| it.starts_with("only ")).collect();
-    insta::assert_snapshot!(report.join("\n"), @"only east/n1 carries the pods of 1 node for north, west");
+    insta::assert_snapshot!(report.join("\n"), @"only east/n1 carries the pods of 1 other node for north, west");
     assert_eq!(code, 0);
 }
 
@@ -196,8 +196,8 @@ fn warns_of_a_peer_without_endpoint_and_names_what_waits_for_it() {
             .map(|it| it.split_once("] ").unwrap().1.to_owned())
             .collect::<Vec<_>>()
     };
-    insta::assert_snapshot!(about("").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, Kilo does not apply changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2) to WireGuard");
-    insta::assert_snapshot!(about("  persistentKeepalive: 25\n").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, Kilo does not apply changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2) to WireGuard");
+    insta::assert_snapshot!(about("").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, WireGuard does not get changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2)");
+    insta::assert_snapshot!(about("  persistentKeepalive: 25\n").join("\n"), @"west: the Peer laptop has no endpoint: until it connects, WireGuard does not get changes of 4 Peers (prod--east--n1, prod--east--n2, prod--north--n1 and 1 more) and of 2 nodes of west (n1, n2)");
     assert_eq!(
         about(&format!("{PLACEHOLDER}  persistentKeepalive: 25\n")),
         [""; 0]
@@ -251,7 +251,7 @@ fn a_node_without_endpoint_is_reached_when_it_connects_and_stops_nobody() {
        |
     15 |     dnsOrIP:
        |     -------- the other side
-    help: give one of them an endpoint that the other can dial, or annotate east/n1 with `kilo.squat.ai/persistent-keepalive: "25"` where it can dial
+    help: annotate east/n1 with `kilo.squat.ai/persistent-keepalive: "25"`, or give one of the two nodes an endpoint that the other one can dial (`kilo.squat.ai/clustermesh-endpoint`)
     "#);
 }
 
@@ -263,7 +263,7 @@ fn tells_of_a_rendered_tree_without_endpoints() {
     let end = start + text[start..].find("  publicKey").unwrap();
     folder.write(WEST_OF_EAST, format!("{}{}", &text[..start], &text[end..]));
     let run = folder.run(&["validate", "--output", "concise"]);
-    insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, Kilo does not apply changes of other Peers and nodes to WireGuard");
+    insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, WireGuard does not get changes of other Peers and nodes");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn counts_only_the_nodes_that_a_location_gives() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (_, text) = verified(&folder, &[]);
     assert!(
-        text.contains("only east/n1 carries the pods of 1 node for"),
+        text.contains("only east/n1 carries the pods of 1 other node for"),
         "{text}"
     );
 }
@@ -468,7 +468,7 @@ fn lists_undeclared_paths_by_range() {
     west   east   2/2 +2     2/2
     west   north  4/4        -
 
-    only east/n1 carries the pods of 1 node for north, west
+    only east/n1 carries the pods of 1 other node for north, west
 
     Undeclared paths that work:
 

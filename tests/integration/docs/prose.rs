@@ -28,6 +28,8 @@ struct Entry {
     write: String,
     /// The extension of the files in which it is a habit; default: all.
     only: Option<String>,
+    /// The folder in which it is a habit; default: all.
+    under: Option<String>,
     /// Regular expressions of phrases that are fine although they contain the habit.
     #[serde(default)]
     except: Vec<String>,
@@ -37,6 +39,7 @@ struct Habit {
     pattern: Regex,
     write: String,
     only: Option<String>,
+    under: Option<String>,
     except: Vec<Regex>,
 }
 
@@ -47,6 +50,7 @@ impl From<Entry> for Habit {
             pattern: pattern(&entry.habit),
             write: entry.write,
             only: entry.only,
+            under: entry.under,
             except: entry.except.iter().map(|it| pattern(it)).collect(),
         }
     }
@@ -54,8 +58,9 @@ impl From<Entry> for Habit {
 
 impl Habit {
     fn is_in(&self, file: &str) -> bool {
-        let only = self.only.as_deref();
+        let (only, under) = (self.only.as_deref(), self.under.as_deref());
         only.is_none_or(|it| has_extension(Path::new(file), &[it]))
+            && under.is_none_or(|it| file.starts_with(it))
     }
 
     /// Lists the occurrences in a text, each with the number of line breaks before it.
@@ -185,6 +190,7 @@ fn finds_a_habit_wherever_prose_stands() {
         habit: r"\bthere and back\b".to_owned(),
         write: "in both directions".to_owned(),
         only: None,
+        under: None,
         except: vec!["Hobbit: there and back".to_owned()],
     })];
     let found = |file: &str, text: &str| {

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time;
 
-/// Does what blocks; if it hangs, its thread is left behind. What fails is `origin`'s fault.
+/// Does what blocks; if it hangs, its thread is left behind. A failure is `origin`'s fault.
 pub(super) async fn aside<T: Send + 'static>(
     origin: &str,
     patience: Duration,

@@ -121,7 +121,7 @@ pub(super) fn problem(error: &serde_json::Error, text: &str) -> String {
     if !error.is_data() {
         return format!("it is not JSON: {error}");
     }
-    // What comes before is what was found there.
+    // The text before it is the value that was found.
     match error.to_string().rsplit_once("expected ") {
         Some((_, expected)) => format!("expected {expected}"),
         None => format!("at line {}, column {}", error.line(), error.column()),

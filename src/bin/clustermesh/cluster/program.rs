@@ -70,7 +70,7 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> io::Result<Optio
     };
     while deadline.checked_duration_since(Instant::now()).is_some() {
         if let Some(status) = child.try_wait()? {
-            // What it leaves behind may hold its output, and has nothing to add.
+            // Processes that it leaves behind may hold its output, and have nothing to add.
             let until = Instant::now() + LAST_WORDS;
             let text = |output: Option<ProgramOutput>| output.map(|it| it.text(until));
             return Ok(Some(Ended {
@@ -106,7 +106,7 @@ impl ProgramOutput {
         let read = Arc::clone(&bytes);
         thread::Builder::new().spawn(move || {
             let mut block = [0; 4096];
-            // What was read before an error is all there is.
+            // The text that was read before an error is the whole output.
             while let Ok(length @ 1..) = pipe.read(&mut block) {
                 let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
                 let room = OUTPUT - read.len();

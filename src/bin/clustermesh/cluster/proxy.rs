@@ -91,7 +91,7 @@ fn url(text: &str) -> Option<Uri> {
     let (_, port) = SCHEMES.into_iter().find(|(it, _)| *it == scheme)?;
     let url: Uri = format!("{scheme}://{rest}").parse().ok()?;
     url.host().filter(|host| !host.is_empty())?;
-    // What follows the host may be the rest of a password with a slash.
+    // Text behind the host may be the rest of a password with a slash.
     if !matches!(url.path(), "" | "/") {
         return None;
     }

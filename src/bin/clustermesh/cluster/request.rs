@@ -229,7 +229,7 @@ async fn content(
     }
     let (location, wanted) = headers(response.headers());
     if status.is_redirection() {
-        // What comes after the host may be meant for its eyes only.
+        // Text behind the host may be a secret.
         let elsewhere = location.parse::<Uri>().ok();
         let host = elsewhere.as_ref().and_then(Uri::host).map(str::to_owned);
         let to = host.unwrap_or_else(|| "another path".to_owned());

@@ -145,7 +145,7 @@ pub(crate) fn run(
         return Ok(inputs.failure());
     };
     check_targets(args, plan)?;
-    // What cannot be read of a dump is not counted either.
+    // Unreadable parts of a dump are not counted either.
     let unread = dumps.iter().flat_map(|(it, files)| manifests(it, files));
     let moved = dumps
         .iter()

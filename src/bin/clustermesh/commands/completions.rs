@@ -9,9 +9,9 @@ use crate::Outcome;
 
 /// Print shell completions
 ///
-/// Save the output where the shell looks for completions, or load it in the shell's startup file. The
-/// script calls `clustermesh`, which must be in `PATH`, and also completes the names of clusters, nodes,
-/// rules and contexts. Completion starts no other program.
+/// Add the line for your shell to its startup file. The script calls `clustermesh`, which must be in
+/// `PATH`, and also completes the names of clusters, nodes, rules and contexts. Completion starts no
+/// other program.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {
@@ -33,9 +33,9 @@ const BASH: &str = include_str!("completions/clustermesh.bash");
 
 const EXAMPLES: &str = "\
 Examples:
-  clustermesh completions bash > ~/.local/share/bash-completion/completions/clustermesh
-  clustermesh completions fish > ~/.config/fish/completions/clustermesh.fish
-  source <(clustermesh completions zsh)";
+  source <(clustermesh completions bash)     in ~/.bashrc
+  source <(clustermesh completions zsh)      in ~/.zshrc, below compinit
+  clustermesh completions fish | source      in ~/.config/fish/config.fish";
 
 pub(crate) fn run(args: &CompletionsArgs, result: &mut impl Write) -> anyhow::Result<Outcome> {
     result.write_all(&script(args.shell)?)?;

@@ -56,15 +56,18 @@ fn page(command: Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     let source = format!("clustermesh {}", env!("CARGO_PKG_VERSION"));
     Man::new(command).source(source).render(&mut page)?;
-    if let Some((heading, lines)) = end.split_once('\n') {
-        let mut section = Roff::new();
-        let heading = heading.trim_end_matches(':').to_uppercase();
-        section.control("SH", [heading.as_str()]).control("nf", []);
-        for line in lines.lines() {
-            section.text([roman(line)]);
-        }
-        section.control("fi", []);
-        page.extend(section.to_roff().into_bytes());
+    let mut rest = Roff::new();
+    rest.control("nf", []);
+    for line in end.lines() {
+        match line.strip_suffix(':').filter(|it| !it.starts_with(' ')) {
+            Some(heading) => rest
+                .control("fi", [])
+                .control("SH", [heading.to_uppercase().as_str()])
+                .control("nf", []),
+            None => rest.text([roman(line)]),
+        };
     }
+    rest.control("fi", []);
+    page.extend(rest.to_roff().into_bytes());
     Ok(page)
 }

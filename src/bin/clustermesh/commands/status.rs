@@ -174,7 +174,7 @@ fn states(
     let mut pending: BTreeSet<ClusterName> = clusters.iter().cloned().collect();
     let mut states: BTreeMap<ClusterName, ClusterStatus> = BTreeMap::new();
     loop {
-        // What is left may be too little for any answer.
+        // The rest of the time may be too short for any answer.
         let limit = args.wait.map(|it| left(it).max(args.reach.patience()));
         let nodes = Comparison::new(&inputs.settings, &inputs.meshes);
         let answers = contact.ask(

@@ -85,7 +85,7 @@ pub(crate) fn run(
     } else {
         Format::from_path(&name)
     };
-    // What a template includes is beside it.
+    // Included templates are in the same folder.
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let roots = inputs.settings.config.roots.clone().and(&folder);
     let load = move |included: &str| read_template(&roots, &folder, included).ok();

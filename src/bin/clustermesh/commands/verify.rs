@@ -144,7 +144,7 @@ pub(crate) fn run(
         accepted,
         lists_undeclared: args.undeclared,
     };
-    // Who is to blame takes a plan, which a mesh that holds does not need.
+    // Finding the responsible claims takes a plan, which a mesh that holds does not need.
     let proof = Proof::new(&fabric, asked, &expectations, &grave, || excused(&inputs))?;
     let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(&inputs)?;

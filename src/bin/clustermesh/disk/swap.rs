@@ -48,7 +48,7 @@ enum SwapStep {
 /// Updates the tree under `root` where the survey found differences.
 ///
 /// Files beside it are written and removed with it. If anything fails, everything is put back as it
-/// was. What is not ours is left alone.
+/// was. Other files are left alone.
 pub(crate) fn apply(
     root: &Path,
     wanted: &WantedFiles,
@@ -194,7 +194,7 @@ impl Swap {
 
     /// Makes ready what is to be done beside the tree.
     fn stage_beside(&mut self, beside: &Beside) -> anyhow::Result<()> {
-        // What is written last lists what is there: a run that is killed before finds in the old list
+        // The list of files is written last: after a run that was killed, the next one finds in the old list
         // what it has yet to remove.
         for path in &beside.remove {
             let old = self.back_up(path)?;

@@ -118,7 +118,7 @@ impl Dumps {
                 let later = LaterFile::manifests(path.clone(), &Roots::anywhere());
                 inputs.files.add_later(source, later);
             } else {
-                // What came from a pipe cannot be read again.
+                // A pipe cannot be read again.
                 inputs.files.add(manifests(&source, text));
             }
             dumped.files.entry(known.clone()).or_default().push(file);

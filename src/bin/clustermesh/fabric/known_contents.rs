@@ -28,7 +28,7 @@ impl KnownContents {
         content
     }
 
-    /// Returns the content of a text that is known and has only Peers. What is wrong with others names
+    /// Returns the content of a text that is known and has only Peers. Problems of others name
     /// their file.
     pub(super) fn of_peers(&self, text: &str) -> Option<Arc<Content>> {
         let content = self.by_text.get(text)?;

@@ -96,7 +96,7 @@ impl Objects {
         let batch = self.batch.insert(batch);
         let object = batch.read(name, limit);
         if object.is_err() {
-            // What is left of its answer would be taken for the next one.
+            // The rest of its answer would be taken for the next one.
             self.batch = None;
         }
         object

@@ -67,7 +67,7 @@ fn root<'f>(
     let mut passed = BTreeSet::from([finding.as_cause()]);
     let mut root = finding;
     while let Some(cause) = root.cause.as_ref().and_then(|it| by_subject.get(it)) {
-        // What follows from itself would be listed nowhere.
+        // A finding that follows from itself would be listed nowhere.
         if cause.severity < finding.severity || !passed.insert(cause.as_cause()) {
             break;
         }

@@ -80,7 +80,7 @@ fn snippet<'a>(
     let start = spans().map(|span| span.start).min().unwrap_or(0);
     let end = spans().map(|span| span.end).max().unwrap_or(0);
     let before = text.get(..start).unwrap_or_default();
-    // What is wrong at the very end is shown at the end of the last line.
+    // A problem at the very end is shown at the end of the last line.
     let at_end = before.strip_suffix('\n').filter(|_| start == text.len());
     let before = at_end.unwrap_or(before);
     let first = before.rfind('\n').map_or(0, |end| end + 1);

@@ -84,7 +84,7 @@ fn values_in(words: &str) -> impl Iterator<Item = &str> {
 fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        // Where one part ends and the next begins is part of it.
+        // The borders between parts belong to it.
         hash.update(part.len().to_be_bytes());
         hash.update(part);
     }

@@ -57,7 +57,7 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
     let mut lines = Vec::new();
     while let Some(group) = groups.next() {
         lines.extend(printer.alike(group));
-        // What helps several groups is shown behind the last of them.
+        // Help for several groups is shown behind the last of them.
         let next = groups.peek().and_then(|it| help(it));
         let help = help(group);
         if help.is_none() || help != next {

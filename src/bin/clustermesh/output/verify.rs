@@ -227,8 +227,12 @@ impl Verified<'_, '_> {
     /// Describes what is cut if a node is lost.
     fn single_point(&self, point: &SinglePoint) -> String {
         let ranges = (!point.ranges.is_empty()).then(|| text::listed(&point.ranges));
-        let pods = (!point.members.is_empty())
-            .then(|| format!("the pods of {}", text::count(point.members.len(), "node")));
+        let pods = (!point.members.is_empty()).then(|| {
+            format!(
+                "the pods of {}",
+                text::count(point.members.len(), "other node")
+            )
+        });
         let viewers = point.viewers.iter().map(|&it| self.fabric.site(it).cluster);
         format!(
             "only {} carries {} for {}",

@@ -151,7 +151,7 @@ fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<ClusterRoute, Faul
     }
     Err(Fault::Ambiguous {
         problem: format!(
-            "several clusters are `local` in a mesh, but --secrets-from reads only one: {}",
+            "several clusters are `local` in a mesh ({}), but --secrets-from can read only one",
             text::list(local)
         ),
     })

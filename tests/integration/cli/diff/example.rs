@@ -18,6 +18,13 @@ fn the_pull_request_gets_its_comment() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let expected = fs::read_to_string(example.join("diff.md")).unwrap();
     assert_eq!(run.stdout, expected);
+    // The book shows the beginning of the page.
+    let page = fs::read_to_string(project().join("docs/how-to/review-changes.md")).unwrap();
+    let quoted = page.lines().filter_map(|it| it.strip_prefix('>'));
+    let quoted: Vec<&str> = quoted.map(str::trim_start).collect();
+    let first: Vec<&str> = expected.lines().take(quoted.len()).collect();
+    assert_eq!(quoted.first(), Some(&"**clustermesh diff: brief**"));
+    assert_eq!(quoted.get(1..), first.get(1..));
     // Both versions are as `render` writes them.
     for version in ["before", "after"] {
         let folder = Folder::empty();

@@ -191,7 +191,7 @@ fn what_cannot_be_joined_is_said_before_anything_is_written() {
     });
     insta::assert_snapshot!(errors.join("\n"), @"
     error: a mesh has at least two clusters; add another --context or --from
-    error: every cluster needs a name of its own
+    error: the cluster name `east` is given twice; write `--context NAME=CONTEXT` or `--from NAME=FILE` with different names
     error: cannot read `none.json`: No such file or directory (os error 2)
     error: invalid value 'east' for '--from <CLUSTER=FILE>': expected CLUSTER=FILE
     error: --name works only with --context and --from

@@ -275,10 +275,10 @@ fn compares_by_node_and_field() {
     let run = snapshot(&folder, &changed, &["--check"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stdout, @r"
-    snapshots/east.json: `n1`: labels[zone] was nothing, is `\u{1b}[2J`
+    snapshots/east.json: `n1`: labels[zone] added: `\u{1b}[2J`
     snapshots/east.json: `n2`: podCIDRs was `10.1.2.0/24`, is `10.1.99.0/24`
-    snapshots/east.json: `n3`: annotations[kilo.squat.ai/force-endpoint] was nothing, is `198.18.113.99:1`
-    snapshots/east.json: `n3`: carriedOver was nothing, is `true`
+    snapshots/east.json: `n3`: annotations[kilo.squat.ai/force-endpoint] added: `198.18.113.99:1`
+    snapshots/east.json: `n3`: carriedOver added: `true`
     snapshots/east.json: `n5` removed
     snapshots/east.json: `n9` added
     ");

@@ -74,7 +74,7 @@ fn one_address_that_is_stolen_breaks_a_range() {
     ");
     let (_, finding) = text.split_once("error[failed-expectation]").unwrap();
     insta::assert_snapshot!(finding, @r#"
-    : expectation `all of it`: 10.3.1.0 (a pod on west/n1) does not reach 10.1.1.255 (a pod on east/n1) (in 2 of 2 pairs): west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1
+    : expectation `all of it`: expected Reach, but 10.3.1.0 (a pod on west/n1) does not reach 10.1.1.255 (a pod on east/n1) (2 of 2 pairs): west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1
       --> expectations.yaml:4:91
        |
      4 |   - { name: all of it, from: { cluster: west }, to: { addresses: [10.1.1.0/24] }, expect: Reach }
@@ -84,14 +84,14 @@ fn one_address_that_is_stolen_breaks_a_range() {
        |
     31 |   - "10.1.1.255/32"
        |     --------------- contains the destination
-    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
+    help: run `clustermesh render`; if the Peer still contains 10.1.1.255/32, remove it from the ranges that the mesh declares
 
     error[stolen-by]: west: 10.3.1.0 → 10.1.1.255 (west → east): west/n1 routes 10.1.1.255 (by 10.1.1.255/32) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that depends on it
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.255/32"
        |     ^^^^^^^^^^^^^^^ contains the destination
-    help: remove this range from its declaration and render again; `clustermesh validate` lists conflicting claims
+    help: run `clustermesh render`; if the Peer still contains 10.1.1.255/32, remove it from the ranges that the mesh declares
 
     20 of 24 declared paths work in both directions. 0 of 1 expectation is met.
     "#);
@@ -130,7 +130,7 @@ fn a_denial_fails_where_a_packet_gets_through() {
 
       delivered in both directions
 
-    error[failed-expectation]: expectation `east and north never meet`: 10.1.1.0 (a pod on east/n1) reaches 10.2.1.0 (a pod on north/n1) (in 4 of 4 pairs)
+    error[failed-expectation]: expectation `east and north never meet`: expected Deny, but 10.1.1.0 (a pod on east/n1) reaches 10.2.1.0 (a pod on north/n1) (4 of 4 pairs)
       --> expectations.yaml:8:13
        |
      8 |     expect: Deny

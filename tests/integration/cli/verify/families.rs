@@ -192,7 +192,8 @@ fn a_family_that_no_snapshot_shows_is_assumed() {
     let run = folder.run(&["trace", "west/n2", "east/n1"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert!(
-        run.stdout.contains("west/n2 has an IPv6 address, which"),
+        run.stdout
+            .contains("west/n2 has an IPv6 address (not in its snapshot)"),
         "{}",
         run.stdout
     );

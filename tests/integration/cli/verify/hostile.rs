@@ -96,7 +96,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
     insta::assert_snapshot!(report, @"
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
-        it could send packets from 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (of no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
+        it could send packets from 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (declared by no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
         to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24 and, masqueraded, to everything that the nodes of west can reach
         it also receives the packets to these source addresses
         none of its packets get through to north
@@ -104,22 +104,22 @@ fn fails_where_it_could_pass_for_somebody_else() {
     ");
     let (_, findings) = rest.split_once("error[impersonation]").unwrap();
     insta::assert_snapshot!(findings, @r#"
-    : west: east can send packets from addresses of other clusters: the Peer prod--east--n2 allows the sources 10.2.1.128/25 (a pod on north/n1)
+    : west: east can send packets from addresses that are not its own: the Peer prod--east--n2 allows the sources 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.2.1.128/25"
        |     ^^^^^^^^^^^^^^^ accepts these sources
-    error[impersonation]: west: east can send packets from addresses of other clusters: the Peer prod--east--n2 allows the sources 172.16.0.0/12 (of no cluster)
+    error[impersonation]: west: east can send packets from addresses that are not its own: the Peer prod--east--n2 allows the sources 172.16.0.0/12 (declared by no cluster)
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"
        |     ^^^^^^^^^^^^^^^ accepts these sources
-    error[capture]: west: east can receive packets for addresses of other clusters: the Peer prod--east--n2 takes the destinations 10.2.1.128/25 (a pod on north/n1)
+    error[capture]: west: east can receive packets for addresses that are not its own: the Peer prod--east--n2 takes the destinations 10.2.1.128/25 (a pod on north/n1)
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.2.1.128/25"
        |     ^^^^^^^^^^^^^^^ routes these destinations
-    error[capture]: west: east can receive packets for addresses of other clusters: the Peer prod--east--n2 takes the destinations 172.16.0.0/12 (of no cluster)
+    error[capture]: west: east can receive packets for addresses that are not its own: the Peer prod--east--n2 takes the destinations 172.16.0.0/12 (declared by no cluster)
       --> rendered/west/prod--east.yaml:32:5
        |
     32 |   - "172.16.0.0/12"
@@ -255,8 +255,8 @@ fn ranges_beyond_the_sixteenth_are_counted() {
     );
     let findings = value["findings"].as_array().unwrap();
     for message in [
-        "east can send packets from 4 more ranges of other clusters",
-        "east can receive packets for 4 more ranges of other clusters",
+        "east can send packets from 4 more ranges that are not its own",
+        "east can receive packets for 4 more ranges that are not its own",
     ] {
         let mut messages = findings.iter().map(|it| &it["message"]);
         assert!(messages.any(|it| it == message), "{findings:#?}");

@@ -105,7 +105,7 @@ fn what_a_cluster_would_break_is_shown_and_does_not_fail() {
     west   north  4/4
     All declared paths work between 2 more pairs of clusters.
 
-    error[failed-expectation]: expectation `talk`: 10.2.1.0 (a pod on north/n1) reaches 10.1.1.0 (a pod on east/n1) (in 4 of 4 pairs)
+    error[failed-expectation]: expectation `talk`: expected Deny, but 10.2.1.0 (a pod on north/n1) reaches 10.1.1.0 (a pod on east/n1) (4 of 4 pairs)
     help: remove the link, the node or the range from the mesh: Kilo has no firewall, and clustermesh does not read NetworkPolicies
 
     All 24 declared paths work in both directions. 0 of 1 expectation is met.

@@ -74,7 +74,7 @@ impl<'a> Ledger<'a> {
         let after = rendered_files(&rendered.tree);
         let mut before = before(rendered, settings);
         for (target, files) in &mut before {
-            // What does not differ is not read twice.
+            // Equal files are not read twice.
             let same = after.get(target).into_iter().flatten();
             let same = same.filter(|it| {
                 let path = format!("{target}/{}.yaml", it.source);

@@ -165,7 +165,7 @@ fn of_revision(
     } else if is_there(now) {
         AppliedFiles::default()
     } else {
-        // Where the tree is not in git, as with the plugin of Argo CD, what would be rendered is applied.
+        // If the tree is not in git, as with the plugin of Argo CD, the rendered Peers count as applied.
         rendered(&inputs, &mut known)?
     };
     revision.check()?;

@@ -151,9 +151,12 @@ impl ClusterOptions {
         if let Some(context) = &self.secrets_from {
             return self.take_over(context, settings);
         }
-        let all: BTreeSet<&ClusterName> = self.names().collect();
-        if all.len() < self.names().count() {
-            return Err(anyhow!("every cluster needs a name of its own").into());
+        let mut all: BTreeSet<&ClusterName> = BTreeSet::new();
+        if let Some(twice) = self.names().find(|it| !all.insert(it)) {
+            let problem = "is given twice; write `--context NAME=CONTEXT` or `--from NAME=FILE`";
+            return Err(
+                anyhow!("the cluster name `{twice}` {problem} with different names").into(),
+            );
         }
         if all.len() < 2 {
             let problem = "a mesh has at least two clusters; add another --context or --from";

@@ -130,7 +130,7 @@ impl<'a> Keeper<'a> {
         for (cluster, fault) in faults {
             let file = self.file(cluster);
             let finding = clusters::fault(cluster, fault, file.as_deref());
-            // Where nothing was compared, nothing is up to date.
+            // Without a comparison, nothing is up to date.
             let is_bearable = !self.handling.check && self.has_snapshot(cluster);
             let reported = self.settled(vec![finding], is_bearable);
             if reported.iter().any(|it| it.severity == Severity::Error) {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use clustermesh::diagnostic::Quoted;
 use clustermesh::snapshot::Snapshot;
-use clustermesh::snapshot::difference::{Change, NodeDifference, differences};
+use clustermesh::snapshot::difference::{Change, NodeDifference, differences, value_change};
 
 use crate::output::line_start;
 
@@ -25,10 +24,7 @@ pub(super) fn compared(file: &str, old: &OldSnapshot, new: &Snapshot) -> String 
         OldSnapshot::None => format!("{file}: missing\n"),
         OldSnapshot::Unreadable(problem) => format!("{file}: not a snapshot: {problem}\n"),
         OldSnapshot::Read(old) => {
-            let list = |prefixes: &[String]| match prefixes {
-                [] => "nothing".to_owned(),
-                prefixes => Quoted(&prefixes.join(", ")).to_string(),
-            };
+            let list = |prefixes: &[String]| (!prefixes.is_empty()).then(|| prefixes.join(", "));
             let lists = [
                 ("droppedLabels", &old.dropped_labels, &new.dropped_labels),
                 ("keptLabels", &old.kept_labels, &new.kept_labels),
@@ -36,7 +32,8 @@ pub(super) fn compared(file: &str, old: &OldSnapshot, new: &Snapshot) -> String 
             .into_iter()
             .filter(|(_, old, new)| old != new)
             .map(|(name, old, new)| {
-                format!("{file}: {name} was {}, is {}\n", list(old), list(new))
+                let change = value_change(list(old).as_deref(), list(new).as_deref());
+                format!("{file}: {name} {change}\n")
             });
             let reported = reported(old, new)
                 .into_iter()

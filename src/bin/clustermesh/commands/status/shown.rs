@@ -149,7 +149,7 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     note(
         "missing",
         first(&inventory.missing),
-        "find out why Flux or Argo CD has not applied them, or wait for it with `--wait 5m`",
+        "find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it",
     );
     note(
         "changed",

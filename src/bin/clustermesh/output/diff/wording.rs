@@ -309,7 +309,7 @@ pub(super) fn reason(reason: &Reason) -> String {
             )
         }
         Reason::SilentStreams(leaders) => format!(
-            "streams in one direction pause for {SILENCE_SECONDS} s at {} without the annotation \
+            "one-way streams (such as syslog) pause for {SILENCE_SECONDS} s at {} without the annotation \
              `kilo.squat.ai/persistent-keepalive`",
             count(*leaders, "node")
         ),

@@ -105,7 +105,7 @@ fn begins_again_when_the_list_expires() {
     });
     let site = Site::new(setup);
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[refused-request]: east: could not be read: the server responded with 410 3 times: the list expired before it was read completely; snapshots/east.json was kept
+    error[refused-request]: east: could not be read: the server responded 3 times with 410: the list expired before it was read completely; snapshots/east.json was kept
     help: try again later; check the API server and the load balancer in front of it
     ");
     assert_eq!(site.east.requests().len(), 6);
@@ -141,7 +141,7 @@ fn is_patient_with_a_server_that_has_too_much_to_do() {
     let site = Site::new(busy(100));
     let start = Instant::now();
     insta::assert_snapshot!(site.failure(&["--timeout", "3"]), @"
-    error[refused-request]: east: could not be read: the server responded with 429 3 times; snapshots/east.json was kept
+    error[refused-request]: east: could not be read: the server responded 3 times with 429; snapshots/east.json was kept
     help: try again later; check the API server and the load balancer in front of it
     ");
     let took = start.elapsed();

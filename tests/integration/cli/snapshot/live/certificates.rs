@@ -107,7 +107,7 @@ fn does_not_trust_an_authority_as_a_server() {
     let itself = server(&authority.as_server(&HERE));
     let site = Site::with(itself, |context| context.trusting(&authority));
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is the certificate of an authority, which cannot be used as a server certificate; snapshots/east.json was kept
+    error[untrusted-certificate]: east: could not be read: the certificate of 127.0.0.1:PORT is a CA certificate, which cannot be used as a server certificate; snapshots/east.json was kept
     help: give the API server a certificate for servers, signed by its certificate authority
     ");
     assert_eq!(site.east.requests().len(), 0);

@@ -78,17 +78,17 @@ fn there_is_no_such_thing() {
 fn it_is_ill() {
     let site = always(|| Answer::failure(500, "InternalError", "etcd has no leader").into());
     insta::assert_snapshot!(site.failure(&[]), @"
-    error[refused-request]: east: could not be read: the server responded with 500 5 times: etcd has no leader; snapshots/east.json was kept
+    error[refused-request]: east: could not be read: the server responded 5 times with 500: etcd has no leader; snapshots/east.json was kept
     help: try again later; check the API server and the load balancer in front of it
     ");
     assert_eq!(site.east.requests().len(), 5);
     let page = "<html>\n<head><title>503 Service Unavailable</title></head></html>";
     insta::assert_snapshot!(answer(503, "text/html", page).failure(&[]), @"
-    error[refused-request]: east: could not be read: the server responded with 503 5 times; snapshots/east.json was kept
+    error[refused-request]: east: could not be read: the server responded 5 times with 503; snapshots/east.json was kept
     help: try again later; check the API server and the load balancer in front of it
     ");
     insta::assert_snapshot!(answer(502, "text/plain", "").failure(&[]), @"
-    error[refused-request]: east: could not be read: the server responded with 502 5 times; snapshots/east.json was kept
+    error[refused-request]: east: could not be read: the server responded 5 times with 502; snapshots/east.json was kept
     help: try again later; check the API server and the load balancer in front of it
     ");
 }

@@ -62,7 +62,7 @@ fn are_compared() {
     site.east.change(&changed);
     let run = site.snapshot(&["--check"]);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: `n1`: labels[zone] was nothing, is `a`");
+    insta::assert_snapshot!(run.stdout, @"snapshots/east.json: `n1`: labels[zone] added: `a`");
     assert_eq!(site.folder.touches("."), before);
 }
 

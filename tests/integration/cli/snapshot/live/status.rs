@@ -152,7 +152,7 @@ fn everything_that_differs_is_named() {
 
     west
       missing: prod--east--n1
-        help: find out why Flux or Argo CD has not applied them, or wait for it with `--wait 5m`
+        help: find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it
       changed: prod--east--n2
         help: let Flux or Argo CD apply the rendered Peers again
       left over: prod--gone--n1
@@ -244,7 +244,7 @@ fn a_cluster_that_cannot_be_read_hides_no_other() {
       missing: prod--east--n2
       missing: prod--north--n1
       missing: prod--north--n2
-        help: find out why Flux or Argo CD has not applied them, or wait for it with `--wait 5m`
+        help: find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it
     "#);
     assert_eq!((run.code, run.stderr.as_str()), (2, ""));
     let run = site.run(&["verify", "--live"]);

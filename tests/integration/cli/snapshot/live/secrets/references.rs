@@ -28,10 +28,10 @@ fn are_not_in_every_local_cluster() {
     let run = site.snapshot();
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
-    error[ambiguous-access]: north: could not be read: several clusters are `local` in a mesh, but --secrets-from reads only one: north, south; snapshots/north.json was kept
+    error[ambiguous-access]: north: could not be read: several clusters are `local` in a mesh (north, south), but --secrets-from can read only one; snapshots/north.json was kept
     help: set `clusters: { north: { context: CONTEXT } }` in the config, or run `clustermesh snapshot north --context CONTEXT`
 
-    error[ambiguous-access]: south: could not be read: several clusters are `local` in a mesh, but --secrets-from reads only one: north, south; it has no snapshot yet
+    error[ambiguous-access]: south: could not be read: several clusters are `local` in a mesh (north, south), but --secrets-from can read only one; it has no snapshot yet
     help: set `clusters: { south: { context: CONTEXT } }` in the config, or run `clustermesh snapshot south --context CONTEXT`
 
     snapshots/east.json: 2 nodes, 2 usable, written
