@@ -4,8 +4,9 @@
 //! Causes come from the meshes and snapshots of both versions. Effects and grades come from the Peers
 //! alone, by the same model of Kilo as every proof (`docs/internals/changes.md`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::Fabric;
 use crate::config::Capacity;
 use crate::fleet::Fleet;
@@ -73,6 +74,8 @@ pub struct Delivery<'d> {
     pub capacity: &'d Capacity,
     /// Foreign Peers, by cluster and name: see [`foreign_peers`].
     pub foreign: &'d [(ClusterName, String)],
+    /// The Peers of clusters that left, if only the Peers of the old version are known.
+    pub left: &'d BTreeMap<ClusterName, Vec<AppliedFile>>,
 }
 
 /// All differences between two versions.

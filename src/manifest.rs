@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::kilo::peer::Peer;
+use crate::kilo::peer::{MANAGER, MANAGER_LABEL, Peer};
 use crate::name::ClusterName;
 use crate::plan::{PeerSet, Plan, Target};
 use crate::template::{self, TemplateError};
@@ -18,6 +18,7 @@ mod old_peer;
 mod reading;
 mod written;
 
+pub use crate::kilo::peer::SOURCE_LABEL;
 pub use crate::yaml::HEADER;
 pub use kustomization::Kustomization;
 pub use old_peer::OldPeer;
@@ -28,9 +29,6 @@ pub const KUSTOMIZATION: &str = "kustomization.yaml";
 
 /// The label that names a Peer's mesh, as the operator set it.
 pub const MESH_LABEL: &str = "kilo-clustermesh.io/mesh";
-
-/// The label that names the cluster a Peer leads to, as the operator set it.
-pub const SOURCE_LABEL: &str = "kilo-clustermesh.io/source-cluster";
 
 /// The annotation in which `kubectl apply` keeps what it applied, without server-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -132,7 +130,7 @@ pub fn last_applied_bytes(peer: &Peer) -> usize {
         "metadata": {
             "annotations": {},
             "labels": {
-                "app.kubernetes.io/managed-by": "clustermesh",
+                MANAGER_LABEL: MANAGER,
                 MESH_LABEL: peer.mesh.as_str(),
                 SOURCE_LABEL: peer.cluster.as_str(),
             },
@@ -147,7 +145,8 @@ pub fn last_applied_bytes(peer: &Peer) -> usize {
 /// Writes a Peer with its keys in the order in which `kustomize build` writes them.
 fn push_peer(text: &mut String, peer: &Peer) {
     text.push_str("apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n");
-    push_field(text, "    app.kubernetes.io/managed-by", "clustermesh");
+    text.push_str("    ");
+    push_field(text, MANAGER_LABEL, MANAGER);
     text.push_str("    ");
     push_field(text, MESH_LABEL, peer.mesh.as_str());
     text.push_str("    ");

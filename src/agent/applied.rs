@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::diagnostic::Finding;
 use crate::document::{Broken, Source};
-use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::TranslationFault;
-use crate::name;
+use crate::kilo::peer::{MANAGER, MANAGER_LABEL, SOURCE_LABEL, Translation};
+use crate::name::{self, ClusterName};
 use crate::place::{Place, Pointer};
 
 mod dump;
@@ -50,10 +50,21 @@ pub struct Applied {
     pub spot: Spot,
     /// Its name, a DNS-1123 subdomain.
     pub name: String,
+    /// The claims in its labels.
+    pub claims: Claims,
     /// True if the Peer is being deleted and the API server only waits for finalizers.
     pub is_ending: bool,
     /// The Peer as an agent reads it.
     pub spec: Result<Translation, TranslationFault>,
+}
+
+/// What labels claim about a Peer. Anyone who may write Peers can write them.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Claims {
+    /// The cluster that the Peer leads to.
+    pub source: Option<ClusterName>,
+    /// True if clustermesh has rendered it.
+    pub is_rendered: bool,
 }
 
 /// Something else than a Peer.
@@ -196,6 +207,17 @@ fn is_peer(value: &Value, is_typed: bool) -> bool {
     is("apiVersion", API_VERSION) && is("kind", "Peer")
 }
 
+impl Claims {
+    /// Reads the labels of an object.
+    fn read(labels: &Value) -> Self {
+        let text = |label: &str| labels.get(label).and_then(Value::as_str);
+        Self {
+            source: text(SOURCE_LABEL).and_then(|it| it.parse().ok()),
+            is_rendered: text(MANAGER_LABEL) == Some(MANAGER),
+        }
+    }
+}
+
 impl Content {
     /// Adds an object, or what is in it if it is a list.
     fn add(&mut self, spot: Spot, value: &Value) {
@@ -227,6 +249,10 @@ impl Content {
         self.peers.push(Applied {
             spot,
             name: name.to_owned(),
+            claims: value
+                .pointer("/metadata/labels")
+                .map(Claims::read)
+                .unwrap_or_default(),
             is_ending: value
                 .pointer("/metadata/deletionTimestamp")
                 .is_some_and(|it| !it.is_null()),

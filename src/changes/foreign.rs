@@ -22,7 +22,11 @@ pub fn foreign_peers(
         names.contains(peer.name.as_str()) || key(peer).is_some_and(|it| keys.contains(&it))
     };
     let found = has.iter().flat_map(|it| &it.content.peers);
-    let foreign = found.filter(|it| !is_replaced(it) && !is_ours(&it.name));
+    let foreign = found.filter(|it| {
+        // Engines prune what was rendered for a mesh that is not there any more.
+        let is_ours = is_ours(&it.name) || it.claims.is_rendered;
+        !is_replaced(it) && !is_ours
+    });
     let foreign: Vec<_> = foreign.cloned().collect();
     let source = Arc::clone(&has.first()?.source);
     (!foreign.is_empty()).then(|| AppliedFile {

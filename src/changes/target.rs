@@ -13,9 +13,10 @@ use super::load_change::LoadChange;
 use super::peer_change::{PeerChange, PeerChangeKind};
 use super::stages::{Passage, Passages};
 use super::{Delivery, Version};
-use crate::agent::comparison::compare;
+use crate::agent::applied::AppliedFile;
+use crate::agent::comparison::{Pair, compare};
 use crate::agent::fabric::{Fabric, Holding, Site, SiteId, Sites};
-use crate::agent::peers::{ClusterPeer, Peers};
+use crate::agent::peers::{AppliedPeers, ClusterPeer, Peers};
 use crate::name::ClusterName;
 
 /// The differences of a target.
@@ -86,11 +87,40 @@ pub(super) fn changes(
     let left = counterparts.left();
     changed
         .extend(left.filter_map(|it| TargetChange::find((Some(it), None), fabrics, counterparts)));
+    let left = delivery.left.iter();
+    changed.extend(left.filter_map(|(cluster, files)| {
+        TargetChange::left(cluster, files, (fabrics, counterparts))
+    }));
     changed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     changed
 }
 
 impl TargetChange {
+    /// Describes a cluster that left. Only its Peers are known.
+    fn left(
+        cluster: &ClusterName,
+        files: &[AppliedFile],
+        (fabrics, counterparts): ((&Fabric, &Fabric), &Counterparts),
+    ) -> Option<Self> {
+        let had = AppliedPeers::decided(files, &[]).all;
+        let peers = had
+            .iter()
+            .filter_map(|it| PeerChange::find(&Pair::Removed(it), fabrics, counterparts));
+        let peers: Vec<PeerChange> = peers.collect();
+        (!peers.is_empty()).then(|| Self {
+            cluster: cluster.clone(),
+            renamed_from: None,
+            peers_before: had.len(),
+            peers_after: 0,
+            peers,
+            sources_gone: Vec::new(),
+            key_moves: Vec::new(),
+            carriers: Vec::new(),
+            load: None,
+            reasons: Vec::new(),
+        })
+    }
+
     fn find(
         (was, is): (Option<SiteId>, Option<SiteId>),
         fabrics: (&Fabric, &Fabric),
@@ -117,9 +147,15 @@ impl TargetChange {
             let after = counterparts.after(*source);
             **gave && after.is_none_or(|it| !gives[it])
         });
-        let gone = gone.map(|it| it.0);
+        let gone = gone.map(|it| fabrics.0.site(it.0).cluster.clone());
+        let mut gone: BTreeSet<ClusterName> = gone.collect();
+        gone.extend(claimed_sources_gone(&peers, (had, has)));
+        let given = gives.numbered().filter(|it| *it.1);
+        for (source, _) in given {
+            gone.remove(fabrics.1.site(source).cluster);
+        }
         Some(Self {
-            sources_gone: gone.map(|it| fabrics.0.site(it).cluster.clone()).collect(),
+            sources_gone: gone.into_iter().collect(),
             renamed_from: old.map(|it| it.cluster.clone()).filter(|it| *it != cluster),
             cluster,
             peers_before: had.len(),
@@ -131,6 +167,29 @@ impl TargetChange {
             reasons: Vec::new(),
         })
     }
+}
+
+/// Returns the sources that Peers name which go with keys of no known node, and that no Peer names any
+/// more. Of an old version without a mesh, nothing else shows which clusters left. A false name makes the
+/// grade only worse.
+fn claimed_sources_gone(
+    changes: &[PeerChange],
+    (had, has): (&Peers<ClusterPeer>, &Peers<ClusterPeer>),
+) -> BTreeSet<ClusterName> {
+    let strangers = changes.iter().filter(|it| it.is_removed_stranger());
+    let strangers: BTreeSet<&str> = strangers.map(|it| it.name.as_str()).collect();
+    if strangers.is_empty() {
+        return BTreeSet::new();
+    }
+    let named = |peer: &ClusterPeer| peer.applied.claims.source.clone();
+    let gone = had
+        .iter()
+        .filter(|it| strangers.contains(it.applied.name.as_str()));
+    let mut gone: BTreeSet<ClusterName> = gone.filter_map(named).collect();
+    for source in has.iter().filter_map(named) {
+        gone.remove(&source);
+    }
+    gone
 }
 
 /// Returns whether a cluster gets a Peer of each source, whose node alone has the key.

@@ -47,6 +47,7 @@ fn compared(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> Changes {
         applied_by,
         capacity: &Capacity::default(),
         foreign: &[],
+        left: &BTreeMap::new(),
     };
     before.show(|was, _| {
         after.show(|is, _| {

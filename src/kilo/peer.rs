@@ -15,6 +15,15 @@ pub mod translation;
 pub use resource::{PeerSpec, schema, strict_schema};
 pub use translation::Translation;
 
+/// The label that names the cluster a Peer leads to, as the operator set it.
+pub const SOURCE_LABEL: &str = "kilo-clustermesh.io/source-cluster";
+
+/// The label that names the program that manages an object, as Kubernetes recommends it.
+pub const MANAGER_LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// Its value on Peers that we render.
+pub const MANAGER: &str = "clustermesh";
+
 /// A Peer as we render it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Peer {
@@ -33,6 +42,26 @@ pub struct Peer {
     pub keepalive: Option<Keepalive>,
     /// Its public key.
     pub key: PublicKey,
+}
+
+/// A flaw in how a Peer is dialled, by which Kilo neglects other Peers or resets its tunnel.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EndpointFlaw {
+    /// It has no endpoint, so changes behind it are not applied until it connects (`kilo.md` §2.10).
+    Missing,
+    /// It has the placeholder without a keepalive, so each pass resets its tunnel (`kilo.md` §2.9).
+    IdlePlaceholder,
+}
+
+impl EndpointFlaw {
+    /// Finds the flaw of a Peer with this endpoint.
+    pub fn find(endpoint: Option<&Endpoint>, has_keepalive: bool) -> Option<Self> {
+        match endpoint {
+            None => Some(Self::Missing),
+            Some(it) if it.is_placeholder() && !has_keepalive => Some(Self::IdlePlaceholder),
+            Some(_) => None,
+        }
+    }
 }
 
 /// The reason why Kilo's admission webhook refuses a Peer: the first rule that fails, in its order.

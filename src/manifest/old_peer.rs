@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::kilo::peer::EndpointFlaw;
 use crate::net::Cidr;
 
 /// A Peer as written in a file; any part of it may be invalid.
@@ -15,8 +16,8 @@ pub struct OldPeer {
     pub key: Option<[u8; 32]>,
     /// Its ranges, as far as they are any.
     pub ranges: Vec<Cidr>,
-    /// Whether it has an endpoint, or the placeholder for one.
-    pub has_endpoint: bool,
+    /// The flaw in how it is dialled; none if Kilo ignores it anyway.
+    pub endpoint_flaw: Option<EndpointFlaw>,
     /// The place of its name in the file.
     pub bytes: Range<usize>,
 }

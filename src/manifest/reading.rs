@@ -207,22 +207,20 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
         .flatten()
         .filter_map(Value::as_str);
     let key = value.pointer("/spec/publicKey").and_then(Value::as_str);
+    let spec = Translation::of_manifest(value.get("spec").unwrap_or(&Value::Null));
     let peer = OldPeer {
         name: text(value.pointer("/metadata/name")).unwrap_or_default(),
         source: text(labels.and_then(|it| it.get(SOURCE_LABEL))),
         key: key.and_then(PublicKey::bytes_as_kilo_reads),
         ranges: ranges.filter_map(|it| it.parse().ok()).collect(),
-        has_endpoint: value
-            .pointer("/spec/endpoint")
-            .is_some_and(|it| !it.is_null()),
+        endpoint_flaw: spec.as_ref().ok().and_then(Translation::endpoint_flaw),
         bytes: start + bytes.start..start + bytes.end,
     };
     let bad_label = labels.into_iter().flatten().find(|(_, value)| {
         let text = value.as_str();
         !text.is_some_and(is_label_value)
     });
-    let spec = value.get("spec").unwrap_or(&Value::Null);
-    let fault = Translation::of_manifest(spec).err();
+    let fault = spec.err();
     let why = match (bad_label, fault) {
         _ if !is_dns_subdomain(&peer.name) => Some(Unfit::Name),
         (Some((key, _)), _) => Some(Unfit::Label(key.clone())),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::old_peer::OldPeer;
 use super::{MESH_LABEL, SOURCE_LABEL, push_peer};
-use crate::kilo::peer::Peer;
+use crate::kilo::peer::{EndpointFlaw, Peer};
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host, Keepalive};
 
@@ -41,7 +41,7 @@ pub(super) fn peer(text: &str) -> Result<OldPeer, usize> {
         source: Some(peer.cluster.as_str().to_owned()),
         key: Some(*peer.key.as_bytes()),
         ranges: peer.allowed_ips,
-        has_endpoint: peer.endpoint.is_some(),
+        endpoint_flaw: EndpointFlaw::find(peer.endpoint.as_ref(), peer.keepalive.is_some()),
         bytes: name,
     })
 }

@@ -3,6 +3,7 @@
 use super::refusal::consequence;
 use super::{Finding, Rule, bare};
 use crate::diagnostic::{Quoted, Severity};
+use crate::kilo::peer::EndpointFlaw;
 use crate::manifest::{KUSTOMIZATION, Oddity, OldPeer, Reading, Unfit};
 use crate::place::Place;
 use crate::plan::Plan;
@@ -10,6 +11,7 @@ use crate::text::{NAMED, listed};
 use crate::tree_diff::{
     ChangedContent, ChangedFile, KustomizationMismatch, OnDiskTree, SameNamePeers,
 };
+use crate::wireguard::Endpoint;
 
 mod foreign;
 mod planned;
@@ -187,20 +189,41 @@ fn odd(file: &ChangedFile, name: &str, oddity: &Oddity) -> Finding {
     }
 }
 
-/// Returns a finding about the Peers of a file that have no endpoint.
-fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Option<Finding> {
-    let peers: Vec<&OldPeer> = reading.peers.iter().filter(|it| !it.has_endpoint).collect();
-    let first = peers.first()?;
-    let (names, have) = match peers.len() {
-        1 => (Quoted(&first.name).to_string(), "has"),
-        _ => (listed(peers.iter().map(|it| bare(&it.name))), "have"),
-    };
-    let message = format!(
-        "{names} {have} no endpoint: until it connects, WireGuard does not get changes of other Peers \
-         and nodes"
-    );
-    let finding = on_path(&PEER_WITHOUT_ENDPOINT, &file.path, message);
-    Some(finding.at(file.place(&first.bytes), "").help(ANEW))
+/// Returns the findings about the Peers of a file that are dialled badly, one for each flaw.
+fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Vec<Finding> {
+    let flaws = [EndpointFlaw::Missing, EndpointFlaw::IdlePlaceholder];
+    let findings = flaws.into_iter().filter_map(|flaw| {
+        let peers = reading.peers.iter();
+        let peers = peers.filter(|it| it.endpoint_flaw == Some(flaw));
+        let peers: Vec<&OldPeer> = peers.collect();
+        let first = peers.first()?;
+        let (names, have, its) = match peers.len() {
+            1 => (Quoted(&first.name).to_string(), "has", "its tunnel"),
+            _ => {
+                let names = listed(peers.iter().map(|it| bare(&it.name)));
+                (names, "have", "their tunnels")
+            }
+        };
+        let message = match flaw {
+            EndpointFlaw::Missing => format!(
+                "{names} {have} no endpoint: until it connects, WireGuard does not get changes of \
+                 other Peers and nodes"
+            ),
+            EndpointFlaw::IdlePlaceholder => idle_placeholder(&names, have, its),
+        };
+        let finding = on_path(&PEER_WITHOUT_ENDPOINT, &file.path, message);
+        Some(finding.at(file.place(&first.bytes), "").help(ANEW))
+    });
+    findings.collect()
+}
+
+/// Describes Peers with the placeholder and no keepalive.
+pub(super) fn idle_placeholder(names: &str, have: &str, its: &str) -> String {
+    let placeholder = Endpoint::PLACEHOLDER;
+    format!(
+        "{names} {have} the placeholder {placeholder} as endpoint, but no `persistentKeepalive`: Kilo \
+         resets {its} with every pass"
+    )
 }
 
 fn clash(clash: SameNamePeers) -> Finding {

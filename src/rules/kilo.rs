@@ -14,6 +14,8 @@ mod location_ranges;
 mod spelling;
 mod subnet;
 
+pub(super) use family::separation;
+
 rules! {
     "kilo" about Plan;
     NO_WIREGUARD_IP = "missing-wireguard-ip" Warning "NodeNoWireguardIP";

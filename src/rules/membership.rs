@@ -141,7 +141,7 @@ pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
             ExcludedReason::NoWireguardIp | ExcludedReason::NoPublicKey
         )
     };
-    if !membership.excluded.iter().any(has_key) {
+    if membership.candidates.is_empty() && !membership.excluded.iter().any(has_key) {
         finding.help = Some(format!(
             "check that Kilo runs in the cluster, then run `clustermesh snapshot {cluster}`"
         ));

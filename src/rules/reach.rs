@@ -1,12 +1,14 @@
 //! Reachability: the results of the proof for the manifests as they are applied.
 
 use super::Page;
-use super::gitops::{REFUSED_PEER, UNREADABLE_MANIFEST};
+use super::gitops::{PEER_WITHOUT_ENDPOINT, REFUSED_PEER, UNREADABLE_MANIFEST, idle_placeholder};
 use super::refusal::consequence;
 use crate::agent::applied::{Applied, AppliedFile, What};
-use crate::diagnostic::{Finding, Quoted, Severity};
+use crate::diagnostic::{Finding, Quoted, Severity, bare};
+use crate::kilo::peer::{EndpointFlaw, Translation};
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::text::{NAMED, listed};
 
 /// A term that is not a fault and that users may look up.
 #[derive(Debug)]
@@ -76,6 +78,7 @@ fn manifest(target: &ClusterName, file: &AppliedFile) -> Vec<Finding> {
     }
     let faulty = file.content.peers.iter();
     findings.extend(faulty.filter_map(|peer| refused(target, file, peer)));
+    findings.extend(idle_placeholders(target, file));
     findings
 }
 
@@ -94,6 +97,26 @@ fn broken(target: &ClusterName, file: &AppliedFile, problem: &Finding) -> Findin
     });
     finding.labels = of_file.collect();
     finding
+}
+
+/// Returns which Peers have the placeholder as endpoint, and no keepalive.
+fn idle_placeholders(target: &ClusterName, file: &AppliedFile) -> Option<Finding> {
+    let is_idle = |peer: &&Applied| {
+        let spec = peer.spec.as_ref().ok().filter(|it| it.is_ready());
+        spec.and_then(Translation::endpoint_flaw) == Some(EndpointFlaw::IdlePlaceholder)
+    };
+    let peers: Vec<&Applied> = file.content.peers.iter().filter(is_idle).collect();
+    let names = listed(peers.iter().map(|it| bare(&it.name)));
+    let message = match peers.len() {
+        0 => return None,
+        1 => idle_placeholder(&format!("the Peer {names}"), "has", "its tunnel"),
+        _ => idle_placeholder(&format!("the Peers {names}"), "have", "their tunnels"),
+    };
+    let finding = Finding::on_cluster(&PEER_WITHOUT_ENDPOINT, target, message);
+    let finding = peers.iter().take(NAMED).fold(finding, |finding, it| {
+        finding.at(file.place(&it.spot).key("spec").key("endpoint"), "")
+    });
+    Some(finding.help("set `persistentKeepalive: 25`, like `clustermesh render`"))
 }
 
 fn refused(target: &ClusterName, file: &AppliedFile, peer: &Applied) -> Option<Finding> {

@@ -54,7 +54,7 @@ fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
             source: None,
             key: Some(spec.key),
             ranges: ranges.map(|it| it.interface.network).collect(),
-            has_endpoint: spec.endpoint.is_some(),
+            endpoint_flaw: spec.endpoint_flaw(),
             bytes: 0..0,
         })
     });

@@ -36,6 +36,7 @@ func JoinAndLeave(t *testing.T, stays, parts Delivery, refuses bool) {
 	third := it.held("third")
 
 	it.set("Leaving")
+	it.graded("destructive")
 	command := deletion.FindStringSubmatch(it.render().Stderr)
 	if command == nil {
 		t.Fatal("no command is printed")
@@ -50,6 +51,7 @@ func JoinAndLeave(t *testing.T, stays, parts Delivery, refuses bool) {
 
 	versions := [][]string{stays.Server.Versions(t), parts.Server.Versions(t)}
 	it.remove()
+	it.graded("none")
 	it.render()
 	if _, err := os.Stat(filepath.Join(it.repository, "rendered", parts.Cluster)); !os.IsNotExist(err) {
 		t.Error("the folder of the cluster that left:", err)
@@ -155,6 +157,22 @@ func (it *steps) render() Run {
 	it.run("render", "--check", "--strict")
 	it.run("verify", "--strict")
 	return run
+}
+
+// graded fails unless the next render has this grade, compared with the Peers that the cluster that stays has.
+func (it *steps) graded(want string) {
+	it.t.Helper()
+	list := Object{"apiVersion": "kilo.squat.ai/v1alpha1", "kind": "PeerList", "items": it.stays.Server.Peers(it.t)}
+	text, err := json.Marshal(list)
+	if err != nil {
+		it.t.Fatal(err)
+	}
+	Write(it.t, string(text), it.repository, "peers.json")
+	run := it.run("diff", "--peers", it.stays.Cluster+"=peers.json", "--output", "json")
+	var changes struct{ Grade string }
+	if err := json.Unmarshal([]byte(run.Stdout), &changes); err != nil || changes.Grade != want {
+		it.t.Fatalf("%q instead of %q (%v): %s", changes.Grade, want, err, run.Stdout)
+	}
 }
 
 func (it *steps) deliver() {

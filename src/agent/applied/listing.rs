@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Applied, AppliedFile, Content, Other, Spot, What};
-use crate::kilo::peer::Translation;
-use crate::name;
+use super::{Applied, AppliedFile, Claims, Content, Other, Spot, What};
+use crate::kilo::peer::{MANAGER_LABEL, SOURCE_LABEL, Translation};
+use crate::name::{self, ClusterName};
 use crate::place::Pointer;
 use crate::wireguard::Host;
 
@@ -24,11 +24,13 @@ const PEERS: usize = 100_000;
 /// The most allowed IPs of all Peers of a cluster that are read.
 const RANGES: usize = 1_000_000;
 
-/// The most values in a spec: etcd stores no object that has room for more.
+/// The most values in a spec or in labels: etcd stores no object that has room for more.
 const VALUES: usize = 200_000;
 
-/// Every field of a spec, on any level.
-const FIELDS: [&str; 9] = [
+/// Every field of a spec, on any level, and every label.
+const FIELDS: [&str; 11] = [
+    MANAGER_LABEL,
+    SOURCE_LABEL,
     "allowedIPs",
     "dns",
     "dnsOrIP",
@@ -88,7 +90,7 @@ type ListedObject = Result<Applied, Other>;
 struct Item {
     metadata: ItemMetadata,
     #[serde(default)]
-    spec: Spec,
+    spec: KnownFields,
 }
 
 #[derive(Deserialize)]
@@ -96,11 +98,13 @@ struct Item {
 struct ItemMetadata {
     name: String,
     deletion_timestamp: Option<IgnoredAny>,
+    #[serde(default)]
+    labels: KnownFields,
 }
 
-/// The known fields of a spec.
+/// The known fields of a spec or of labels.
 #[derive(Default)]
-struct Spec(Value);
+struct KnownFields(Value);
 
 /// Reads a value and everything in it, while the budget lasts.
 #[derive(Clone, Copy)]
@@ -162,7 +166,8 @@ impl PeerListing {
                 }),
                 Err(fault) => fault.text(),
             };
-            [Some(peer.name.as_str()), of_spec]
+            let source = peer.claims.source.as_ref().map(ClusterName::as_str);
+            [Some(peer.name.as_str()), source, of_spec]
         });
         let of_others = self.content.others.iter().map(|it| match &it.what {
             What::Name(name) => name.as_deref(),
@@ -186,6 +191,7 @@ impl Item {
         let ItemMetadata {
             name,
             deletion_timestamp,
+            labels,
         } = self.metadata;
         if !name::is_dns_subdomain(&name) {
             let what = What::Name(Some(name));
@@ -194,6 +200,7 @@ impl Item {
         Ok(Applied {
             spot,
             name,
+            claims: Claims::read(&labels.0),
             is_ending: deletion_timestamp.is_some(),
             spec: Translation::of_manifest(&self.spec.0),
         })
@@ -230,7 +237,7 @@ fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ListedObject>
     deserializer.deserialize_any(Items)
 }
 
-impl<'de> Deserialize<'de> for Spec {
+impl<'de> Deserialize<'de> for KnownFields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let budget = Cell::new(VALUES);
         BoundedValue(&budget).deserialize(deserializer).map(Self)
@@ -323,7 +330,9 @@ mod tests {
             Value::Null,
         ];
         let mut items: Vec<Value> = specs.iter().enumerate().map(|(number, spec)| {
-            json!({"metadata": {"name": format!("p{number}"), "deletionTimestamp": if number == 1 { json!("now") } else { Value::Null }}, "spec": spec})
+            let labels = [json!({"a": 1, SOURCE_LABEL: "east", MANAGER_LABEL: "clustermesh"}), json!({SOURCE_LABEL: "No"}), json!({SOURCE_LABEL: [SOURCE_LABEL]}), json!("east"), Value::Null];
+            let deleted = if number == 1 { json!("now") } else { Value::Null };
+            json!({"metadata": {"name": format!("p{number}"), "deletionTimestamp": deleted, "labels": labels.get(number)}, "spec": spec})
         }).collect();
         items.push(json!({"metadata": {"name": "No_Name"}}));
         let mut listing = PeerListing::default();
@@ -337,6 +346,7 @@ mod tests {
             texts,
             [
                 "p0",
+                "east",
                 "wg.example",
                 "p1",
                 "bad",

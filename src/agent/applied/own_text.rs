@@ -2,7 +2,7 @@
 //!
 //! A text that differs from it by a byte is left to the parser.
 
-use super::{Applied, Spot};
+use super::{Applied, Claims, Spot};
 use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::{Decoded, RawEndpoint, Translation};
 use crate::name;
@@ -31,7 +31,7 @@ pub(super) fn peers(text: &str) -> Option<Vec<Applied>> {
 
 fn peer(text: &str, document: usize) -> Option<(Applied, &str)> {
     let (_, rest) = scalar(text.strip_prefix(HEAD)?)?;
-    let (_, rest) = field(rest, "    kilo-clustermesh.io/source-cluster: ")?;
+    let (source, rest) = field(rest, "    kilo-clustermesh.io/source-cluster: ")?;
     let (name, rest) = field(rest, "  name: ")?;
     if !name::is_dns_subdomain(name) {
         return None;
@@ -41,6 +41,10 @@ fn peer(text: &str, document: usize) -> Option<(Applied, &str)> {
     let applied = Applied {
         spot: Spot { document, pointer },
         name: name.to_owned(),
+        claims: Claims {
+            source: source.parse().ok(),
+            is_rendered: true,
+        },
         is_ending: false,
         spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
     };

@@ -42,6 +42,8 @@ use listing::{FolderListing, FoundPeers, Read, read_alike};
 pub(crate) struct AppliedFiles {
     /// The files, by cluster.
     files: BTreeMap<ClusterName, Vec<AppliedFile>>,
+    /// The files of clusters that are in no mesh, if they were asked for.
+    left: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// Clusters that have no folder in the tree.
     pub(crate) absent: BTreeSet<ClusterName>,
     /// The parts that cannot be read, or that Kilo does not accept as Peers.
@@ -95,11 +97,7 @@ pub(crate) fn read_and_keep(
     known: Option<&mut KnownContents>,
 ) -> Result<AppliedFiles, Unreadable> {
     let clusters = clusters(inputs);
-    let mut applied = AppliedFiles {
-        files: BTreeMap::new(),
-        absent: BTreeSet::new(),
-        findings: Vec::new(),
-    };
+    let mut applied = AppliedFiles::default();
     if let Some(dumps) = dumps {
         let DumpedPeers { files, findings } = dumps.read(inputs)?;
         (applied.files, applied.findings) = (files, findings);
@@ -113,7 +111,7 @@ pub(crate) fn read_and_keep(
         };
         applied.read_tree(inputs, &rest, (help, known))?;
     }
-    within_ceiling(inputs, &applied.files)?;
+    within_ceiling(inputs, applied.files.values().flatten())?;
     let findings: Vec<Finding> = applied
         .files
         .par_iter()
@@ -150,11 +148,11 @@ pub(crate) fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
 ///
 /// # Errors
 /// They have more.
-fn within_ceiling(
+fn within_ceiling<'f>(
     inputs: &Inputs,
-    files: &BTreeMap<ClusterName, Vec<AppliedFile>>,
+    files: impl IntoIterator<Item = &'f AppliedFile>,
 ) -> Result<(), Unreadable> {
-    let files = files.values().flatten();
+    let files = files.into_iter();
     let peers = files.map(|file| file.content.peers.len()).sum();
     match inputs.settings.ceilings.exceeded(Counted::Peers, peers) {
         None => Ok(()),
@@ -219,6 +217,35 @@ impl AppliedFiles {
         (self, names)
     }
 
+    /// Returns the Peers of clusters that left.
+    pub(crate) fn left(&self) -> &BTreeMap<ClusterName, Vec<AppliedFile>> {
+        &self.left
+    }
+
+    /// Reads the folders of clusters that are in no mesh. Only a Peer with the label of a source shows that
+    /// a folder is that of a cluster.
+    ///
+    /// # Errors
+    /// The tree cannot be listed, or there are more Peers than a run accepts.
+    pub(crate) fn read_left(&mut self, inputs: &mut Inputs) -> Result<(), Unreadable> {
+        let root = inputs.settings.rendered.value.clone();
+        let roots = inputs.settings.roots_of(&inputs.settings.rendered);
+        let known = clusters(inputs);
+        let folders = disk::entries(&roots, &root)?.into_iter();
+        let names = folders.filter_map(|(path, _)| path.file_name()?.to_str()?.parse().ok());
+        let mut left: Vec<ClusterName> = names.filter(|it| !known.contains(it)).collect();
+        left.sort();
+        let mut found = Self::default();
+        found.read_folders(inputs, &left, None)?;
+        found.files.retain(|_, files| {
+            let mut peers = files.iter().flat_map(|it| &it.content.peers);
+            peers.any(|it| it.claims.source.is_some())
+        });
+        self.left = found.files;
+        let all = self.files.iter().chain(&self.left);
+        within_ceiling(inputs, all.flat_map(|it| it.1))
+    }
+
     /// Returns the files of a cluster.
     #[cfg(feature = "snapshot")]
     pub(crate) fn files(&self, cluster: &ClusterName) -> &[AppliedFile] {
@@ -237,11 +264,10 @@ impl AppliedFiles {
     ) -> Result<Self, Unreadable> {
         let mut all = self.files.clone();
         all.extend(files.clone());
-        within_ceiling(inputs, &all)?;
+        within_ceiling(inputs, all.values().flatten())?;
         Ok(Self {
             files: all,
-            absent: BTreeSet::new(),
-            findings: Vec::new(),
+            ..Self::default()
         })
     }
 
@@ -298,6 +324,18 @@ impl AppliedFiles {
                 outcome: Outcome::Unreadable,
             }));
         }
+        self.read_folders(inputs, clusters, known)
+    }
+
+    /// Reads the folders of clusters in a tree that is there.
+    fn read_folders(
+        &mut self,
+        inputs: &mut Inputs,
+        clusters: &[ClusterName],
+        known: Option<&mut KnownContents>,
+    ) -> Result<(), Unreadable> {
+        let root = &inputs.settings.rendered.value;
+        let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         let listed: Vec<_> = clusters
             .par_iter()
             .enumerate()

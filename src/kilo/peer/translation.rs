@@ -6,6 +6,7 @@ use std::num::{NonZeroU16, NonZeroU64};
 
 use serde_json::Value;
 
+use super::EndpointFlaw;
 use super::crd::{self, Mismatch};
 use super::{Decoded, RawEndpoint, Refusal, decode};
 use crate::name;
@@ -111,6 +112,11 @@ impl Translation {
     /// Returns where it is dialled; `None` without an endpoint, or with the placeholder for one.
     pub fn dialled(&self) -> Option<&Endpoint> {
         self.endpoint.as_ref().filter(|it| !it.is_placeholder())
+    }
+
+    /// Returns the flaw in how it is dialled, if there is one.
+    pub fn endpoint_flaw(&self) -> Option<EndpointFlaw> {
+        EndpointFlaw::find(self.endpoint.as_ref(), self.keepalive.is_some())
     }
 
     /// Returns whether the agent configures it (`Peer.Ready`); an endpoint is not asked for.

@@ -1,7 +1,10 @@
 //! Families: are the addresses that Kilo routes between, and through, of one kind?
 
+use std::collections::BTreeSet;
+
 use super::{DIFFERENT_FAMILIES, MISMATCHED_SUBNET};
 use crate::analysis::inspected_cluster::InspectedCluster;
+use crate::diagnostic::FindingCause;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::{KiloNode, annotation};
 use crate::name::ClusterName;
@@ -79,6 +82,31 @@ pub(super) fn of_partners(fleet: &Fleet, inspected: &InspectedCluster) -> Option
                  address of the other family, then take a new snapshot",
             ),
     )
+}
+
+/// Returns the finding of [`of_partners`] as the cause of something else, if it separates a cluster from all
+/// clusters that it is linked to.
+pub(in crate::rules) fn separation(fleet: &Fleet, cluster: &ClusterName) -> Option<FindingCause> {
+    let partners = fleet.memberships(cluster).flat_map(Member::targets);
+    let partners: BTreeSet<&ClusterName> = partners.collect();
+    let has_nodes = |it: &ClusterName| {
+        let mut memberships = fleet.memberships(it);
+        memberships.any(|it| !it.membership.candidates.is_empty())
+    };
+    let own = fleet.family(cluster).filter(|_| has_nodes(cluster))?;
+    let is_other =
+        |it: &&ClusterName| has_nodes(it) && fleet.family(it).is_some_and(|family| family != own);
+    // It is about the cluster that routes IPv6.
+    let six = match own {
+        Family::V6 => cluster,
+        Family::V4 => partners.first()?,
+    };
+    let is_alone = !partners.is_empty() && partners.iter().all(is_other);
+    is_alone.then(|| FindingCause {
+        rule: &DIFFERENT_FAMILIES,
+        cluster: Some(six.to_string()),
+        node: None,
+    })
 }
 
 /// Returns the family of the WireGuard address that Kilo gave to a node.

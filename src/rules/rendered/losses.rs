@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, alike, members};
 use crate::diagnostic::mistake::NO_MESH;
-use crate::diagnostic::{Severity, escaped, gravest_first};
+use crate::diagnostic::{FindingCause, Severity, escaped, gravest_first};
 use crate::fleet::Fleet;
 use crate::name::ClusterName;
+use crate::rules::kilo::separation;
 use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::{Finding, bare, membership};
 use crate::text::{count, listed};
@@ -96,8 +97,26 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, a
         it.rule == &SILENT_CLUSTER && silent.any(|loss| loss.cluster == it.cluster)
     };
     findings.retain(|it| !is_graver(it));
+    raise_causes(findings, &losses, &instruction);
     findings.extend(losses);
     gravest_first(findings);
+}
+
+/// Makes errors of what causes a loss, for it is listed in its place: the first line shows why nothing is
+/// written, and the help how to allow it.
+fn raise_causes(findings: &mut [Finding], losses: &[Finding], instruction: &str) {
+    let causes: BTreeSet<&FindingCause> =
+        losses.iter().filter_map(|it| it.cause.as_ref()).collect();
+    for cause in findings.iter_mut() {
+        if cause.severity == Severity::Error || !causes.contains(&cause.as_cause()) {
+            continue;
+        }
+        cause.severity = Severity::Error;
+        let help = cause.help.take().unwrap_or_else(|| REPAIR.to_owned());
+        cause.help = Some(format!(
+            "{help}; if clusters should have no Peers, {instruction}"
+        ));
+    }
 }
 
 /// Returns the first part of a remedy: the reviewed way to remove clusters, and when a flag is right.
@@ -173,7 +192,11 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
         Loss::SilentSource { source } => {
             let mut finding = match members(fleet, source).next() {
                 Some(member) => {
-                    membership::silent(member, false).at(member.entry.place.key("name"), "")
+                    let finding = membership::silent(member, false);
+                    let cause = finding.cause.clone();
+                    let cause = cause.or_else(|| separation(fleet, &member.entry.name));
+                    let place = member.entry.place.key("name");
+                    finding.with_cause(cause).at(place, "")
                 }
                 None => Finding::on_named(&SILENT_CLUSTER, source, "has no Peer".to_owned()),
             };
@@ -182,10 +205,10 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
         }
         Loss::EmptyTarget { target } => {
             let message = no_peers(fleet, target);
-            alike(
-                Finding::on_named(&EMPTY_TARGET, target, message),
-                "clusters",
-            )
+            let finding = Finding::on_named(&EMPTY_TARGET, target, message);
+            let cluster: Option<ClusterName> = target.parse().ok();
+            let cause = cluster.and_then(|it| separation(fleet, &it));
+            alike(finding.with_cause(cause), "clusters")
         }
         Loss::Target {
             target,

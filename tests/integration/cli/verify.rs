@@ -202,6 +202,12 @@ fn warns_of_a_peer_without_endpoint_and_names_what_waits_for_it() {
         about(&format!("{PLACEHOLDER}  persistentKeepalive: 25\n")),
         [""; 0]
     );
+    // Without a keepalive it is worse than no endpoint.
+    for zero in ["", "  persistentKeepalive: 0\n"] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(about(&format!("{PLACEHOLDER}{zero}")).join("\n"), @"west: the Peer laptop has the placeholder 192.0.2.1:9 as endpoint, but no `persistentKeepalive`: Kilo resets its tunnel with every pass");
+        }
+    }
 }
 
 #[test]
@@ -264,6 +270,17 @@ fn tells_of_a_rendered_tree_without_endpoints() {
     folder.write(WEST_OF_EAST, format!("{}{}", &text[..start], &text[end..]));
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, WireGuard does not get changes of other Peers and nodes");
+    let placeholder = "  endpoint:\n    dnsOrIP:\n      ip: \"192.0.2.1\"\n    port: 9\n";
+    folder.write(
+        WEST_OF_EAST,
+        format!("{}{placeholder}{}", &text[..start], &text[end..]),
+    );
+    let run = folder.run(&["validate", "--output", "concise"]);
+    insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has the placeholder 192.0.2.1:9 as endpoint, but no `persistentKeepalive`: Kilo resets its tunnel with every pass");
+    let run = folder.run(&["verify", "--output", "concise"]);
+    let report =
+        "[peer-without-endpoint] west: the Peer prod--east--n1 has the placeholder 192.0.2.1:9";
+    assert!(run.stdout.contains(report), "{}", run.stdout);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use clustermesh::agent::applied::{Applied, AppliedFile, Content};
 use clustermesh::agent::fabric::{At, Fabric, Site};
 use clustermesh::changes::{self, Changes, Delivery, Engine, Grade, Version};
 use clustermesh::config::Capacity;
-use clustermesh::mesh::Mesh;
+use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::net::Family;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::{Packet, Session};
@@ -19,23 +19,189 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
-/// Two versions of a world: the second has other claims of some nodes, some nodes more, or fewer.
-fn versions() -> impl Strategy<Value = (World, World)> {
-    let edits = proptest::collection::vec(
-        (
-            any::<Index>(),
-            any::<Index>(),
-            select(vec![0, 1, 1, 1, 1, 2, 3, 4]),
-        ),
-        1..3,
-    );
-    (world(), world(), edits).prop_map(|(before, other, edits)| {
+/// The number of cases: more with `PROPTEST_CASES`.
+fn cases() -> u32 {
+    let more = std::env::var("PROPTEST_CASES").ok();
+    more.and_then(|it| it.parse().ok()).unwrap_or(60)
+}
+
+/// A world, and what is written about it beside its ranges.
+#[derive(Clone, Debug)]
+struct Edition {
+    world: World,
+    topologies: Topologies,
+    settings: Vec<Written>,
+    /// Peers of no mesh that clusters have.
+    foreign: Vec<ForeignPeer>,
+}
+
+/// The meshes, which never link two clusters twice.
+#[derive(Clone, Copy, Debug)]
+enum Topologies {
+    /// One of all clusters.
+    One(&'static str),
+    /// The spokes of the first mesh have one of their own.
+    Spokes(&'static str),
+}
+
+/// Fields of the entry of a cluster.
+#[derive(Clone, Debug)]
+struct Written {
+    state: Option<&'static str>,
+    is_behind_nat: bool,
+    selects: bool,
+}
+
+/// A Peer that no mesh makes.
+#[derive(Clone, Debug)]
+struct ForeignPeer {
+    target: Index,
+    range: (Index, u8),
+    has_endpoint: bool,
+}
+
+fn written() -> impl Strategy<Value = Written> {
+    let state = select(vec![
+        None,
+        None,
+        None,
+        None,
+        Some("Joining"),
+        Some("Leaving"),
+    ]);
+    let often = proptest::bool::weighted(0.2);
+    (state, often, often).prop_map(|(state, is_behind_nat, selects)| Written {
+        state,
+        is_behind_nat,
+        selects,
+    })
+}
+
+fn topologies() -> impl Strategy<Value = Topologies> {
+    let one = select(vec![
+        "{ mode: FullMesh }",
+        "{ mode: Hub, hubs: [c1] }",
+        "{ mode: Hub, hubs: [m0] }",
+        "{ mode: Hub, hubs: [m0, c1] }",
+    ]);
+    let spokes = select(vec!["{ mode: FullMesh }", "{ mode: Hub, hubs: [c1] }"]);
+    prop_oneof![
+        2 => one.prop_map(Topologies::One),
+        1 => spokes.prop_map(Topologies::Spokes),
+    ]
+}
+
+fn edition() -> impl Strategy<Value = Edition> {
+    let foreign = (any::<Index>(), (any::<Index>(), 0..6u8), any::<bool>());
+    let foreign = foreign.prop_map(|(target, range, has_endpoint)| ForeignPeer {
+        target,
+        range,
+        has_endpoint,
+    });
+    (
+        world(),
+        topologies(),
+        proptest::collection::vec(written(), 4),
+        proptest::collection::vec(foreign, 0..2),
+    )
+        .prop_map(|(world, topologies, settings, foreign)| Edition {
+            world,
+            topologies,
+            settings,
+            foreign,
+        })
+}
+
+impl Edition {
+    /// Writes its meshes.
+    fn meshes(&self) -> String {
+        let all: Vec<usize> = (0..self.world.clusters.len()).collect();
+        let meshes = match self.topologies {
+            Topologies::Spokes(topology) if 2 < all.len() => vec![
+                ("world", "{ mode: Hub, hubs: [m0] }", &all[..]),
+                ("other", topology, &all[1..]),
+            ],
+            Topologies::One(topology) | Topologies::Spokes(topology) => {
+                vec![("world", topology, &all[..])]
+            }
+        };
+        let documents = meshes.into_iter().map(|(name, topology, members)| {
+            let mut yaml = mesh_of(name, topology, &self.world, members);
+            for &it in members {
+                let head = format!("  - name: {}\n", self::name(it));
+                yaml = yaml.replace(&head, &format!("{head}{}", self.fields(it, topology)));
+            }
+            yaml
+        });
+        documents.collect::<Vec<_>>().join("---\n")
+    }
+
+    /// Writes fields of an entry.
+    fn fields(&self, cluster: usize, topology: &str) -> String {
+        let written = &self.settings[cluster];
+        let mut fields = String::new();
+        if let Some(state) = written.state.filter(|_| !topology.contains(&name(cluster))) {
+            fields += &format!("    state: {state}\n");
+        }
+        // The first cluster of a world has a keepalive anyway.
+        if written.is_behind_nat && cluster != 0 {
+            fields += "    persistentKeepalive: 25\n";
+        }
+        if written.selects {
+            fields += "    nodeSelector: { matchLabels: { gateway: 'yes' } }\n";
+        }
+        fields
+    }
+
+    /// Returns the Peers that a cluster has in any case.
+    fn foreign(&self, cluster: usize) -> Option<AppliedFile> {
+        use base64::Engine as _;
+        let count = self.world.clusters.len();
+        let own = self.foreign.iter().enumerate();
+        let own = own.filter(|(_, it)| it.target.index(count) == cluster);
+        let texts = own.map(|(number, it)| {
+            let key = [240 + u8::try_from(number).unwrap(); 32];
+            let key = base64::engine::general_purpose::STANDARD.encode(key);
+            let range = format!("10.{}.{}.64/26", it.range.0.index(count), it.range.1);
+            let endpoint = "  endpoint: { dnsOrIP: { ip: 198.51.77.1 }, port: 51820 }\n";
+            format!(
+                "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: laptop-{number} }}\n\
+                 spec:\n  allowedIPs: [{range}]\n  publicKey: {key}\n{}",
+                if it.has_endpoint { endpoint } else { "" }
+            )
+        });
+        let text = texts.collect::<Vec<_>>().join("---\n");
+        let file = || AppliedFile::read(&"foreign.yaml".into(), &text.as_str().into());
+        (!text.is_empty()).then(file)
+    }
+}
+
+/// Two editions of a world: the second has other claims of some nodes, some nodes more, or fewer, or another
+/// line in its meshes.
+fn versions() -> impl Strategy<Value = (Edition, Edition)> {
+    let kinds = vec![0, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+    let edits = proptest::collection::vec((any::<Index>(), any::<Index>(), select(kinds)), 1..3);
+    (edition(), edition(), edits).prop_map(|(before, other, edits)| {
         let mut after = before.clone();
         for (cluster, node, kind) in edits {
-            let cluster = cluster.index(after.clusters.len());
-            let nodes = &mut after.clusters[cluster].nodes;
-            let others = other.clusters.get(cluster).map_or(&[][..], |it| &it.nodes);
-            edit(cluster, nodes, others, (node, kind));
+            let cluster = cluster.index(after.world.clusters.len());
+            match kind {
+                8 => after.topologies = other.topologies,
+                9 => after.settings[cluster].state = other.settings[cluster].state,
+                10 => after.settings[cluster].selects = other.settings[cluster].selects,
+                11 => after.settings[cluster].is_behind_nat = other.settings[cluster].is_behind_nat,
+                12 => {
+                    let others = other.world.clusters.get(cluster);
+                    let accepted = others.map(|it| it.accepted.clone());
+                    after.world.clusters[cluster].accepted = accepted.unwrap_or_default();
+                }
+                _ => {
+                    let nodes = &mut after.world.clusters[cluster].nodes;
+                    let others = other.world.clusters.get(cluster);
+                    let others = others.map_or(&[][..], |it| &it.nodes);
+                    edit(cluster, nodes, others, (node, kind));
+                }
+            }
         }
         (before, after)
     })
@@ -46,7 +212,9 @@ fn edit(cluster: usize, nodes: &mut Vec<Claims>, others: &[Claims], (index, kind
         nodes.extend(others.iter().cloned());
         return;
     }
-    let place = index.index(nodes.len());
+    let count = nodes.len();
+    let place = index.index(count);
+    let other = index.index(count + 1).min(count - 1);
     match kind {
         0 => drop(nodes.remove(place)),
         1 => {
@@ -68,19 +236,41 @@ fn edit(cluster: usize, nodes: &mut Vec<Claims>, others: &[Claims], (index, kind
         }
         2 => nodes[place].key = Some(120 + place),
         3 => nodes[place].endpoint = Some(format!("198.51.9.{place}:51820")),
-        _ => {
-            let other = index.index(nodes.len() + 1).min(nodes.len() - 1);
+        4 => {
             let (one, two) = (nodes[place].key, nodes[other].key);
             (nodes[place].key, nodes[other].key) = (two, one);
         }
+        // Each node has the key of the next one.
+        5 => {
+            let keys: Vec<_> = nodes.iter().map(|it| it.key).collect();
+            for (node, key) in nodes.iter_mut().zip(keys.iter().cycle().skip(1)) {
+                node.key = *key;
+            }
+        }
+        6 => {
+            let (one, two) = (nodes[place].name.clone(), nodes[other].name.clone());
+            (nodes[place].name, nodes[other].name) = (two, one);
+        }
+        7 => {
+            nodes[place].location = if nodes[place].location == Some("x") {
+                None
+            } else {
+                Some("x")
+            }
+        }
+        13 => nodes[place].leads = !nodes[place].leads,
+        _ => nodes[place].pods = vec![format!("10.{cluster}.{}.0/24", 60 + place)],
     }
 }
 
-/// All nodes of these answer streams in one direction.
+/// All nodes of these answer streams in one direction, and most are gateways.
 fn with_keepalives(mut nodes: Vec<Node>) -> Vec<Node> {
-    for node in &mut nodes {
+    for (number, node) in nodes.iter_mut().enumerate() {
         let key = "kilo.squat.ai/persistent-keepalive".to_owned();
         node.annotations.insert(key, "25".to_owned());
+        if number % 3 != 1 {
+            node.labels.insert("gateway".to_owned(), "yes".to_owned());
+        }
     }
     nodes
 }
@@ -93,14 +283,15 @@ struct Rendered {
 }
 
 impl Rendered {
-    fn new(world: &World) -> Self {
+    fn new(edition: &Edition) -> Self {
+        let world = &edition.world;
         let names: Vec<String> = (0..world.clusters.len()).map(name).collect();
         let nodes = names.iter().zip(&world.clusters).map(|(name, cluster)| {
             let nodes = cluster.nodes.iter().map(node).collect();
             (name.as_str(), with_keepalives(nodes))
         });
         let (meshes, snapshots): (_, Snapshots) =
-            (meshes(&mesh(world)), snapshots(nodes.collect()));
+            (meshes(&edition.meshes()), snapshots(nodes.collect()));
         let fleet = Fleet::new(&meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan::plan(&fleet).unwrap()).unwrap();
         drop(fleet);
@@ -110,6 +301,10 @@ impl Rendered {
             let file = AppliedFile::read(&path.as_str().into(), &text.to_string().as_str().into());
             files.entry(target.to_owned()).or_default().push(file);
         }
+        for (cluster, name) in names.iter().enumerate() {
+            let foreign = edition.foreign(cluster);
+            files.entry(name.clone()).or_default().extend(foreign);
+        }
         Self {
             meshes,
             snapshots,
@@ -117,9 +312,18 @@ impl Rendered {
         }
     }
 
+    /// Returns the entry of each cluster, by name.
+    fn entries(&self) -> Vec<&Entry> {
+        let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
+        for entry in self.meshes.iter().flat_map(|it| &it.entries) {
+            entries.entry(&entry.name).or_insert(entry);
+        }
+        entries.into_values().collect()
+    }
+
     /// Joins its clusters, each with its own Peers or with others.
     fn fabric<'a>(&'a self, others: &'a Self, has_others: impl Fn(usize) -> bool) -> Fabric<'a> {
-        let entries = self.meshes.iter().flat_map(|it| &it.entries).enumerate();
+        let entries = self.entries().into_iter().enumerate();
         let sites = entries.map(|(number, entry)| {
             let files = if has_others(number) {
                 &others.files
@@ -152,6 +356,7 @@ fn compared(before: &Rendered, after: &Rendered, applied_by: Option<Engine>) -> 
         applied_by,
         capacity: &Capacity::default(),
         foreign: &[],
+        left: &BTreeMap::new(),
     };
     changes::compare(
         &Version {
@@ -230,7 +435,7 @@ fn peers_of(files: &[AppliedFile]) -> BTreeMap<&str, &Applied> {
 #[test]
 fn no_state_is_worse_than_its_grade() {
     let config = ProptestConfig {
-        cases: 60,
+        cases: cases(),
         max_shrink_iters: 200,
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -253,7 +458,7 @@ fn no_state_is_worse_than_its_grade() {
             prop_assert!(lost.is_empty(), "{grade:?}: {lost:?}");
             Ok(())
         };
-        let clusters = after.meshes[0].entries.len();
+        let clusters = after.entries().len();
         for state in 0..1usize << clusters {
             let is_old = |number: usize| state >> number & 1 == 1;
             is_kept(&after.fabric(&before, is_old))?;
@@ -279,7 +484,7 @@ fn no_state_is_worse_than_its_grade() {
 #[test]
 fn tables_are_shared_only_if_they_are_the_same() {
     let config = ProptestConfig {
-        cases: 60,
+        cases: cases(),
         failure_persistence: None,
         ..ProptestConfig::default()
     };

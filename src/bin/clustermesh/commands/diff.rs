@@ -216,6 +216,7 @@ fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
             applied_by: args.applied_by.map(Into::into),
             capacity: &after.inputs.settings.config.content.limits.capacity,
             foreign: after.foreign,
+            left: before.applied.left(),
         },
     )
 }

@@ -125,7 +125,7 @@ impl Dumps {
         }
         #[cfg(feature = "snapshot")]
         self.live.read(inputs, &clusters, &mut dumped)?;
-        within_ceiling(inputs, &dumped.files)?;
+        within_ceiling(inputs, dumped.files.values().flatten())?;
         Ok(dumped)
     }
 }

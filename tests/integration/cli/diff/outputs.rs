@@ -307,6 +307,18 @@ spec:
         run.stdout
     );
     assert!(run.stdout.contains("laptop"));
+    // One that was rendered for a mesh that is not there any more is pruned.
+    let labels =
+        "{ app.kubernetes.io/managed-by: clustermesh, kilo-clustermesh.io/source-cluster: south }";
+    let rendered_before = foreign.replace(
+        "name: laptop",
+        &format!("name: old--south--n1, labels: {labels}"),
+    );
+    folder.write("east-has.yaml", format!("{rendered}---\n{rendered_before}"));
+    let run = repository.diff(&["--peers", "east=east-has.yaml", "--output", "json"]);
+    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(changes["grade"], "destructive", "{}", run.stdout);
+    assert_eq!(changes["causes"], json!([]));
 }
 
 #[test]

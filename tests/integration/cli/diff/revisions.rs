@@ -154,12 +154,89 @@ fn peers_that_go_count_as_lost_paths_also_without_snapshots() {
     crate::support::copy(&folder.path("rendered"), &folder.path("old"));
     repository.remove_node();
     assert_eq!(repository.grade(&["--against", "old"]), "disruptive");
-    // A whole cluster.
+}
+
+/// The labels of Peers and the names of folders show which cluster left.
+#[test]
+fn a_cluster_that_left_is_known_without_its_mesh() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    let mesh = folder.read("mesh.yaml");
     folder.edit("mesh.yaml", NORTH, "");
-    assert_eq!(repository.grade(&["--against", "old"]), "disruptive");
-    assert_eq!(repository.grade(&[]), "destructive");
-    let text = repository.diff(&[]).stdout;
-    assert!(text.contains("3 of 3 targets changed"), "{text}");
+    let with_mesh = repository.diff(&["--output", "json"]).stdout;
+    let reasons = |text: &str| -> Vec<Value> {
+        let changes: Value = serde_json::from_str(text).unwrap();
+        let targets = changes["targets"].as_array().unwrap().iter();
+        targets
+            .map(|it| json!([it["cluster"], it["grade"], it["reasons"][0]]))
+            .collect()
+    };
+    let expected = reasons(&with_mesh);
+    assert_eq!(expected.len(), 3, "{with_mesh}");
+    let against = |name: &str| {
+        let run = repository.diff(&["--against", name, "--output", "json"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    assert_eq!(reasons(&against("old")), expected);
+    // A commit whose mesh is wrong, or that has none.
+    folder.write("mesh.yaml", "spec: [");
+    repository.commit();
+    fs::remove_file(folder.path("mesh.yaml")).unwrap();
+    repository.commit();
+    folder.write("mesh.yaml", mesh);
+    folder.edit("mesh.yaml", NORTH, "");
+    assert_eq!(reasons(&against("HEAD~1")), expected);
+    assert_eq!(reasons(&against("HEAD")), expected);
+    // Of one cluster, its Peers are known.
+    let peers = ["east", "north"].map(|it| folder.read(&format!("old/west/prod--{it}.yaml")));
+    let peers = peers.join("---\n");
+    let dump = |text: &str| {
+        folder.write("west.yaml", text);
+        let arguments = ["diff", "--peers", "west=west.yaml", "--output", "json"];
+        let run = folder.run(&arguments);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let of_west = reasons(&run.stdout).into_iter().find(|it| it[0] == "west");
+        of_west.unwrap()
+    };
+    let of_west = expected.iter().find(|it| it[0] == "west");
+    assert_eq!(Some(&dump(&peers)), of_west);
+    // A label is a claim: without one, or with the name of a cluster that gives Peers, nothing shows it.
+    let label = "    kilo-clustermesh.io/source-cluster: north\n";
+    assert_eq!(peers.matches(label).count(), 2);
+    for other in [
+        "",
+        &label.replace("north", "east"),
+        &label.replace("north", "'-'"),
+    ] {
+        assert_eq!(
+            dump(&peers.replace(label, other))[1],
+            "disruptive",
+            "{other}"
+        );
+    }
+}
+
+/// Without a label of a source, Peers in other folders are those of something else.
+#[test]
+fn a_folder_that_is_of_no_cluster_is_not_one_that_left() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    let peers = folder.read("old/east/prod--west.yaml");
+    let lines = peers.lines().filter(|it| !it.contains("source-cluster"));
+    folder.write(
+        "old/laptops/peers.yaml",
+        lines.collect::<Vec<_>>().join("\n"),
+    );
+    folder.write("old/Notes/peers.yaml", &peers);
+    folder.write("old/more/broken.yaml", "a: [");
+    assert_eq!(repository.grade(&["--against", "old"]), "none");
+    folder.write("old/laptops/peers.yaml", peers);
+    let text = repository.diff(&["--against", "old"]).stdout;
+    assert!(text.contains("laptops"), "{text}");
+    assert_eq!(repository.grade(&["--against", "old"]), "destructive");
 }
 
 #[test]
@@ -281,6 +358,26 @@ fn a_bare_repository_has_worktrees() {
     let run = repository.diff_in("bare", &[]);
     assert_eq!(run.code, 2, "{}", run.stdout);
     insta::assert_snapshot!(run.stderr, @"error: this is a bare repository, which has no working tree");
+}
+
+/// Names of objects have 64 digits there.
+#[test]
+fn a_repository_with_sha_256_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = Folder::rendered();
+    let repository = Repository { folder, home };
+    repository.git(&[
+        "init",
+        "--quiet",
+        "--object-format=sha256",
+        "--initial-branch=main",
+    ]);
+    repository.commit();
+    assert_eq!(repository.git(&["rev-parse", "HEAD"]).trim().len(), 64);
+    assert_eq!(repository.grade(&[]), "none");
+    assert_eq!(repository.grade(&["--against", "main..."]), "none");
+    repository.remove_node();
+    assert_eq!(repository.grade(&[]), "disruptive");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::{Folder, TREE, node};
+use crate::cli::{Folder, NORTH, TREE, node};
 
 const SILENT: &str = "kilo.squat.ai/wireguard-ip";
 
@@ -271,4 +271,59 @@ fn names_the_targets_of_what_only_some_do_not_get() {
     west: +3 ~0 -0 files, 4 Peers of 2 clusters
     10 Peers in 3 targets
     ");
+}
+
+/// One cluster routes only IPv6, and the other one only IPv4.
+#[test]
+fn what_different_families_leave_out_is_listed_with_them() {
+    let folder = Folder::empty();
+    let mesh = Folder::mesh().read("mesh.yaml");
+    let mesh = mesh.replace(NORTH, "");
+    let mesh = mesh.replace("10.1.0.0/16", "'fd00:1::/48'");
+    let mesh = mesh.replace("10.101.0.0/24", "'fd00:101::/64'");
+    folder.write("mesh.yaml", mesh);
+    let mut six = node(1, 1);
+    six["podCIDRs"] = json!(["fd00:1:0:1::/64"]);
+    six["annotations"]["kilo.squat.ai/internal-ip"] = json!("fd00:9::1/64");
+    six["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("fd00:101::1/64");
+    folder.keep("east", &[six]);
+    folder.keep("west", &[node(3, 1)]);
+    let report = |folder: &Folder, format: &str| {
+        let run = folder.run(&["validate", "--output", format]);
+        assert_eq!(run.code, 1, "{}", run.stdout);
+        run.stdout
+    };
+    let concise = report(&folder, "concise");
+    let errors: Vec<&str> = concise
+        .lines()
+        .filter(|it| it.contains(": error["))
+        .collect();
+    insta::assert_snapshot!(errors.join("\n"), @"mesh.yaml:7:13: error[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply; and 4 other findings that depend on it");
+    for rule in ["silent-cluster", "empty-target"] {
+        assert!(!concise.contains(rule), "{concise}");
+        // Programs get all of them.
+        assert!(report(&folder, "json").contains(rule));
+    }
+    for format in ["human", "markdown", "github", "gitlab", "sarif"] {
+        let text = report(&folder, format);
+        assert!(text.contains("different-families"), "{format}: {text}");
+        assert!(!text.contains("[empty-target]"), "{format}: {text}");
+    }
+    let human = report(&folder, "human");
+    let allowed =
+        "--allow-empty '*/east' --allow-empty '*/west' --allow-empty east --allow-empty west`";
+    assert!(human.contains(allowed), "{human}");
+    assert!(human.starts_with("error[different-families]"), "{human}");
+    // Without the cause, what follows from it is listed by itself.
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { different-families: { level: off, reason: x } }\n",
+    );
+    let concise = report(&folder, "concise");
+    assert_eq!(
+        concise.matches(": error[silent-cluster]").count(),
+        2,
+        "{concise}"
+    );
+    assert!(!concise.contains("check that Kilo runs"), "{concise}");
 }

@@ -91,25 +91,14 @@ impl<'a> Against<'a> {
         match self {
             Self::Revision(revision) => of_revision(&revision, options, inputs),
             Self::Folder(folder) => {
-                let name = disk::shown(&folder);
-                let is_empty = disk::entries(&Roots::anywhere(), &folder)?.is_empty();
                 let named = Setting {
                     value: folder,
                     origin: SettingOrigin::Flag(AGAINST),
                 };
                 let own = mem::replace(&mut inputs.settings.rendered, named);
-                let mut known = KnownContents::default();
-                let applied = fabric::read_and_keep(inputs, None, Some(&mut known));
+                let before = of_folder(inputs);
                 inputs.settings.rendered = own;
-                let applied = applied?;
-                let mut clusters = fabric::clusters(inputs).into_iter();
-                if !is_empty && clusters.all(|it| applied.absent.contains(&it)) {
-                    return Err(anyhow!(
-                        "{name} is not a rendered folder: it has no folder of a cluster"
-                    )
-                    .into());
-                }
-                Ok(Before::of_peers(applied, known))
+                before
             }
             Self::Dumps(dumps) => {
                 let mut known = KnownContents::default();
@@ -130,6 +119,22 @@ impl Before {
             note: None,
         }
     }
+}
+
+/// Reads a rendered folder.
+fn of_folder(inputs: &mut Inputs) -> Result<Before, Unreadable> {
+    let folder = inputs.settings.rendered.value.clone();
+    let is_empty = disk::entries(&Roots::anywhere(), &folder)?.is_empty();
+    let mut known = KnownContents::default();
+    let mut applied = fabric::read_and_keep(inputs, None, Some(&mut known))?;
+    let mut clusters = fabric::clusters(inputs).into_iter();
+    if !is_empty && clusters.all(|it| applied.absent.contains(&it)) {
+        let name = disk::shown(&folder);
+        let error = anyhow!("{name} is not a rendered folder: it has no folder of a cluster");
+        return Err(error.into());
+    }
+    applied.read_left(inputs)?;
+    Ok(Before::of_peers(applied, known))
 }
 
 /// Reads a commit: its mesh, its snapshots and its rendered tree.
@@ -160,7 +165,9 @@ fn of_revision(
         inputs.meshes.clone_from(&now.meshes);
     }
     let mut known = KnownContents::default();
-    let applied = if is_there(&inputs) {
+    let applied = if is_there(&inputs) && problem.is_some() {
+        tree(&mut inputs, &mut known)?
+    } else if is_there(&inputs) {
         fabric::read_and_keep(&mut inputs, None, Some(&mut known))?
     } else if is_there(now) {
         AppliedFiles::default()
@@ -187,12 +194,19 @@ fn without_mesh(settings: Settings, now: &mut Inputs) -> Result<Before, Unreadab
     let own = mem::replace(&mut now.settings, settings);
     let mut known = KnownContents::default();
     let applied = if is_there(now) {
-        fabric::read_and_keep(now, None, Some(&mut known))
+        tree(now, &mut known)
     } else {
         Ok(AppliedFiles::default())
     };
     now.settings = own;
     Ok(Before::of_peers(applied?, known))
+}
+
+/// Reads a whole tree of which no mesh is known, with the folders of clusters that left.
+fn tree(inputs: &mut Inputs, known: &mut KnownContents) -> Result<AppliedFiles, Unreadable> {
+    let mut applied = fabric::read_and_keep(inputs, None, Some(known))?;
+    applied.read_left(inputs)?;
+    Ok(applied)
 }
 
 /// Returns whether there is a rendered tree.
