@@ -141,7 +141,9 @@ fn assert_valid(log: &Value) {
         env!("CARGO_MANIFEST_DIR"),
         "/tests/vectors/sarif-2.1.0.json"
     ));
-    let schema = serde_json::from_str(schema).unwrap();
+    // ECMA-262, which JSON Schema refers to, does not allow the second bracket.
+    let schema = schema.replace("{2}]?$", "{2}?$");
+    let schema = serde_json::from_str(&schema).unwrap();
     assert_eq!(json_schema::violations(&schema, log), Vec::<String>::new());
 }
 
