@@ -11,22 +11,17 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use figures::spread;
-use fleet::{Lan, Layout, Shape};
-use process::{Usage, clock, python, remove, usage};
+use support::clustermesh;
+use support::figures::spread;
+use support::fleet::{Lan, Layout, Shape};
+use support::process::{Usage, clock, python, remove, usage};
 
-#[expect(dead_code, reason = "the other benchmarks compare with something")]
-mod figures;
-#[expect(dead_code, reason = "the benchmark of the proof has more shapes")]
-mod fleet;
-mod process;
-mod random;
+mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 3;
@@ -57,13 +52,10 @@ struct Input {
 }
 
 fn main() -> anyhow::Result<()> {
-    // Under `cargo test` there is no clock worth reading.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        println!("nothing is measured without `cargo bench`");
+    let Some(root) = support::folder("ceilings") else {
         return Ok(());
-    }
+    };
     let python = python().context("CPU and memory are measured with python3")?;
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ceilings");
     for input in inputs() {
         remove(&root)?;
         println!("{}: {}", input.ceiling, input.shape);
@@ -183,12 +175,6 @@ fn expectations(_: Shape, root: &Path) -> anyhow::Result<()> {
         root.join("expectations.yaml"),
         serde_yaml::to_string(&file)?,
     )?)
-}
-
-fn clustermesh(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PathBuf::from(env!("CARGO_BIN_EXE_clustermesh")));
-    command.arg("-C").arg(root).args(arguments);
-    command
 }
 
 fn line(command: &[&str], usages: &[Usage]) -> String {

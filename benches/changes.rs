@@ -15,17 +15,11 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use figures::{ratio, seconds};
-use fleet::{Lan, Layout, Shape};
-use process::{clock, remove};
+use support::figures::{ratio, seconds};
+use support::fleet::{Lan, Layout, Shape};
+use support::process::{clock, remove};
 
-#[expect(dead_code, reason = "the other benchmarks tell more")]
-mod figures;
-#[expect(dead_code, reason = "the benchmark of the proof has more shapes")]
-mod fleet;
-#[expect(dead_code, reason = "the clock is enough here")]
-mod process;
-mod random;
+mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
@@ -64,12 +58,9 @@ struct Figures {
 }
 
 fn main() -> anyhow::Result<()> {
-    // Under `cargo test` there is no clock worth reading.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        println!("nothing is measured without `cargo bench`");
+    let Some(root) = support::folder("changes") else {
         return Ok(());
-    }
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("changes");
+    };
     for shape in SHAPES {
         remove(&root)?;
         compare(&root, shape)?;
@@ -142,11 +133,9 @@ fn report(figures: &Figures) {
 }
 
 fn clustermesh(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
-    command.env_clear();
+    let mut command = support::clustermesh(root, arguments);
     // `diff` runs git.
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    command.arg("-C").arg(root).args(arguments);
     command
 }
 

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-use super::random::Random;
+use super::support::random::Random;
 
 /// How many nodes are in a page.
 pub(crate) const LIMIT: u32 = 250;

@@ -15,7 +15,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,15 +29,12 @@ use clustermesh::proof::reach::{Reach, address_blocks};
 use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::snapshot::Snapshot;
 
-use fleet::{Layout, Shape};
-use process::{clock, remove};
+use support::clustermesh;
+use support::fleet::{Layout, Shape};
+use support::process::{clock, remove};
 
-#[expect(dead_code, reason = "the other benchmarks tell more")]
-mod figures;
-mod fleet;
-mod process;
-mod random;
 mod shapes;
+mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
@@ -70,15 +66,12 @@ struct Input {
 }
 
 fn main() -> anyhow::Result<()> {
-    // Under `cargo test` there is no clock worth reading.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        println!("nothing is measured without `cargo bench`");
+    let Some(root) = support::folder("proof") else {
         return Ok(());
-    }
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("proof");
+    };
     remove(&root)?;
     SHAPE.write(&root)?;
-    clock(&mut clustermesh(&root, "render"))?;
+    clock(&mut clustermesh(&root, &["render"]))?;
     let input = Input::read(&root)?;
     let single = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let mut figures = Figures::default();
@@ -87,23 +80,17 @@ fn main() -> anyhow::Result<()> {
         fs::rename(&rendered, root.join("aside"))?;
         figures
             .render
-            .push(clock(&mut clustermesh(&root, "render"))?);
+            .push(clock(&mut clustermesh(&root, &["render"]))?);
         remove(&root.join("aside"))?;
         figures
             .verify
-            .push(clock(&mut clustermesh(&root, "verify"))?);
+            .push(clock(&mut clustermesh(&root, &["verify"]))?);
         single.install(|| input.round(&mut figures))?;
     }
     tell(&figures);
     remove(&root)?;
     shapes::measure(&root)?;
     Ok(remove(&root)?)
-}
-
-fn clustermesh(root: &Path, subcommand: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
-    command.env_clear().arg("-C").arg(root).arg(subcommand);
-    command
 }
 
 impl Input {
@@ -223,7 +210,7 @@ fn texts(folder: &Path) -> anyhow::Result<Vec<Manifest>> {
 }
 
 fn tell(figures: &Figures) {
-    use figures::{ratio, seconds};
+    use support::figures::{ratio, seconds};
     println!("{SHAPE}: 6,125,000 ordered pairs of nodes");
     let line = |what: &str, value: String, aim: &str| {
         let aim = if aim.is_empty() {

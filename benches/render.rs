@@ -21,15 +21,11 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 
-use fleet::{Layout, Shape};
-use process::{clock, remove};
+use support::fleet::{Layout, Shape};
+use support::process::{clock, remove};
+use support::{clustermesh, figures, process};
 
-mod figures;
-#[expect(dead_code, reason = "the benchmark of the proof has more shapes")]
-mod fleet;
-#[expect(dead_code, reason = "the clock is enough here")]
-mod process;
-mod random;
+mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 7;
@@ -77,18 +73,15 @@ struct Site {
 }
 
 fn main() -> anyhow::Result<()> {
-    // Under `cargo test` there is no clock worth reading.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        println!("nothing is measured without `cargo bench`");
+    let Some(root) = support::folder("render") else {
         return Ok(());
-    }
+    };
     let python = process::python();
     if python.is_none() {
         eprintln!(
             "WARNING: no python3: script and memory are NOT measured, the bytes NOT compared"
         );
     }
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("render");
     remove(&root)?;
     for shape in SHAPES {
         let folder = root.join(format!("{}-clusters", shape.clusters()));
@@ -184,18 +177,11 @@ impl Site {
     }
 
     fn render(&self) -> Command {
-        self.clustermesh("render")
+        clustermesh(&self.root, &["render"])
     }
 
     fn validate(&self) -> Command {
-        self.clustermesh("validate")
-    }
-
-    fn clustermesh(&self, subcommand: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
-        command.env_clear().arg("-C").arg(&self.root);
-        command.arg(subcommand);
-        command
+        clustermesh(&self.root, &["validate"])
     }
 
     fn rendered(&self) -> PathBuf {
@@ -232,7 +218,7 @@ impl Site {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use figures::{line, mebibytes, ratio, seconds};
+        use support::figures::{line, mebibytes, ratio, seconds};
         line(f, "render", &seconds(&self.render), "")?;
         line(f, "copy of the same bytes", &seconds(&self.copy), "")?;
         line(f, "script", &seconds(&self.script), "")?;

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::ROUNDS;
-use super::figures::{ratio, spread, thousands};
-use super::fleet::{Lan, Layout, Shape};
-use super::process::{Usage, clock, python, remove, usage};
+use super::support::clustermesh;
+use super::support::figures::{ratio, spread, thousands};
+use super::support::fleet::{Lan, Layout, Shape};
+use super::support::process::{Usage, clock, python, remove, usage};
 
 const FULL: Layout = Layout::Full {
     clusters: 50,
@@ -73,7 +74,7 @@ fn assume_hostile(root: &Path, python: &Path) -> anyhow::Result<()> {
     println!("{shape} ({peers} Peers)");
     let names: Vec<String> = shape.snapshots().into_iter().map(|it| it.0).collect();
     for hostile in [&names[..0], &names[..1], &names[..]] {
-        let mut command = super::clustermesh(&fleet.root, "verify");
+        let mut command = clustermesh(&fleet.root, &["verify"]);
         for name in hostile {
             command.arg("--assume-hostile").arg(name);
         }
@@ -157,7 +158,7 @@ impl Fleet {
     /// Writes and renders a fleet.
     fn new(shape: Shape, root: PathBuf) -> anyhow::Result<Self> {
         shape.write(&root)?;
-        clock(&mut super::clustermesh(&root, "render"))?;
+        clock(&mut clustermesh(&root, &["render"]))?;
         Ok(Self {
             shape,
             root,
@@ -166,7 +167,7 @@ impl Fleet {
     }
 
     fn verify(&mut self, python: &Path) -> anyhow::Result<()> {
-        let command = super::clustermesh(&self.root, "verify");
+        let command = clustermesh(&self.root, &["verify"]);
         self.usages.push(usage(python, &command, "0")?);
         Ok(())
     }

@@ -27,15 +27,13 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use listing::Fleet;
-use process::{clock, remove};
 use server::Server;
+use support::process::{clock, remove};
+use support::{clustermesh, figures, process};
 
-mod figures;
 mod listing;
-#[expect(dead_code, reason = "the clock is enough here")]
-mod process;
-mod random;
 mod server;
+mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 3;
@@ -77,16 +75,13 @@ enum Use {
 }
 
 fn main() -> anyhow::Result<()> {
-    // Under `cargo test` there is no clock worth reading.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        println!("nothing is measured without `cargo bench`");
+    let Some(root) = support::folder("snapshot") else {
         return Ok(());
-    }
+    };
     let python = process::python();
     if python.is_none() {
         eprintln!("WARNING: no python3: memory is NOT measured");
     }
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("snapshot");
     remove(&root)?;
     for fleet in FLEETS {
         let site = Site::new(&root, fleet)?;
@@ -141,9 +136,7 @@ impl Site {
     }
 
     fn snapshot(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
-        command.env_clear().arg("-C").arg(&self.root);
-        command.args(["snapshot", "--kubeconfig"]);
+        let mut command = clustermesh(&self.root, &["snapshot", "--kubeconfig"]);
         command.arg(self.root.join("kubeconfig"));
         command
     }
@@ -268,7 +261,7 @@ fn length(reader: &mut impl io::BufRead) -> anyhow::Result<u64> {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use figures::{line, mebibytes, ratio, seconds};
+        use support::figures::{line, mebibytes, ratio, seconds};
         line(f, "snapshot", &seconds(&self.snapshot), "")?;
         line(f, "plain download", &seconds(&self.download), "")?;
         line(f, "unpacked download", &seconds(&self.unpack), "")?;

@@ -14,9 +14,9 @@ use clustermesh::snapshot::Snapshot;
 use fleet::{Lan, Layout, Shape};
 
 #[allow(dead_code, reason = "the benchmarks write to disk and print")]
-#[path = "../../../../benches/fleet.rs"]
+#[path = "../../../../benches/support/fleet.rs"]
 mod fleet;
-#[path = "../../../../benches/random.rs"]
+#[path = "../../../../benches/support/random.rs"]
 mod random;
 
 /// The most packets that are followed for an ordered pair of clusters.

@@ -1,0 +1,26 @@
+//! What several benchmarks need.
+#![allow(dead_code, reason = "each benchmark needs a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub(crate) mod figures;
+pub(crate) mod fleet;
+pub(crate) mod process;
+pub(crate) mod random;
+
+/// Returns the folder of a benchmark; none under `cargo test`, where there is no clock worth reading.
+pub(crate) fn folder(name: &str) -> Option<PathBuf> {
+    if std::env::args().any(|argument| argument == "--bench") {
+        return Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name));
+    }
+    println!("nothing is measured without `cargo bench`");
+    None
+}
+
+/// Returns the program for a folder, with nothing in its environment.
+pub(crate) fn clustermesh(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clustermesh"));
+    command.env_clear().arg("-C").arg(root).args(arguments);
+    command
+}
