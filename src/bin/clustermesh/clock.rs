@@ -14,5 +14,5 @@ pub(crate) fn now() -> i64 {
 
 /// Returns the day, in UTC: the same on every machine.
 pub(crate) fn today() -> Date {
-    Date::of_unix_seconds(now())
+    Date::from_unix_seconds(now())
 }

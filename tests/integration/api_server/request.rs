@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
+use percent_encoding::percent_decode_str;
+
 /// The head of a request; clients send no body.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -69,27 +71,7 @@ fn target(text: &str) -> (String, BTreeMap<String, String>) {
         None => text,
     };
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    let query = pairs.map(|pair| {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decoded(key), decoded(value))
-    });
-    (decoded(path), query.collect())
-}
-
-/// Resolves `%41` and `+`.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next().unwrap(), rest.next().unwrap()];
-                u8::from_str_radix(str::from_utf8(&digits).unwrap(), 16).unwrap()
-            }
-            b'+' => b' ',
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).unwrap()
+    let path = percent_decode_str(path).decode_utf8().unwrap();
+    let query = form_urlencoded::parse(query.as_bytes());
+    (path.into_owned(), query.into_owned().collect())
 }

@@ -1,6 +1,5 @@
 //! Requests: each is repeated where that may help, and its response is read up to a limit.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clustermesh::rules::clusters::{Fault, Right};
@@ -8,11 +7,19 @@ use http::header::{LOCATION, RETRY_AFTER};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Deserialize;
 use tokio::time;
 
 use super::connection::Connection;
 use super::failure::{self, RequestFailure};
+
+/// The characters that are encoded: all but the unreserved ones (RFC 3986, section 2.3).
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The user agent, for the logs of the server.
 const AGENT: &str = concat!("clustermesh/", env!("CARGO_PKG_VERSION"));
@@ -130,19 +137,8 @@ pub(super) async fn answer<T>(
 }
 
 /// Returns a text as a part of a path or query.
-pub(super) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-    }
-    encoded
+pub(super) fn encoded(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, ENCODED)
 }
 
 /// Returns whether the server refuses the user.

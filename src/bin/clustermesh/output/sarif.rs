@@ -1,10 +1,10 @@
 //! Findings as SARIF 2.1.0, which code scanning reads.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use clustermesh::diagnostic::{Severity, escaped, plain_json};
 use clustermesh::rules::{Finding, QUESTIONS, Rule, page_of};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::entry::{ReportEntry, at_most, select};
 use super::fingerprint::Fingerprints;
@@ -32,6 +32,14 @@ const PLACES: usize = 100;
 
 /// The longest text of a result, in characters.
 const SHOWN: usize = 2000;
+
+/// What is encoded in a path: all but slashes and unreserved characters (RFC 3986, section 2.3).
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
 
 /// Returns the log, with the most severe findings if there are too many.
 pub(super) fn text(report: &Report) -> serde_json::Result<String> {
@@ -208,18 +216,7 @@ fn location(place: RepositoryPlace, id: Option<usize>) -> Location {
 
 /// Returns a path as a URI reference.
 fn uri(path: &str) -> String {
-    let mut uri = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                uri.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(uri, "%{byte:02X}");
-            }
-        }
-    }
-    uri
+    utf8_percent_encode(path, ENCODED).to_string()
 }
 
 #[cfg(test)]
