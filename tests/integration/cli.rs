@@ -156,6 +156,22 @@ impl Folder {
         output.into()
     }
 
+    /// Returns the messages of a run with this exit code, which must print nothing else and change no
+    /// file.
+    #[track_caller]
+    fn refusal(&self, code: i32, run: impl FnOnce(&Self) -> Run) -> String {
+        let before = self.touches(".");
+        let run = run(self);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (code, ""),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(self.touches("."), before);
+        run.stderr
+    }
+
     /// Every file under a folder, no link followed.
     fn touches(&self, root: &str) -> BTreeMap<String, Touch> {
         use std::os::unix::fs::MetadataExt as _;

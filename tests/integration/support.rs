@@ -15,6 +15,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::{self, Finding};
 use clustermesh::snapshot::{Node, Snapshot};
+use serde_json::Value;
 
 pub(crate) mod json_schema;
 
@@ -76,6 +77,14 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
+impl Run {
+    /// Returns the JSON text on standard output.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}
+
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
         Self {
@@ -87,6 +96,12 @@ impl From<Output> for Run {
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
+}
+
+/// Fails if a text does not contain a part.
+#[track_caller]
+pub(crate) fn assert_contains(text: &str, part: &str) {
+    assert!(text.contains(part), "no {part:?} in:\n{text}");
 }
 
 /// Runs the program in a folder, with nothing in its environment.

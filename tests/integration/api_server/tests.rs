@@ -9,6 +9,7 @@ use rustls::{ClientConfig, ClientConnection};
 
 use super::identity::provider;
 use super::*;
+use crate::support::assert_contains;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -157,7 +158,7 @@ fn speaks_gzip_to_who_accepts_it() {
     );
     let answer = exchange(&server, NODES, GZIP);
     let (head, body) = split(&answer);
-    assert!(head.contains("Content-Encoding: gzip"), "{head}");
+    assert_contains(&head, "Content-Encoding: gzip");
     let mut chunks = body;
     let mut packed = Vec::new();
     loop {
@@ -174,7 +175,7 @@ fn speaks_gzip_to_who_accepts_it() {
     GzDecoder::new(&packed[..])
         .read_to_string(&mut text)
         .unwrap();
-    assert!(text.contains(r#""name":"n5000""#), "{text}");
+    assert_contains(&text, r#""name":"n5000""#);
 }
 
 #[test]
@@ -232,10 +233,10 @@ fn fails_as_told() {
         })
         .start();
     let busy = String::from_utf8(exchange(&server, NODES, "")).unwrap();
-    assert!(busy.contains("Retry-After: 1\r\n"), "{busy}");
-    assert!(busy.contains("\r\n\r\nToo many requests, "), "{busy}");
+    assert_contains(&busy, "Retry-After: 1\r\n");
+    assert_contains(&busy, "\r\n\r\nToo many requests, ");
     let head = String::from_utf8(exchange(&server, NODES, "")).unwrap();
-    assert!(head.contains("Location: http://198.18.2.1/\r\n"), "{head}");
+    assert_contains(&head, "Location: http://198.18.2.1/\r\n");
     assert_eq!(answer(&server, NODES, "").1["kind"], "NodeList");
 }
 

@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::support::assert_contains;
 
 mod confinement;
 mod guards;
@@ -227,10 +228,7 @@ fn is_reported_by_the_plugin_server_where_the_application_is() {
     ] {
         application.path = path.to_owned();
         let report = run(&application);
-        assert!(
-            report.contains("expected a path in the repository, without `..`"),
-            "{report}"
-        );
+        assert_contains(&report, "expected a path in the repository, without `..`");
     }
 }
 
@@ -244,10 +242,7 @@ fn warnings_of_a_delivery_are_not_repeated_at_every_refresh() {
     assert!(manifests.contains("prod--east--n1"));
     let strict = application.with(&json!([{ "name": "strict", "string": "true" }]));
     let refusal = strict.refusal(1);
-    assert!(
-        refusal.contains("warning[duplicate-address] east/n2: "),
-        "{refusal}"
-    );
+    assert_contains(&refusal, "warning[duplicate-address] east/n2: ");
 }
 
 #[test]
@@ -386,7 +381,7 @@ fn announces_its_parameters() {
     let announced = |application: &Application| -> Value {
         let run = application.run("parameters");
         assert_eq!(run.code, 0, "{}", run.stderr);
-        serde_json::from_str(&run.stdout).unwrap()
+        run.json()
     };
     // Without a cluster in the path, one must be named.
     let target = &announced(&Application::unrendered("west"))[0];

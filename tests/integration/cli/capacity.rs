@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::{Folder, HEADER, assert_harmless, node};
-use crate::support::json_schema::violations;
-use crate::support::{clustermesh, project};
+use crate::support::json_schema::{schema, violations};
+use crate::support::{assert_contains, clustermesh, project};
 
 mod waves;
 
@@ -32,9 +32,8 @@ fn limit(folder: &Folder, capacity: &str) {
 fn object(folder: &Folder, flags: &[&str]) -> (i32, Value) {
     let run = folder.run(&[&["capacity", "--output", "json"], flags].concat());
     assert_harmless(&run);
-    let object = serde_json::from_str(&run.stdout).unwrap();
-    let file = project().join("schemas/kilo-clustermesh.io/capacity_v1.json");
-    let schema = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let object = run.json();
+    let schema = schema("kilo-clustermesh.io/capacity_v1.json");
     assert_eq!(violations(&schema, &object), [""; 0], "{object:#}");
     (run.code, object)
 }
@@ -369,7 +368,7 @@ fn without_a_plan_it_says_why_there_is_none() {
     fs::remove_file(folder.path("snapshots/west.json")).unwrap();
     let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
-    assert!(run.stderr.contains("missing-snapshot"), "{}", run.stderr);
+    assert_contains(&run.stderr, "missing-snapshot");
     folder.write("mesh.yaml", "a: [");
     assert_eq!(folder.run(&["capacity"]).code, 2);
 }

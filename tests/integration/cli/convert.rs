@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::{Folder, MESH, node};
+use crate::support::assert_contains;
 
 #[test]
 fn a_mesh_is_converted_there_and_back_without_a_change_of_the_tree() {
@@ -36,10 +37,10 @@ fn what_would_be_rendered_differently_is_reported() {
     );
     let run = folder.run(&["convert", "--to", "flat"]);
     assert_eq!(run.code, 1);
-    assert!(run.stdout.contains("192.168.1.0/24"), "{}", run.stdout);
+    assert_contains(&run.stdout, "192.168.1.0/24");
     let note =
         "the converted mesh changes rendered Peers: north/prod--east.yaml, west/prod--east.yaml";
-    assert!(run.stderr.contains(note), "{}", run.stderr);
+    assert_contains(&run.stderr, note);
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn without_snapshots_the_result_is_not_compared() {
     fs::remove_dir_all(folder.path("snapshots")).unwrap();
     let run = folder.run(&["convert", "--to", "flat"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("were not compared"), "{}", run.stderr);
+    assert_contains(&run.stderr, "were not compared");
     let run = folder.run(&["convert", "--to", "typed"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, MESH));
 }
@@ -100,11 +101,7 @@ fn one_of_several_files_is_named() {
     assert!(run.stdout.contains("allowedNetworks"));
     let run = folder.run(&["convert", "--to", "flat", "other.yaml"]);
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr.contains("add `--mesh other.yaml`"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "add `--mesh other.yaml`");
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Repository {
     pub(super) fn grade(&self, arguments: &[&str]) -> String {
         let run = self.diff(&[&["--output", "json"], arguments].concat());
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+        let changes = run.json();
         changes["grade"].as_str().unwrap().to_owned()
     }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::Folder;
-use crate::support::project;
+use crate::support::{assert_contains, project};
 
 mod jobs;
 mod proposed;
@@ -178,11 +178,7 @@ fn ci_belongs_to_the_root_of_a_repository() {
     fs::create_dir_all(folder.path("inner")).unwrap();
     let run = folder.run(&["-C", "inner", "init", "--ci", "github"]);
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr.contains("must be in the root of the repository"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "must be in the root of the repository");
     assert_eq!(fs::read_dir(folder.path("inner")).unwrap().count(), 0);
     assert_eq!(folder.run(&["-C", "inner", "init"]).code, 0);
     assert_eq!(folder.run(&["init", "--ci", "github"]).code, 0);

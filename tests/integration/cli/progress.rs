@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::{Folder, node};
+use crate::support::assert_contains;
 
 /// What a terminal shows of a run: everything that was written to it.
 struct Shown {
@@ -97,11 +98,7 @@ mod waiting {
             return;
         };
         assert_erased(&shown.text, "Waiting for 1 of 3 clusters: east (");
-        assert!(
-            shown.text.contains("snapshots/east.json: 2 nodes"),
-            "{}",
-            shown.text
-        );
+        assert_contains(&shown.text, "snapshots/east.json: 2 nodes");
     }
 
     #[test]
@@ -128,7 +125,7 @@ mod waiting {
         let Some(shown) = at_terminal(&folder, &[], line) else {
             return;
         };
-        assert!(shown.text.contains("Waiting for 1 of 3"), "{}", shown.text);
+        assert_contains(&shown.text, "Waiting for 1 of 3");
         assert!(!shown.text.contains('\u{1b}'), "{:?}", shown.text);
         assert!(shown.text.ends_with("same\r\n"), "{:?}", shown.text);
     }
@@ -182,7 +179,7 @@ fn of_a_long_verification_is_shown() {
     let Some(shown) = at_terminal(&folder, &[], line) else {
         return;
     };
-    assert!(shown.text.contains("No problems found"), "{}", shown.text);
+    assert_contains(&shown.text, "No problems found");
     if shown.took < Duration::from_secs(3) {
         eprintln!("SKIPPED: the machine is too fast: {:?}", shown.took);
         return;

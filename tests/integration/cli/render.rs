@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use super::{Folder, HEADER, MESH, NORTH, TREE, node};
+use crate::support::assert_contains;
 
 mod check;
 mod claims;
@@ -117,7 +118,7 @@ fn writes_again_what_was_edited() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
     for line in ["east: +1 ~0 -0 files, ", "west: +0 ~1 -0 files, "] {
-        assert!(run.stderr.contains(line), "{}", run.stderr);
+        assert_contains(&run.stderr, line);
     }
     assert_eq!(folder.read("rendered/west/prod--east.yaml"), before);
 }

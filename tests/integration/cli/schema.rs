@@ -3,6 +3,7 @@
 use clustermesh::kilo::peer::crd;
 
 use super::*;
+use crate::support::assert_contains;
 use crate::support::json_schema::violations;
 
 /// The kinds, and the titles of their schemas.
@@ -27,7 +28,7 @@ fn schema(arguments: &[&str]) -> Value {
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert_eq!(folder.touches(".").len(), 0);
     assert!(run.stdout.ends_with("}\n"));
-    serde_json::from_str(&run.stdout).unwrap()
+    run.json()
 }
 
 /// The schema with no room for a field that it does not know.
@@ -55,7 +56,7 @@ fn prints_a_schema_of_every_kind() {
 fn is_listed_with_what_it_can_print() {
     let run = Folder::empty().run(&["schema", "--help"]);
     for (kind, _) in KINDS {
-        assert!(run.stdout.contains(&format!("- {kind}:")), "{}", run.stdout);
+        assert_contains(&run.stdout, &format!("- {kind}:"));
     }
     let run = Folder::empty().run(&["schema", "peers"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
@@ -159,7 +160,7 @@ fn describes_every_field_of_a_report() {
     let mut fields = BTreeSet::new();
     for folder in [clean, wrong, nodes, missing, broken, contradicted] {
         let run = folder.run(&["validate", "--output", "json"]);
-        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let report = run.json();
         assert_eq!(violations(&schema, &report), [""; 0], "{report:#}");
         for finding in report["findings"].as_array().unwrap() {
             fields.extend(finding.as_object().unwrap().keys().cloned());
@@ -196,7 +197,7 @@ fn describes_every_field_of_a_trace() {
     let mut fields: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for folder in [sound, balanced, cut] {
         let run = folder.run(&["trace", "west/n1", "east/n1", "--output", "json"]);
-        let trace: Value = serde_json::from_str(&run.stdout).unwrap();
+        let trace = run.json();
         assert_eq!(violations(&schema, &trace), [""; 0], "{trace:#}");
         let mut see = |part, value: &Value| {
             let keys = value.as_object().unwrap().keys().cloned();
@@ -282,7 +283,7 @@ spec:
         "--output",
         "json",
     ]);
-    let verification: Value = serde_json::from_str(&run.stdout).unwrap();
+    let verification = run.json();
     assert_eq!(violations(&schema, &verification), [""; 0]);
     let first = |pointer: &str| {
         let found = verification.pointer(pointer);

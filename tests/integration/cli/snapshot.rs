@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use super::{Folder, api_node};
+use crate::support::assert_contains;
 
 mod guard;
 #[cfg(feature = "snapshot")]
@@ -19,12 +20,7 @@ fn list(kind: &str) -> Value {
 
 /// The messages about a dump that it refuses; it writes nothing.
 fn refusal(dump: &str) -> String {
-    let folder = Folder::mesh();
-    let before = folder.touches(".");
-    let run = folder.run_with_input(&FROM_INPUT, dump);
-    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
-    assert_eq!(folder.touches("."), before);
-    run.stderr
+    Folder::mesh().refusal(2, |it| it.run_with_input(&FROM_INPUT, dump))
 }
 
 #[test]
@@ -135,11 +131,7 @@ fn leaves_out_labels_that_change_nothing() {
     folder.write("snapshots/east.json", dropped);
     assert_eq!(folder.run(&["render"]).code, 0);
     let run = folder.run(&["config"]);
-    assert!(
-        run.stdout.contains("snapshot.dropLabels "),
-        "{}",
-        run.stdout
-    );
+    assert_contains(&run.stdout, "snapshot.dropLabels ");
 }
 
 /// A hostile node must not decide whether the mesh renders.
@@ -209,14 +201,13 @@ fn a_selector_on_a_label_that_was_left_out_is_a_mistake() {
     }
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"mesh.yaml:8:21: error[dropped-label] east: `nodeSelector` uses the label `feature.node.kubernetes.io/x`, but the snapshot leaves out the labels under `feature.node.kubernetes.io/`");
-    let report: Value =
-        serde_json::from_str(&folder.run(&["validate", "-o", "json"]).stdout).unwrap();
+    let report = folder.run(&["validate", "-o", "json"]).json();
     insta::assert_snapshot!(report["findings"][0]["help"].as_str().unwrap(), @"run `clustermesh snapshot east`");
     // A config cannot make less of it.
     folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { dropped-label: { level: \"off\", reason: x } }\n");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("invalid-level"), "{}", run.stderr);
+    assert_contains(&run.stderr, "invalid-level");
 }
 
 #[test]
@@ -368,11 +359,8 @@ fn needs_no_clusters_that_go_together() {
     assert_eq!(folder.run_with_input(&strict, &dump).code, 1);
     // Of a cluster that is called by no name, nothing can be judged.
     folder.edit("mesh.yaml", "name: north", "name: NORTH");
-    let before = folder.touches(".");
-    let run = folder.run_with_input(&FROM_INPUT, &dump);
-    assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("invalid-value"), "{}", run.stderr);
-    assert_eq!(folder.touches("."), before);
+    let stderr = folder.refusal(1, |it| it.run_with_input(&FROM_INPUT, &dump));
+    assert_contains(&stderr, "invalid-value");
 }
 
 #[test]
@@ -445,7 +433,7 @@ fn refuses_what_is_cut_off() {
 #[test]
 fn refuses_what_kubectl_says_when_it_fails() {
     let report = refusal("error: You must be logged in to the server (Unauthorized)\n");
-    assert!(report.contains("is not a usable node list"), "{report}");
+    assert_contains(&report, "is not a usable node list");
 }
 
 #[test]

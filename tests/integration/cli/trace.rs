@@ -1,7 +1,7 @@
 //! `trace`: the path of a packet, and its output.
 
 use super::*;
-use crate::support::{clustermesh, project};
+use crate::support::{assert_contains, clustermesh, project};
 
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
 
@@ -173,7 +173,7 @@ fn takes_what_a_cluster_really_has() {
     let arguments = ["trace", "west/n1", "east/n1", "--peers", "west=-"];
     let run = folder.run_with_input(&arguments, &peers);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("     at -:"), "{}", run.stdout);
+    assert_contains(&run.stdout, "     at -:");
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn nothing_foreign_steers_terminals_or_diagrams() {
         let (_, text) = traced(&folder, &["10.1.1.2", "west/n1", "--output", format]);
         assert!(!text.contains("##["), "{text}");
         if format == "mermaid" {
-            assert!(text.contains("participant n0 as east/n1#59;"), "{text}");
+            assert_contains(&text, "participant n0 as east/n1#59;");
             assert!(!text.contains(['`', '<', '%', '"']), "{text}");
         }
     }

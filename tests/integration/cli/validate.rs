@@ -21,7 +21,7 @@ fn wrong() -> Folder {
 
 fn report(folder: &Folder, flags: &[&str]) -> (i32, Value) {
     let run = folder.run(&[&["validate", "--output", "json"], flags].concat());
-    (run.code, serde_json::from_str(&run.stdout).unwrap())
+    (run.code, run.json())
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `verify`: proved paths, and the messages about failed ones.
 
 use super::*;
-use crate::support::{clustermesh, project};
+use crate::support::{assert_contains, clustermesh, project};
 
 mod accepted;
 mod expectations;
@@ -228,12 +228,12 @@ fn a_node_without_endpoint_is_reached_when_it_connects_and_stops_nobody() {
     let east = folder.read(WEST_OF_EAST);
     assert_eq!(east.matches("ip: \"192.0.2.1\"\n    port: 9\n").count(), 2);
     let (code, text) = verified(&folder, &["--strict"]);
-    assert!(text.contains("All 24 declared"), "{text}");
+    assert_contains(&text, "All 24 declared");
     assert_eq!(code, 0, "{text}");
     let trace = folder.run(&["trace", "west/n1", "east/n1"]);
     assert_eq!(trace.code, 0);
     assert!(!trace.stdout.contains("192.0.2.1"), "{}", trace.stdout);
-    assert!(trace.stdout.contains("east/n1 dials"), "{}", trace.stdout);
+    assert_contains(&trace.stdout, "east/n1 dials");
     // Without its own keepalives the node never connects.
     let mut quiet = behind_nat(1);
     let annotations = quiet["annotations"].as_object_mut().unwrap();
@@ -280,7 +280,7 @@ fn tells_of_a_rendered_tree_without_endpoints() {
     let run = folder.run(&["verify", "--output", "concise"]);
     let report =
         "[peer-without-endpoint] west: the Peer prod--east--n1 has the placeholder 192.0.2.1:9";
-    assert!(run.stdout.contains(report), "{}", run.stdout);
+    assert_contains(&run.stdout, report);
 }
 
 #[test]
@@ -354,10 +354,7 @@ fn counts_only_the_nodes_that_a_location_gives() {
     );
     assert_eq!(folder.run(&["render"]).code, 0);
     let (_, text) = verified(&folder, &[]);
-    assert!(
-        text.contains("only east/n1 carries the pods of 1 other node for"),
-        "{text}"
-    );
+    assert_contains(&text, "only east/n1 carries the pods of 1 other node for");
 }
 
 #[test]
@@ -444,7 +441,7 @@ fn a_cluster_without_peers_is_one_finding() {
     fs::remove_dir_all(folder.path("rendered/east")).unwrap();
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
-    assert!(run.stdout.contains("east has no Peers"), "{}", run.stdout);
+    assert_contains(&run.stdout, "east has no Peers");
 }
 
 /// A range of the whole cluster leads to a node that the selector leaves out.
@@ -474,7 +471,7 @@ fn lists_undeclared_paths_by_range() {
     folder.keep("east", &[selected, other]);
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("[undone-selector]"), "{}", run.stderr);
+    assert_contains(&run.stderr, "[undone-selector]");
     let (code, text) = verified(&folder, &["--undeclared"]);
     insta::assert_snapshot!(text, @"
     FROM   TO     pod → pod  pod → network
@@ -499,14 +496,11 @@ fn lists_undeclared_paths_by_range() {
     ");
     assert_eq!(code, 0);
     let (_, text) = verified(&folder, &[]);
-    assert!(
-        text.contains("also work (list them with `--undeclared`)"),
-        "{text}"
-    );
+    assert_contains(&text, "also work (list them with `--undeclared`)");
     let (_, text) = verified(&folder, &["--undeclared", "--output", "markdown"]);
-    assert!(
-        text.contains("\n| FROM | TO | PATH | RANGE | OWNER | DECLARED | PAIRS |\n"),
-        "{text}"
+    assert_contains(
+        &text,
+        "\n| FROM | TO | PATH | RANGE | OWNER | DECLARED | PAIRS |\n",
     );
     let (_, text) = verified(&folder, &["--undeclared", "--output", "json"]);
     let written: Value = serde_json::from_str(&text).unwrap();
@@ -547,7 +541,7 @@ fn a_missing_tree_is_reported_to_programs_too() {
             run.stdout
         );
         if format != "concise" {
-            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            let report = run.json();
             assert!(!report.is_null(), "{format}");
         }
     }
@@ -560,9 +554,9 @@ fn a_mistake_in_the_mesh_is_reported_without_what_follows_from_it() {
     let wrong = "      granularity: full\n      wireguardCIDR:";
     folder.write("mesh.yaml", mesh.replace("      wireguardCIDR:", wrong));
     let (code, text) = verified(&folder, &[]);
-    assert!(
-        text.contains("error[invalid-value]: `granularity` cannot be `full`"),
-        "{text}"
+    assert_contains(
+        &text,
+        "error[invalid-value]: `granularity` cannot be `full`",
     );
     assert!(!text.contains("nothing-proved"), "{text}");
     assert_eq!(code, 1);

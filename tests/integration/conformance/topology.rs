@@ -767,5 +767,5 @@ fn verified(scenario: &Scenario) -> Value {
     let run = support::clustermesh(folder.path(), &["render", "--allow-empty", "*"]);
     assert_eq!(run.code, 0, "{}: {}", scenario.name(), run.stderr);
     let run = support::clustermesh(folder.path(), &["verify", "--output", "json"]);
-    serde_json::from_str(&run.stdout).unwrap()
+    run.json()
 }

@@ -30,7 +30,7 @@ fn the_reference_has_every_field() {
     let mut missing = Vec::new();
     for kind in ["mesh", "config", "expectations", "snapshot"] {
         let run = clustermesh(project(), &["schema", kind]);
-        let schema: Value = serde_json::from_str(&run.stdout).unwrap();
+        let schema = run.json();
         let file = format!("docs/reference/{kind}.md");
         let page = fs::read_to_string(project().join(&file)).unwrap();
         let words: Vec<&str> = page.split(|it: char| !it.is_ascii_alphanumeric()).collect();

@@ -21,7 +21,7 @@ use clustermesh::rules::{self, Block, Rule, SECTIONS};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Run, clustermesh};
+use crate::support::{Run, assert_contains, clustermesh};
 
 /// The mesh over which examples are laid.
 const MESH: &str = "\
@@ -118,7 +118,7 @@ impl Stage {
             // A mistake in the config is reported before all other checks.
             return codes(&run.stderr);
         }
-        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let report = run.json();
         let findings = report["findings"].as_array().unwrap().iter();
         findings
             .map(|it| it["rule"].as_str().unwrap().to_owned())
@@ -283,7 +283,7 @@ fn words_that_are_no_fault_are_explained() {
             assert_eq!(run.code, 0, "{}", run.stderr);
             said = run.stdout;
         }
-        assert!(said.contains(&format!("\n{}", term.name)), "{said}");
+        assert_contains(&said, &format!("\n{}", term.name));
     }
 }
 

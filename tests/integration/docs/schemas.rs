@@ -15,7 +15,7 @@ use jsonschema::Validator;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::support::json_schema::{validator, violations, violations_of};
+use crate::support::json_schema::{schema, validator, violations, violations_of};
 use crate::support::{clustermesh, project};
 
 mod agreement;
@@ -54,11 +54,6 @@ const FILES: [(&[&str], &str); 13] = [
 
 fn folder() -> PathBuf {
     project().join("schemas")
-}
-
-/// The schema in a file.
-fn schema(file: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(folder().join(file)).unwrap()).unwrap()
 }
 
 fn schemas() -> Vec<(&'static str, Value)> {

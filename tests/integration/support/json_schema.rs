@@ -1,7 +1,17 @@
-//! What is wrong with values, by JSON Schema.
+//! The schemas, and what is wrong with values by JSON Schema.
+
+use std::fs;
 
 use jsonschema::Validator;
 use serde_json::Value;
+
+use super::project;
+
+/// Returns the schema in a file below `schemas/`.
+pub(crate) fn schema(file: &str) -> Value {
+    let text = fs::read_to_string(project().join("schemas").join(file)).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
 
 /// Reads a schema that many values are compared with.
 pub(crate) fn validator(schema: &Value) -> Validator {

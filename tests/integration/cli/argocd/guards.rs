@@ -1,6 +1,7 @@
 //! Lost nodes deliver nothing, and neither does a repository with hidden overrides.
 
 use super::*;
+use crate::support::assert_contains;
 
 /// Leaves `east` without a node that another cluster can dial.
 fn silence_east(application: &Application) {
@@ -128,7 +129,7 @@ fn hidden_overrides_deliver_nothing() {
             1,
             "{refusal}"
         );
-        assert!(refusal.contains(report), "{refusal}");
+        assert_contains(&refusal, report);
         // A link may lead to another file tomorrow.
         fs::remove_file(application.path(file)).unwrap();
         symlink("nowhere", application.path(file)).unwrap();

@@ -1,6 +1,7 @@
 //! Parameters of every kind.
 
 use super::*;
+use crate::support::assert_contains;
 
 /// The messages about parameters, a line each.
 fn refusals(all: &[Value]) -> String {
@@ -62,7 +63,7 @@ fn what_argo_cd_cannot_send_is_an_error() {
         json!([{ "name": 1 }]),
     ] {
         let refusal = Application::new("west").with(&parameters).refusal(2);
-        assert!(refusal.contains("invalid type"), "{refusal}");
+        assert_contains(&refusal, "invalid type");
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{limit, object};
 use crate::cli::{Folder, TREE, node};
+use crate::support::assert_contains;
 
 /// A rendered mesh of `east`, which `north` and `west` join.
 fn joining() -> Folder {
@@ -72,7 +73,7 @@ fn waves_are_shown_with_what_no_order_helps() {
     limit(&folder, "wavePeers: { notice: 1, warning: 1, error: 100 }");
     let run = folder.run(&["capacity", "--waves", "east"]);
     let text = "no order of joining helps: the Peers of north alone exceed the limit";
-    assert!(run.stdout.contains(text), "{}", run.stdout);
+    assert_contains(&run.stdout, text);
     let strict = folder.run(&["capacity", "--waves", "--strict"]);
     assert_eq!(strict.code, 1);
 }
@@ -105,13 +106,9 @@ fn waves_fit_a_comment() {
     let run = folder.run(&["capacity", "--output", "markdown"]);
     let tables = run.stdout.matches("| TARGET | PEERS |").count();
     assert_eq!((run.code, tables), (0, 2), "{}", run.stdout);
-    assert!(
-        run.stdout.contains("#### With north, west joined"),
-        "{}",
-        run.stdout
-    );
+    assert_contains(&run.stdout, "#### With north, west joined");
     let run = folder.run(&["capacity", "east", "--output", "markdown"]);
-    assert!(run.stdout.contains("```text\neast: "), "{}", run.stdout);
+    assert_contains(&run.stdout, "```text\neast: ");
 }
 
 #[test]
@@ -124,8 +121,8 @@ fn what_is_too_much_in_the_end_has_a_lever() {
     let run = folder.run(&["capacity", "--waves", "east"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let text = "no order of joining helps: the Peers of all clusters together exceed the limit";
-    assert!(run.stdout.contains(text), "{}", run.stdout);
-    assert!(run.stdout.contains("a `nodeSelector`"), "{}", run.stdout);
+    assert_contains(&run.stdout, text);
+    assert_contains(&run.stdout, "a `nodeSelector`");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn a_planted_git_folder_marks_no_repository() {
     give(&folder, "shared/work", ME);
     let seen = |folder: &Folder| {
         let run = validate(folder, ME, &[], &["--output", "gitlab"]);
-        let report: Value = serde_json::from_str(&run.stdout).unwrap();
+        let report = run.json();
         report[0]["location"]["path"].as_str().unwrap().to_owned()
     };
     assert_eq!(seen(&folder), "mesh.yaml");

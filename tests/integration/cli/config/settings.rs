@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::cli::{Folder, MESH, TREE, node};
+use crate::support::assert_contains;
 
 const CONFIG: &str = "\
 apiVersion: kilo-clustermesh.io/v1
@@ -74,7 +75,7 @@ fn looks_no_further_than_the_repository() {
     fs::create_dir_all(folder.path("repository/.git")).unwrap();
     let run = folder.run(&["-C", "repository", "render"]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("no mesh found"), "{}", run.stderr);
+    assert_contains(&run.stderr, "no mesh found");
 }
 
 #[test]

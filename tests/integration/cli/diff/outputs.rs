@@ -1,8 +1,8 @@
 //! What is printed, in every format.
 
 use super::*;
-use crate::support::json_schema::violations;
-use crate::support::project;
+use crate::support::assert_contains;
+use crate::support::json_schema::{schema, violations};
 
 fn changed() -> Repository {
     let repository = Repository::committed();
@@ -62,12 +62,10 @@ fn the_delivery_of_a_renamed_cluster_must_follow() {
         ],
     );
     let page = repository.diff(&["--output", "markdown"]).stdout;
-    assert!(page.contains(&format!("\nhelp: `` {help} ``\n")), "{page}");
-    let changes: Value =
-        serde_json::from_str(&repository.diff(&["--output", "json"]).stdout).unwrap();
+    assert_contains(&page, &format!("\nhelp: `` {help} ``\n"));
+    let changes = repository.diff(&["--output", "json"]).json();
     assert_eq!(changes["causes"][0]["help"], help);
-    let schema = project().join("schemas/kilo-clustermesh.io/diff_v1.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let schema = schema("kilo-clustermesh.io/diff_v1.json");
     assert_eq!(violations(&schema, &changes), Vec::<String>::new());
 }
 
@@ -103,13 +101,13 @@ fn what_was_compared_with_stands_in_its_place() {
     repository.git(&["branch", "of"]);
     let run = repository.diff(&["--against", "of", "--output", "markdown"]);
     let line = "2 of 3 targets changed compared with `of`: +0 ~0 -2 Peers.\n";
-    assert!(run.stdout.contains(line), "{}", run.stdout);
+    assert_contains(&run.stdout, line);
 }
 
 #[test]
 fn programs_get_an_object() {
     let run = changed().diff(&["--output", "json"]);
-    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    let changes = run.json();
     assert_eq!(changes["causes"][0]["kind"], "nodeLeft");
     assert_eq!(changes["causes"][0]["node"], "n2");
     let removed = changes["targets"][0]["peers"][0].clone();
@@ -158,7 +156,7 @@ fn a_mesh_that_cannot_be_rendered_has_no_differences() {
         .edit("mesh.yaml", "10.3.0.0/16", "10.2.0.0/16");
     let run = repository.diff(&["--output", "markdown"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("overlapping-ranges"), "{}", run.stderr);
+    assert_contains(&run.stderr, "overlapping-ranges");
 }
 
 #[test]
@@ -275,11 +273,10 @@ fn wide(cluster: u8, number: u8, version: u8) -> Value {
 
 #[test]
 fn the_schema_describes_the_output() {
-    let schema = project().join("schemas/kilo-clustermesh.io/diff_v1.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let schema = schema("kilo-clustermesh.io/diff_v1.json");
     for repository in [changed(), Repository::committed()] {
         let run = repository.diff(&["--output", "json"]);
-        let value: Value = serde_json::from_str(&run.stdout).unwrap();
+        let value = run.json();
         assert_eq!(violations(&schema, &value), Vec::<String>::new());
     }
 }
@@ -299,7 +296,7 @@ spec:
 ";
     folder.write("east-has.yaml", format!("{rendered}---\n{foreign}"));
     let run = repository.diff(&["--peers", "east=east-has.yaml", "--output", "json"]);
-    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    let changes = run.json();
     assert_eq!(changes["grade"], "none");
     assert_eq!(
         changes["causes"][0]["kind"], "foreignPeer",
@@ -316,7 +313,7 @@ spec:
     );
     folder.write("east-has.yaml", format!("{rendered}---\n{rendered_before}"));
     let run = repository.diff(&["--peers", "east=east-has.yaml", "--output", "json"]);
-    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    let changes = run.json();
     assert_eq!(changes["grade"], "destructive", "{}", run.stdout);
     assert_eq!(changes["causes"], json!([]));
 }
@@ -331,7 +328,7 @@ fn a_cluster_that_leaves_by_its_state_is_the_cause() {
         "- name: west\n      state: Leaving",
     );
     let run = repository.diff(&["--output", "json"]);
-    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    let changes = run.json();
     assert_eq!(changes["causes"][0]["kind"], "setting", "{}", run.stdout);
     let message = "`state` of west changed (mesh.yaml:14)";
     assert_eq!(changes["causes"][0]["message"], message, "{}", run.stdout);

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::support::assert_contains;
 
 #[test]
 fn compares_with_the_last_commit() {
@@ -56,7 +57,7 @@ fn reads_from_folders_below_and_with_paths_of_the_config() {
     let grade = |folder: &str| {
         let run = repository.diff_in(folder, &["--output", "json"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+        let changes = run.json();
         changes["grade"].as_str().unwrap().to_owned()
     };
     assert_eq!(grade("a b"), "none");
@@ -235,7 +236,7 @@ fn a_folder_that_is_of_no_cluster_is_not_one_that_left() {
     assert_eq!(repository.grade(&["--against", "old"]), "none");
     folder.write("old/laptops/peers.yaml", peers);
     let text = repository.diff(&["--against", "old"]).stdout;
-    assert!(text.contains("laptops"), "{text}");
+    assert_contains(&text, "laptops");
     assert_eq!(repository.grade(&["--against", "old"]), "destructive");
 }
 
@@ -245,7 +246,7 @@ fn a_folder_that_is_not_rendered_is_refused() {
     for folder in ["snapshots", ".", ".git"] {
         let stderr = repository.refusal(&["--against", folder]);
         let reason = format!("`{folder}` is not a rendered folder");
-        assert!(stderr.contains(&reason), "{stderr}");
+        assert_contains(&stderr, &reason);
     }
     // Before the first render it is empty.
     fs::create_dir(repository.folder.path("empty")).unwrap();
@@ -342,7 +343,7 @@ fn a_repository_of_another_user_is_refused_as_by_git() {
     let repository = Repository::committed();
     let run = repository.diff_with(&[("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")], &[]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("safe.directory"), "{}", run.stderr);
+    assert_contains(&run.stderr, "safe.directory");
 }
 
 #[test]
@@ -448,7 +449,7 @@ fn nothing_in_the_repository_is_run_and_nothing_is_written() {
     assert_eq!(repository.grade(&[]), "none");
     assert_eq!(repository.grade(&["--against", "HEAD..."]), "none");
     let stderr = repository.refusal(&["--against", "0123456789012345678901234567890123456789"]);
-    assert!(stderr.contains("is not a commit"), "{stderr}");
+    assert_contains(&stderr, "is not a commit");
     // An object that a partial clone lacks.
     let id = repository.git(&["rev-parse", "HEAD:snapshots/west.json"]);
     let (folder, file) = id.trim().split_at(2);
@@ -458,7 +459,7 @@ fn nothing_in_the_repository_is_run_and_nothing_is_written() {
     let text = fs::read(&object).unwrap();
     fs::remove_file(&object).unwrap();
     let stderr = repository.refusal(&[]);
-    assert!(stderr.contains("snapshots/west.json"), "{stderr}");
+    assert_contains(&stderr, "snapshots/west.json");
     fs::write(&object, text).unwrap();
     let after = content(&repository.folder.path(".git"));
     assert!(before == after, "git has written something");
@@ -497,10 +498,7 @@ fn a_file_of_a_commit_has_the_limits_of_one_on_disk() {
     repository.commit();
     repository.folder.write("mesh.yaml", mesh);
     let stderr = repository.refusal(&[]);
-    assert!(
-        stderr.contains("it is larger than the limit of 8388608 bytes"),
-        "{stderr}"
-    );
+    assert_contains(&stderr, "it is larger than the limit of 8388608 bytes");
 }
 
 #[test]
@@ -509,5 +507,5 @@ fn files_outside_of_the_repository_are_in_no_commit() {
     let other = Folder::mesh();
     let path = other.path("mesh.yaml");
     let stderr = repository.refusal(&["--mesh", path.to_str().unwrap()]);
-    assert!(stderr.contains("so no commit has it"), "{stderr}");
+    assert_contains(&stderr, "so no commit has it");
 }

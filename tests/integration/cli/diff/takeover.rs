@@ -1,6 +1,7 @@
 //! Peers of the operator and of `kgctl` that are replaced by rendered ones.
 
 use super::*;
+use crate::support::assert_contains;
 
 const LABEL: &str = "app.kubernetes.io/managed-by";
 
@@ -21,7 +22,7 @@ fn compared(folder: &Folder, peers: &str) -> Value {
     let arguments = ["diff", "--peers", "west=-", "--output", "json"];
     let run = folder.run_with_input(&arguments, peers);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    serde_json::from_str(&run.stdout).unwrap()
+    run.json()
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn the_anchor_of_the_typed_generation_is_named_with_its_cure() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let peers = peers(&folder);
     let range = "  - \"10.96.0.0/16\"\n";
-    assert!(peers.contains(range), "{peers}");
+    assert_contains(&peers, range);
     let first = peers.split("---\n").next().unwrap();
     let anchor = first.replace("prod--east--n1", "prod--east--anchor");
     let anchor = without(&anchor, &["\"10.1.1.0/24\"", "\"10.101.0.1/32\""]);

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::cli::render::target::broken;
 use crate::cli::{Folder, node};
+use crate::support::assert_contains;
 
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
@@ -269,11 +270,7 @@ fn refuses_shells_that_it_does_not_know() {
         &["--", "clustermesh", ""],
     );
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(
-        run.stderr.contains("unknown shell `tcsh`"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "unknown shell `tcsh`");
     // Set to nothing, or under the name that others use, the variable means nothing.
     for variable in [("CLUSTERMESH_COMPLETE", ""), ("COMPLETE", "bash")] {
         assert_eq!(folder.run_with(&[variable], &["--version"]).code, 0);

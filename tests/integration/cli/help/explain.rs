@@ -3,6 +3,7 @@
 use clustermesh::rules;
 
 use crate::cli::Folder;
+use crate::support::assert_contains;
 
 fn explained(arguments: &[&str]) -> String {
     let run = Folder::empty().run(&[&["explain"], arguments].concat());
@@ -19,7 +20,7 @@ fn lists_every_rule_with_a_sentence() {
             .find(|line| line.split_whitespace().next() == Some(rule.name))
             .unwrap_or_else(|| panic!("no {}", rule.name));
         assert!(line.ends_with('.'), "{line}");
-        assert!(line.contains(&format!(" {} ", rule.severity)), "{line}");
+        assert_contains(&line, &format!(" {} ", rule.severity));
     }
 }
 
@@ -31,7 +32,7 @@ fn shows_a_page() {
         "{page}"
     );
     for title in rules::SECTIONS {
-        assert!(page.contains(&format!("\n## {title}\n")), "{page}");
+        assert_contains(&page, &format!("\n## {title}\n"));
     }
 }
 
@@ -39,7 +40,7 @@ fn shows_a_page() {
 fn knows_the_operator_s_codes() {
     let pages = explained(&["NodeNoPodCIDR"]);
     for name in ["missing-pod-cidr", "invalid-pod-cidr"] {
-        assert!(pages.contains(&format!("# {name}\n")), "{pages}");
+        assert_contains(&pages, &format!("# {name}\n"));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::cli::Folder;
+use crate::support::assert_contains;
 
 fn page(arguments: &[&str]) -> String {
     let run = Folder::empty().run(&[&["man"], arguments].concat());
@@ -40,15 +41,12 @@ fn has_a_page_for_every_command() {
     assert!(2 < commands().len());
     for command in commands() {
         let page = page(&[&command]);
-        assert!(
-            page.contains(&format!(".TH clustermesh-{command} 1 ")),
-            "{page}"
-        );
+        assert_contains(&page, &format!(".TH clustermesh-{command} 1 "));
         for part in [".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS", ".SH EXAMPLES"] {
             assert!(page.contains(part), "no {part} in {page}");
         }
         if let Some(text) = rendered(&page) {
-            assert!(text.contains(&format!("clustermesh {command}")), "{text}");
+            assert_contains(&text, &format!("clustermesh {command}"));
         }
     }
 }
@@ -56,12 +54,9 @@ fn has_a_page_for_every_command() {
 #[test]
 fn names_all_pages_on_the_first() {
     let page = page(&[]);
-    assert!(page.contains(".TH clustermesh 1 "), "{page}");
+    assert_contains(&page, ".TH clustermesh 1 ");
     for command in commands() {
-        assert!(
-            page.contains(&format!("clustermesh\\-{command}(1)")),
-            "{page}"
-        );
+        assert_contains(&page, &format!("clustermesh\\-{command}(1)"));
     }
     assert!(!page.contains("clustermesh\\-help"), "{page}");
 }

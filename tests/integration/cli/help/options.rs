@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{Folder, HEADER, MESH};
+use crate::support::assert_contains;
 
 const ESCAPE: char = '\u{1b}';
 
@@ -28,7 +29,7 @@ fn shows_examples_with_every_command() {
                 "{}",
                 run.stdout
             );
-            assert!(run.stdout.contains("Examples:"), "{}", run.stdout);
+            assert_contains(&run.stdout, "Examples:");
         }
     }
 }
@@ -144,9 +145,9 @@ fn options_may_stand_before_the_command() {
     folder.write("inner/mesh.yaml", MESH);
     let run = folder.run(&["-C", "inner", "--quiet", "config", "-o", "json"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("\"mesh.yaml\""), "{}", run.stdout);
+    assert_contains(&run.stdout, "\"mesh.yaml\"");
     let run = folder.run(&["-C", "inner", "argocd", "generate"]);
-    assert!(run.stderr.contains("ARGOCD_APP"), "{}", run.stderr);
+    assert_contains(&run.stderr, "ARGOCD_APP");
     // As an image is run whose arguments begin with a folder.
     let version = folder.run(&["--version"]);
     assert_eq!(
@@ -156,7 +157,7 @@ fn options_may_stand_before_the_command() {
     let help = folder.run(&["-h"]);
     assert_eq!(folder.run(&["-C", "inner", "-q", "-h"]).stdout, help.stdout);
     let unknown = folder.run(&["-C", "inner", "redner", "--help"]);
-    assert!(unknown.stderr.contains("'redner'"), "{}", unknown.stderr);
+    assert_contains(&unknown.stderr, "'redner'");
 }
 
 #[test]

@@ -3,12 +3,7 @@
 use crate::cli::Folder;
 
 fn refusal(arguments: &[&str]) -> String {
-    let folder = Folder::mesh();
-    let before = folder.touches(".");
-    let run = folder.run(arguments);
-    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
-    assert_eq!(folder.touches("."), before);
-    run.stderr
+    Folder::mesh().refusal(2, |it| it.run(arguments))
 }
 
 #[test]

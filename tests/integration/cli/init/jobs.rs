@@ -9,7 +9,7 @@ use serde_yaml::Value;
 use tempfile::TempDir;
 
 use crate::cli::{Folder, node};
-use crate::support::project;
+use crate::support::{assert_contains, project};
 
 const CHECK: &str = ".github/workflows/clustermesh-check.yml";
 const REFRESH: &str = ".github/workflows/clustermesh-refresh.yml";
@@ -194,7 +194,7 @@ fn the_first_change_opens_a_pull_request() {
     let workflow = jobs.yaml(REFRESH);
     let variables = [("MERGES", ""), ("BASE", "main")];
     let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
-    assert!(asked.contains("gh pr create --base main"), "{asked}");
+    assert_contains(&asked, "gh pr create --base main");
     assert!(!asked.contains("pr merge"), "{asked}");
     let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
     assert_eq!(asked, "", "nothing has changed since");
@@ -229,10 +229,7 @@ fn gitlab_merges_only_what_is_additive() {
         ];
         variables.extend(setting.map(|it| ("CLUSTERMESH_MERGE", it)));
         let asked = jobs.script(&script.join("\n"), &variables);
-        assert!(
-            asked.contains("git push --force -o merge_request.create"),
-            "{asked}"
-        );
+        assert_contains(&asked, "git push --force -o merge_request.create");
         assert_eq!(
             asked.contains("-o merge_request.auto_merge https"),
             merges,
@@ -253,7 +250,7 @@ fn the_page_is_data_for_the_comment() {
     ] {
         jobs.answer("comment", known);
         let asked = jobs.script(script, &[("PAGE", page), ("NUMBER", "7")]);
-        assert!(asked.contains(expected), "{asked}");
+        assert_contains(&asked, expected);
         let body = jobs.folder.read("page.md");
         assert_eq!(body, format!("<!-- clustermesh diff -->\n{page}\n"));
         assert!(!jobs.folder.path("hostile").exists());
@@ -343,5 +340,5 @@ fn scripts_contain_no_expressions_and_jobs_have_few_rights() {
     assert!(steps.iter().all(|it| it["uses"].is_null()));
     let condition = comment["if"].as_str().unwrap();
     let own = "github.event.pull_request.head.repo.full_name == github.repository";
-    assert!(condition.contains(own), "{condition}");
+    assert_contains(&condition, own);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::paths;
 use crate::cli::{Folder, api_node};
-use crate::support::{Run, project};
+use crate::support::{Run, assert_contains, project};
 
 /// Runs `init` with the dumps of an example.
 fn init(folder: &Folder, example: &str) -> Run {
@@ -141,23 +141,11 @@ fn files_that_exist_are_kept() {
     folder.write("east.json", dump(3).to_string());
     let before = folder.read("snapshots/east.json");
     let run = folder.run(&FROM);
-    assert!(
-        run.stderr.contains("kept existing clustermesh.yaml\n"),
-        "{}",
-        run.stderr
-    );
-    assert!(
-        run.stderr.contains("kept existing snapshots/east.json\n"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "kept existing clustermesh.yaml\n");
+    assert_contains(&run.stderr, "kept existing snapshots/east.json\n");
     assert_eq!(folder.read("snapshots/east.json"), before);
     // The nodes that are kept are not those of the proposal.
-    assert!(
-        run.stderr.contains("[contradicted-declaration]"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "[contradicted-declaration]");
 }
 
 #[test]
@@ -232,11 +220,7 @@ fn nodes_outside_are_findings() {
     folder.write("east.json", east.to_string());
     let run = folder.run(&FROM);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(
-        run.stderr.contains("warning[undeclared-pod-cidr]"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "warning[undeclared-pod-cidr]");
     assert!(folder.read("mesh.yaml").contains("of 2 of 3 nodes."));
     assert!(!folder.read("mesh.yaml").contains("x: y"));
 }
@@ -273,9 +257,9 @@ mod live {
         assert_eq!(written.code, 0, "{}", written.stderr);
         assert!(folder.read("mesh.yaml").contains("  name: prod\n"));
         let config = folder.read("clustermesh.yaml");
-        assert!(
-            config.contains("\nclusters:\n  west: { context: \"admin@west\" }\n"),
-            "{config}"
+        assert_contains(
+            &config,
+            "\nclusters:\n  west: { context: \"admin@west\" }\n",
         );
         // The contexts are those of the config from now on.
         for command in [
@@ -404,7 +388,7 @@ mod live {
             "the right to `list` `clustermeshes.kilo.squat.ai` is missing",
             "help: grant this right",
         ] {
-            assert!(run.stderr.contains(part), "{}", run.stderr);
+            assert_contains(&run.stderr, part);
         }
         assert_eq!(
             (run.code, paths(&folder)),

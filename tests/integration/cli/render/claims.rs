@@ -1,6 +1,7 @@
 //! Nodes' claims: they cost their own node something, and no run its success.
 
 use crate::cli::*;
+use crate::support::assert_contains;
 
 /// Three clusters, of which east has this many nodes. The last of them also claims this.
 fn liar(count: u8, key: &str, value: &str) -> Folder {
@@ -25,14 +26,14 @@ fn a_lan_that_one_node_of_five_claims_is_a_warning() {
     let folder = liar(5, "kilo.squat.ai/force-internal-ip", "10.3.1.9/16");
     let (codes, text) = run(&folder);
     assert_eq!(codes, [0, 0, 1], "{text}");
-    assert!(text.contains("warning[local-shadow]"), "{text}");
+    assert_contains(&text, "warning[local-shadow]");
     let rendered = folder.read("rendered/east/prod--west.yaml");
-    assert!(rendered.contains("10.3.2.0/24"), "{rendered}");
+    assert_contains(&rendered, "10.3.2.0/24");
     assert!(!rendered.contains("10.3.1.0/24"), "{rendered}");
-    assert!(rendered.contains("10.3.1.128/25"), "{rendered}");
+    assert_contains(&rendered, "10.3.1.128/25");
     let validate = folder.run(&["validate"]);
     let text = validate.stdout + &validate.stderr;
-    assert!(text.contains("localNetworks: ['10.3.0.0/16']"), "{text}");
+    assert_contains(&text, "localNetworks: ['10.3.0.0/16']");
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn the_node_to_delete_for_its_pod_cidr_is_named() {
         nodes[2]["podCIDRs"] = json!([cidr]);
         folder.keep("east", &nodes);
         let text = folder.run(&["validate"]).stdout;
-        assert!(text.contains("overlapping-node-pod-cidr"), "{text}");
+        assert_contains(&text, "overlapping-node-pod-cidr");
         let command = "`kubectl delete node n3`";
         assert!(text.contains(command), "{cidr}: {text}");
     }
@@ -75,10 +76,7 @@ fn an_endpoint_in_a_range_of_another_cluster_is_a_warning() {
     );
     let (codes, text) = run(&folder);
     assert_eq!(codes, [0, 0, 1], "{text}");
-    assert!(
-        text.contains("to see which node's claim causes this"),
-        "{text}"
-    );
+    assert_contains(&text, "to see which node's claim causes this");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::cli::{Folder, node};
+use crate::support::assert_contains;
 
 fn refusal(folder: &Folder, arguments: &[&str]) -> String {
     let run = folder.run_with(&[], arguments);
@@ -162,9 +163,5 @@ fn takes_no_file_for_the_folder_of_snapshots() {
     folder.write("file", "");
     let run = folder.run(&["render", "--snapshots", "file"]);
     assert_eq!(run.code, 1);
-    assert!(
-        run.stderr.contains("`file/east.json` does not exist"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "`file/east.json` does not exist");
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, NORTH, TREE, node};
+use crate::support::assert_contains;
 
 const SILENT: &str = "kilo.squat.ai/wireguard-ip";
 
@@ -218,7 +219,7 @@ fn warns_of_who_roams() {
     ");
     let peer = folder.read("rendered/west/prod--east.yaml");
     let placeholder = "  endpoint:\n    dnsOrIP:\n      ip: \"192.0.2.1\"\n    port: 9\n  persistentKeepalive: 25\n";
-    assert!(peer.contains(placeholder), "{peer}");
+    assert_contains(&peer, placeholder);
 }
 
 #[test]
@@ -229,8 +230,8 @@ fn points_at_a_declaration_that_all_nodes_contradict() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     let report = "error[contradicted-declaration]: west: both nodes have pod CIDRs";
-    assert!(run.stderr.contains(report), "{}", run.stderr);
-    assert!(run.stderr.contains("--> mesh.yaml:14:"), "{}", run.stderr);
+    assert_contains(&run.stderr, report);
+    assert_contains(&run.stderr, "--> mesh.yaml:14:");
     assert_eq!(folder.touches("rendered"), before);
 }
 
@@ -312,7 +313,7 @@ fn what_different_families_leave_out_is_listed_with_them() {
     let human = report(&folder, "human");
     let allowed =
         "--allow-empty '*/east' --allow-empty '*/west' --allow-empty east --allow-empty west`";
-    assert!(human.contains(allowed), "{human}");
+    assert_contains(&human, allowed);
     assert!(human.starts_with("error[different-families]"), "{human}");
     // Without the cause, what follows from it is listed by itself.
     folder.write(

@@ -6,15 +6,11 @@ use std::fs;
 use serde_json::json;
 
 use crate::cli::{Folder, NORTH, node};
-use crate::support::Run;
+use crate::support::{Run, assert_contains};
 
 /// The messages of a render that is refused; it writes nothing.
 fn refusal(folder: &Folder, arguments: &[&str]) -> String {
-    let before = folder.touches(".");
-    let run = folder.run(&[["render"].as_slice(), arguments].concat());
-    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
-    assert_eq!(folder.touches("."), before);
-    run.stderr
+    folder.refusal(1, |it| it.run(&[&["render"], arguments].concat()))
 }
 
 fn allowed(folder: &Folder, flags: &[&str]) -> Run {
@@ -73,10 +69,7 @@ fn keeps_peers_where_both_sides_lose_their_endpoints() {
     silence(&folder, 3, "west");
     let refused = refusal(&folder, &[]);
     for lost in ["east: its only Peer", "west: all 2 Peers"] {
-        assert!(
-            refused.contains(&format!("error[lost-source]: {lost}")),
-            "{refused}"
-        );
+        assert_contains(&refused, &format!("error[lost-source]: {lost}"));
     }
     allowed(&folder, &["west/east", "east/west"]);
     assert_eq!(folder.run(&["render", "--check"]).code, 0);
@@ -87,7 +80,7 @@ fn asks_for_every_block_of_its_own() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
     let report = refusal(&folder, &["--allow-empty", "west/east"]);
-    assert!(report.contains("--allow-empty north/east`\n"), "{report}");
+    assert_contains(&report, "--allow-empty north/east`\n");
     refusal(&folder, &["--allow-empty", "east"]);
     refusal(
         &folder,
@@ -177,11 +170,8 @@ fn makes_no_target_without_peers() {
     silence(&folder, 1, "east");
     silence(&folder, 2, "north");
     let report = refusal(&folder, &[]);
-    assert!(
-        report.contains("error[empty-target]: west: would have no Peers"),
-        "{report}"
-    );
-    assert!(report.contains(" --allow-empty west`\n"), "{report}");
+    assert_contains(&report, "error[empty-target]: west: would have no Peers");
+    assert_contains(&report, " --allow-empty west`\n");
 }
 
 /// Leaves a mesh with a cluster whose nodes all lack the port in their endpoints.
@@ -261,7 +251,7 @@ fn check_is_green_after_everything_was_allowed() {
     let report = refusal(&folder, &[]);
     let command = "`clustermesh render --allow-empty '*/east' --allow-empty '*/north' --allow-empty \
                    '*/west' --allow-empty east --allow-empty north --allow-empty west`";
-    assert!(report.contains(command), "{report}");
+    assert_contains(&report, command);
     allowed(&folder, &["*"]);
     for arguments in [["render", "--check"].as_slice(), &["validate"], &["render"]] {
         let run = folder.run(arguments);
@@ -295,8 +285,8 @@ fn takes_away(accepted: &str, east: [&str; 2]) {
     folder.edit("mesh.yaml", east[0], east[1]);
     let report = refusal(&folder, &[]);
     let vanished = "error[lost-source]: east: its only Peer would be removed from west";
-    assert!(report.contains(vanished), "{report}");
-    assert!(report.contains("error[empty-target]: west:"), "{report}");
+    assert_contains(&report, vanished);
+    assert_contains(&report, "error[empty-target]: west:");
 }
 
 #[test]
@@ -392,8 +382,8 @@ fn keeps_what_it_cannot_read_any_more() {
     let text = format!("{}kind: Peer\nmetadata: [\n", crate::cli::HEADER);
     folder.write("rendered/west/prod--south.yaml", text);
     let report = refusal(&folder, &[]);
-    assert!(
-        report.contains("prod--south: its only Peer would be removed from west"),
-        "{report}"
+    assert_contains(
+        &report,
+        "prod--south: its only Peer would be removed from west",
     );
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::cli::Folder;
+use crate::support::assert_contains;
 
 const APPLICATION: &str = "\
 name: {{ \"mesh-\" ~ target.name }}
@@ -33,19 +34,9 @@ fn configure(folder: &Folder, outputs: &str) {
 
 /// Returns how a render fails, after making sure that it wrote nothing.
 fn refusal(folder: &Folder) -> String {
-    let before = folder.touches(".");
-    let run = folder.run(&["render"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert_eq!(folder.touches("."), before, "something was written");
-    assert!(
-        run.stderr.ends_with("nothing was written\n"),
-        "{}",
-        run.stderr
-    );
-    let lines = run
-        .stderr
-        .lines()
-        .filter(|it| it.contains("[invalid-output]"));
+    let stderr = folder.refusal(1, |it| it.run(&["render"]));
+    assert!(stderr.ends_with("nothing was written\n"), "{stderr}");
+    let lines = stderr.lines().filter(|it| it.contains("[invalid-output]"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -54,11 +45,7 @@ fn are_written_with_the_tree_and_kept_up_to_date() {
     let folder = folder();
     let run = folder.run(&["render", "--check"]);
     assert_eq!(run.code, 1);
-    assert!(
-        run.stdout.contains("missing: apps/west.yaml\n"),
-        "{}",
-        run.stdout
-    );
+    assert_contains(&run.stdout, "missing: apps/west.yaml\n");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
@@ -399,10 +386,10 @@ fn a_damaged_record_stops_everything() {
 fn a_template_can_be_tried() {
     let folder = folder();
     let run = folder.run(&["template", "--values", "--target", "west"]);
-    let values: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let values = run.json();
     assert_eq!(values["target"]["name"], "west");
     let schema = folder.run(&["schema", "template-context"]);
-    let schema = serde_json::from_str(&schema.stdout).unwrap();
+    let schema = schema.json();
     assert_eq!(
         crate::support::json_schema::violations(&schema, &values),
         Vec::<String>::new()
@@ -466,7 +453,7 @@ fn hostile_names_stay_data() {
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(!run.stdout.contains(['\n', '\u{202e}']), "{}", run.stdout);
         let read: serde_json::Value = if is_json {
-            serde_json::from_str(&run.stdout).unwrap()
+            run.json()
         } else {
             serde_yaml::from_str(&run.stdout).unwrap()
         };
@@ -483,9 +470,5 @@ fn hostile_names_stay_data() {
     );
     let run = folder.run(&["template", "labels.txt"]);
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr.contains("control or invisible characters"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "control or invisible characters");
 }

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::cli::{Folder, HEADER, NORTH, TREE, node};
+use crate::support::assert_contains;
 
 /// Writes the state of a cluster into its entry.
 fn set(folder: &Folder, cluster: &str, state: &str) {
@@ -107,7 +108,7 @@ fn a_cluster_can_be_declared_before_it_exists() {
     unset(&folder, "Joining");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("missing-snapshot"), "{}", run.stderr);
+    assert_contains(&run.stderr, "missing-snapshot");
 }
 
 #[test]
@@ -118,11 +119,7 @@ fn the_ranges_of_a_cluster_that_joins_or_leaves_are_reserved() {
         folder.edit("mesh.yaml", "[10.2.0.0/16]", "[10.3.1.0/24]");
         let run = folder.run(&["render"]);
         assert_eq!(run.code, 1);
-        assert!(
-            run.stderr.contains("[overlapping-ranges]"),
-            "{}",
-            run.stderr
-        );
+        assert_contains(&run.stderr, "[overlapping-ranges]");
     }
 }
 
@@ -262,7 +259,7 @@ fn the_word_for_one_cluster_is_none_for_others() {
     ];
     assert_eq!(lost, expected);
     let flags = "--allow-empty west --allow-empty west/east`";
-    assert!(run.stderr.contains(flags), "{}", run.stderr);
+    assert_contains(&run.stderr, flags);
 }
 
 #[test]
@@ -318,7 +315,7 @@ fn peers_that_are_left_of_a_cluster_that_leaves_are_undeclared() {
     arguments.extend(dumps.iter().flat_map(|it| ["--peers", it.as_str()]));
     let run = folder.run(&arguments);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("north"), "{}", run.stdout);
+    assert_contains(&run.stdout, "north");
     // Clusters that no mesh has linked must still be kept apart.
     folder.edit(
         "mesh.yaml",
@@ -338,10 +335,7 @@ fn a_trace_to_a_cluster_that_joins_names_the_line() {
     let run = folder.run(&["trace", "east/n1", "north/n1"]);
     assert_eq!(run.code, 1);
     let report = run.stdout + &run.stderr;
-    assert!(
-        report.contains("remove `state: Joining` of `north` in the mesh"),
-        "{report}"
-    );
+    assert_contains(&report, "remove `state: Joining` of `north` in the mesh");
 }
 
 #[test]
@@ -350,6 +344,6 @@ fn a_cluster_that_joins_has_nothing_to_delete_when_another_leaves() {
     set(&folder, "north", "Joining");
     set(&folder, "west", "Leaving");
     let report = succeeds(&folder, &["render"]);
-    assert!(report.contains("notice[leaving-cluster]: west"), "{report}");
+    assert_contains(&report, "notice[leaving-cluster]: west");
     assert!(!report.contains("[leaving-cluster]: north"), "{report}");
 }

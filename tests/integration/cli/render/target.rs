@@ -8,6 +8,7 @@ use serde::Deserialize as _;
 use serde_yaml::Value;
 
 use crate::cli::{Folder, node};
+use crate::support::assert_contains;
 
 const WEST: [&str; 3] = ["render", "--target", "west"];
 
@@ -44,7 +45,7 @@ fn prints_what_it_would_write() {
     for source in ["east", "north"] {
         let written = folder.read(&format!("rendered/west/prod--{source}.yaml"));
         let (_, peers) = written.split_once('\n').unwrap();
-        assert!(printed.contains(peers), "{printed}");
+        assert_contains(&printed, peers);
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::{Folder, HEADER, NORTH, assert_harmless, node};
+use crate::support::assert_contains;
 
 /// A line for each finding of `validate`, and its exit code.
 fn validate(folder: &Folder) -> (i32, String) {
@@ -16,7 +17,7 @@ fn validate(folder: &Folder) -> (i32, String) {
 /// The rules that `validate` names.
 fn rules(folder: &Folder) -> Vec<String> {
     let run = folder.run(&["validate", "--output", "json"]);
-    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let report = run.json();
     let findings = report["findings"].as_array().unwrap().iter();
     findings
         .map(|it| it["rule"].as_str().unwrap().to_owned())
@@ -113,9 +114,9 @@ fn an_anchor_that_moves_is_reported() {
     folder.edit("mesh.yaml", "10.201.0.0/16\n", &anchors("[n1, a]"));
     folder.keep("east", &[node(1, 2)]);
     let (_, text) = validate(&folder);
-    assert!(
-        text.contains("n1 to prod--east--n2 (targets north, west), which the mesh does not"),
-        "{text}"
+    assert_contains(
+        &text,
+        "n1 to prod--east--n2 (targets north, west), which the mesh does not",
     );
     folder.edit("mesh.yaml", "[n1, a]", "[n2, n1]");
     folder.keep("east", &[node(1, 1), node(1, 2)]);
@@ -222,11 +223,7 @@ fn a_guard_is_silenced_by_its_flag_alone() {
         folder.write("clustermesh.yaml", format!("{config}{field}\n"));
         let run = folder.run(&["validate"]);
         assert_eq!(run.code, 1);
-        assert!(
-            run.stderr.contains("it prevents rendering"),
-            "{}",
-            run.stderr
-        );
+        assert_contains(&run.stderr, "it prevents rendering");
     }
 }
 
@@ -353,9 +350,9 @@ fn hostile_files_are_reported_and_harm_nobody() {
     let (_, text) = validate(&folder);
     for file in ["laughs", "deep", "many", "bytes"] {
         let problem = format!("unreadable-manifest] east: {file}.yaml cannot be read: ");
-        assert!(text.contains(&problem), "{text}");
+        assert_contains(&text, &problem);
     }
-    assert!(text.contains("refused-peer"), "{text}");
+    assert_contains(&text, "refused-peer");
     assert_harmless(&folder.run(&["render"]));
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use crate::cli::{Folder, MESH, node};
+use crate::support::assert_contains;
 
 /// Commands that compute with meshes and snapshots.
 const COMMANDS: [&[&str]; 5] = [
@@ -117,7 +118,7 @@ fn nodes_peers_and_expectations_have_ceilings() {
     ] {
         let run = folder.run(&["validate", "--ceiling", ceiling]);
         assert_eq!(run.code, 1);
-        assert!(run.stdout.contains(report), "{}", run.stdout);
+        assert_contains(&run.stdout, report);
     }
     assert_eq!(
         folder
@@ -186,7 +187,7 @@ fn a_config_only_lowers_ceilings() {
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 1);
     let report = format!("{}{}", run.stdout, run.stderr);
-    assert!(report.contains("invalid-value"), "{report}");
+    assert_contains(&report, "invalid-value");
 }
 
 #[test]

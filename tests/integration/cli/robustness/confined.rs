@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use crate::cli::*;
+use crate::support::assert_contains;
 
 mod commits;
 mod secrets;
@@ -342,7 +343,7 @@ fn a_tree_that_leads_elsewhere_is_neither_read_nor_written() {
     ] {
         let run = run(&folder, arguments);
         assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.stderr.contains("it is outside "), "{}", run.stderr);
+        assert_contains(&run.stderr, "it is outside ");
     }
     assert_eq!(folder.touches("theirs"), before);
     // So it is with the folder of one cluster.
@@ -399,7 +400,7 @@ fn git_s_files_are_not_read_wherever_they_are() {
         link(&folder, Path::new("store/config"), "mesh.yaml");
         let run = run(&folder, &["validate"]);
         assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.stderr.contains("inside `.git`"), "{}", run.stderr);
+        assert_contains(&run.stderr, "inside `.git`");
     }
     // Of a repository in the repository.
     let folder = repository();

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, MESH, api_node, assert_harmless, node};
+use crate::support::assert_contains;
 
 /// A title, a cleared screen, a C1 sequence, reversed text, an invisible one, and a line of its own.
 const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{200b}\u{feff}\r\n\u{0}x";
@@ -51,7 +52,7 @@ fn escapes_what_snapshots_say() {
         "invalid-endpoint",
         "invalid-node-name",
     ] {
-        assert!(report.contains(code), "{report}");
+        assert_contains(&report, code);
     }
     harmless(&folder, 0, &["render", "--target", "west"]);
     folder.edit(
@@ -121,7 +122,7 @@ fn escapes_keys_that_are_there_twice() {
         format!("apiVersion: kilo.squat.ai/v1alpha1\n{key}: 1\n{key}: 2\n"),
     );
     let report = harmless(&folder, 2, &["render"]);
-    assert!(report.contains("duplicate key "), "{report}");
+    assert_contains(&report, "duplicate key ");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use crate::cli::{Folder, HEADER, PATIENCE, node};
-use crate::support::Run;
+use crate::support::{Run, assert_contains};
 
 /// The size of each file, in bytes.
 const FLOOD: usize = 100_000_000;
@@ -77,7 +77,7 @@ fn of_a_dump() {
         let arguments = ["snapshot", "east", "--from", "dump", "--accept", "east"];
         let run = run(&folder, &arguments);
         assert_eq!(run.code, code, "{}", run.stderr);
-        assert!(run.stderr.contains(said), "{}", run.stderr);
+        assert_contains(&run.stderr, said);
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, MESH, api_node};
+use crate::support::assert_contains;
 
 /// Accepts a dump with any losses.
 const ACCEPTED: [&str; 6] = [
@@ -29,7 +30,7 @@ fn report(text: impl AsRef<[u8]>) -> [String; 3] {
         assert!(run.code == 1 || run.code == 2, "{run:?}");
         assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
         assert!(run.stderr.len() < 10_000, "{} bytes", run.stderr.len());
-        assert!(run.stderr.contains("error"), "{}", run.stderr);
+        assert_contains(&run.stderr, "error");
         assert_eq!(run.stdout, "");
         run.stderr
     });
@@ -129,11 +130,7 @@ fn survives_a_deep_snapshot() {
         folder.write("snapshots/east.json", open.repeat(100_000));
         let run = folder.run_with(&[], &["render"]);
         assert!(run.code == 1 || run.code == 2, "{}", run.stderr);
-        assert!(
-            run.stderr.contains("--> snapshots/east.json:1:"),
-            "{}",
-            run.stderr
-        );
+        assert_contains(&run.stderr, "--> snapshots/east.json:1:");
         assert!(run.stderr.len() < 1000);
     }
 }
@@ -182,7 +179,7 @@ fn survives_huge_numbers() {
         folder.write("mesh.yaml", MESH.replace("- name: east", &field));
         let run = folder.run_with(&[], &["render"]);
         assert_eq!(run.code, 1, "{}", run.stderr);
-        assert!(run.stderr.contains("--> mesh.yaml:8:22"), "{}", run.stderr);
+        assert_contains(&run.stderr, "--> mesh.yaml:8:22");
     }
 }
 
@@ -197,11 +194,7 @@ fn survives_a_huge_number_in_json() {
         &format!("\"uid\":{number}"),
     );
     let run = folder.run_with(&[], &["render"]);
-    assert!(
-        run.stderr.contains("--> snapshots/east.json:1:"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "--> snapshots/east.json:1:");
     assert!(run.stderr.len() < 1000);
 }
 

@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, HEADER, MESH, node};
-use crate::support::Run;
+use crate::support::{Run, assert_contains};
 
 pub(in crate::cli) mod differences;
 
@@ -224,7 +224,7 @@ pub(in crate::cli) fn check(format: &str, run: &Run) -> Result<(), TestCaseError
         _ => check_lines(&run.stdout)?,
     }
     if matches!(format, "json" | "sarif" | "gitlab") && !run.stdout.is_empty() {
-        check_strings(&serde_json::from_str(&run.stdout).unwrap())?;
+        check_strings(&run.json())?;
     }
     Ok(())
 }
@@ -336,7 +336,7 @@ fn what_configs_hold_is_escaped_in_every_format() {
 fn a_name_that_was_perhaps_meant_is_escaped() {
     let folder = hostile_mesh("\u{202e}::error::");
     let run = folder.run(&["validate", "--output", "json"]);
-    assert!(run.stdout.contains("if `east"), "{}", run.stdout);
+    assert_contains(&run.stdout, "if `east");
     check("json", &run).unwrap();
 }
 
@@ -348,7 +348,7 @@ fn half_a_character_is_a_mistake_of_its_file() {
     for format in FORMATS {
         let run = folder.run(&["--color=never", "validate", "--output", format]);
         assert_ne!(run.code, 0);
-        assert!(run.stdout.contains("snapshots/east.json"), "{}", run.stdout);
+        assert_contains(&run.stdout, "snapshots/east.json");
         check(format, &run).unwrap();
     }
 }

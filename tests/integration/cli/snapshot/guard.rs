@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, api_node};
-use crate::support::Run;
+use crate::support::{Run, assert_contains};
 
 /// A mesh whose clusters have eight nodes each.
 fn eight() -> Folder {
@@ -32,11 +32,7 @@ fn snapshot(folder: &Folder, nodes: &[Value], flags: &[&str]) -> Run {
 
 /// The messages about nodes that are refused; the old snapshot stays.
 fn refusal(folder: &Folder, nodes: &[Value], flags: &[&str]) -> String {
-    let before = folder.touches(".");
-    let run = snapshot(folder, nodes, flags);
-    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
-    assert_eq!(folder.touches("."), before);
-    run.stderr
+    folder.refusal(1, |folder| snapshot(folder, nodes, flags))
 }
 
 /// Takes away what Kilo's agent writes, as it does when it stops.
@@ -141,11 +137,7 @@ fn a_kept_snapshot_may_be_a_warning() {
     let before = folder.touches(".");
     let run = snapshot(&folder, &nodes()[5..], &["--keep-going"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(
-        run.stderr.contains("warning[shrunk-snapshot]"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "warning[shrunk-snapshot]");
     let run = snapshot(&folder, &nodes()[5..], &["--keep-going", "--strict"]);
     assert_eq!(run.code, 1);
     assert_eq!(folder.touches("."), before);
@@ -192,11 +184,7 @@ fn carries_over_what_a_stopping_agent_strips() {
     );
     // Again, and for as long as it takes.
     let run = snapshot(&folder, &stripped, &[]);
-    assert!(
-        run.stderr.contains("1 carried over, unchanged"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "1 carried over, unchanged");
     let run = snapshot(&folder, &nodes(), &[]);
     assert_eq!(
         run.stderr,
@@ -211,19 +199,11 @@ fn carries_nothing_over_if_reported_so_or_if_it_is_another_node() {
     let mut stripped = nodes();
     strip(&mut stripped[0]);
     let run = snapshot(&folder, &stripped, &["--no-carry-over", "east"]);
-    assert!(
-        run.stderr.contains("8 nodes, 7 usable, written"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "8 nodes, 7 usable, written");
     let folder = eight();
     stripped[0]["metadata"]["uid"] = json!("another");
     let run = snapshot(&folder, &stripped, &[]);
-    assert!(
-        run.stderr.contains("8 nodes, 7 usable, written"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "8 nodes, 7 usable, written");
 }
 
 #[test]
@@ -235,11 +215,7 @@ fn a_restart_of_all_agents_changes_no_peer() {
         node["metadata"]["annotations"] = json!({});
     }
     let run = snapshot(&folder, &stripped, &[]);
-    assert!(
-        run.stderr.contains("8 usable, 8 carried over"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "8 usable, 8 carried over");
     let run = folder.run(&["render", "--check"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
 }
@@ -328,15 +304,8 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
 fn a_wrong_mesh_judges_nothing() {
     let folder = eight();
     folder.edit("mesh.yaml", "podCIDRs", "podCidrs");
-    let before = folder.touches(".");
-    let run = snapshot(&folder, &nodes()[..1], &[]);
-    assert_eq!(run.code, 1);
-    assert!(
-        run.stderr.contains("unknown field `podCidrs`"),
-        "{}",
-        run.stderr
-    );
-    assert_eq!(folder.touches("."), before);
+    let stderr = refusal(&folder, &nodes()[..1], &[]);
+    assert_contains(&stderr, "unknown field `podCidrs`");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api_server::{ApiServer, Context, Setup, kubeconfig};
 use crate::cli::{Folder, api_node, node};
-use crate::support::Run;
+use crate::support::{Run, assert_contains};
 
 mod answers;
 mod certificates;
@@ -86,7 +86,7 @@ impl Site {
         for (number, cluster) in [(2, "north"), (3, "west")] {
             assert_eq!(self.kept(cluster), expected(number));
             let line = format!("snapshots/{cluster}.json: 2 nodes, 2 usable, written\n");
-            assert!(said.contains(&line), "{said}");
+            assert_contains(&said, &line);
             said = said.replace(&line, "");
         }
         said

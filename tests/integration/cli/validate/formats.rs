@@ -8,7 +8,7 @@ use clustermesh::diagnostic::is_deceptive;
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, MESH, node};
-use crate::support::json_schema;
+use crate::support::{assert_contains, json_schema};
 
 const FORMATS: [&str; 4] = ["sarif", "github", "gitlab", "markdown"];
 
@@ -115,7 +115,7 @@ fn json_holds_what_nodes_are_called_but_not_raw() {
 
 fn count(folder: &Folder) -> usize {
     let run = folder.run(&["validate", "--output", "json"]);
-    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let report = run.json();
     report["findings"].as_array().unwrap().len()
 }
 
@@ -294,7 +294,7 @@ fn the_gravest_comes_first() {
     let severities: Vec<&str> = severities.collect();
     assert_eq!(severities[..2], ["error", "warning"]);
     let run = folder.run(&["validate", "--output", "sarif"]);
-    let log: Value = serde_json::from_str(&run.stdout).unwrap();
+    let log = run.json();
     assert_eq!(log["runs"][0]["results"][0]["level"], "error");
 }
 
@@ -568,7 +568,7 @@ fn a_summary_that_cannot_be_written_changes_no_answer() {
         let run = folder.run_with(&variables, &github);
         assert_eq!(run.code, 0);
         assert_eq!(run.stdout, report_in(&folder, "github"));
-        assert!(run.stderr.contains(reason), "{}", run.stderr);
+        assert_contains(&run.stderr, reason);
     }
     assert_eq!(folder.read("full.md"), full);
 }
@@ -614,8 +614,8 @@ fn no_cluster_hides_the_others_where_not_all_fit() {
         "{shown:#?}"
     );
     let comment = report_in(&folder, "markdown");
-    assert!(comment.contains("- … and "), "{comment}");
-    assert!(comment.contains("west/bad001"), "{comment}");
+    assert_contains(&comment, "- … and ");
+    assert_contains(&comment, "west/bad001");
 }
 
 /// A declared range that no node of a cluster is in: every node is left out for that, and so the
@@ -629,7 +629,7 @@ fn contradicted() -> Folder {
 #[test]
 fn what_follows_from_another_finding_is_listed_under_it() {
     let run = |format: &str| contradicted().run(&["validate", "--output", format]);
-    let report: Value = serde_json::from_str(&run("json").stdout).unwrap();
+    let report = run("json").json();
     let findings = report["findings"].as_array().unwrap();
     let cause = json!({ "rule": "contradicted-declaration", "cluster": "east" });
     let (followed, first): (Vec<&Value>, Vec<&Value>) =
@@ -651,9 +651,9 @@ fn what_follows_from_another_finding_is_listed_under_it() {
         assert_eq!(text.matches(title).count(), 1, "{text}");
         assert!(!text.contains("silent-cluster"), "{text}");
     }
-    let issues: Value = serde_json::from_str(&run("gitlab").stdout).unwrap();
+    let issues = run("gitlab").json();
     assert_eq!(issues.as_array().unwrap().len(), 1);
-    let log: Value = serde_json::from_str(&run("sarif").stdout).unwrap();
+    let log = run("sarif").json();
     let results = log["runs"][0]["results"].as_array().unwrap();
     assert_eq!(results.len(), 1);
     assert_eq!(results[0]["relatedLocations"].as_array().unwrap().len(), 3);
@@ -694,7 +694,7 @@ fn a_mistake_in_the_config_is_reported_in_every_format() {
             let run = |format: &str| {
                 let run = folder.run(&[command, "--output", format]);
                 assert_eq!((run.code, run.stderr.as_str()), (code, ""), "{format}");
-                assert!(run.stdout.contains("clustermesh.yaml"), "{}", run.stdout);
+                assert_contains(&run.stdout, "clustermesh.yaml");
                 run.stdout
             };
             let parsed = |format: &str| -> Value { serde_json::from_str(&run(format)).unwrap() };
@@ -709,7 +709,7 @@ fn a_mistake_in_the_config_is_reported_in_every_format() {
         for command in [trace, &["capacity"], &["config"]] {
             let run = folder.run(&[command, &["--output", "json"]].concat());
             assert_eq!((run.code, run.stderr.as_str()), (code, ""), "{command:?}");
-            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            let report = run.json();
             assert_eq!(report["kind"], "Report");
             assert_eq!(report["summary"]["errors"], 1);
         }
@@ -740,7 +740,7 @@ fn many_nodes_with_one_problem_are_one_finding_in_every_format() {
     let message = "title=invalid-endpoint::east: 69 nodes left out: endpoint of annotation \
                    kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820` \
                    (`n102`: `198.18.113.102`, `n103`: `198.18.113.103`, `n104`: `198.18.113.104` and 66 more)";
-    assert!(command.contains(message), "{command}");
+    assert_contains(&command, message);
     assert_eq!(results(&folder).len(), 1);
     for format in ["concise", "markdown", "gitlab"] {
         assert_eq!(
@@ -765,6 +765,6 @@ fn a_mistake_in_the_mesh_leaves_a_report_instead_of_costs() {
     );
     let run = folder.run(&["capacity", "--output", "json"]);
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
-    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let report = run.json();
     assert_eq!(report["findings"][0]["rule"], "unknown-field");
 }

@@ -5,6 +5,7 @@ use clustermesh::rules;
 use serde_json::{Value, json};
 
 use crate::cli::{Folder, TREE, api_node, node};
+use crate::support::assert_contains;
 
 const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
 
@@ -111,7 +112,7 @@ fn what_is_raised_fails() {
             say(&folder, &fields);
             let run = folder.run(&[&["render"], flags].concat());
             assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
-            assert!(run.stderr.contains("error["), "{}", run.stderr);
+            assert_contains(&run.stderr, "error[");
         }
         assert!(!folder.path("rendered").exists());
     }
@@ -197,7 +198,7 @@ ignore:
     assert_eq!(validate(&folder, fields, &["--strict"]).0, 1);
     let (code, report) = render(&folder, fields, &[]);
     assert_eq!(code, 0);
-    assert!(report.contains("warning[unused-ignore]"), "{report}");
+    assert_contains(&report, "warning[unused-ignore]");
     let (code, _) = validate(
         &folder,
         &format!("{fields}rules: {{ unused-ignore: {{ level: error }} }}"),
@@ -502,7 +503,7 @@ fn what_is_refused_is_not_written_however_little_it_matters() {
         stranger["metadata"]["annotations"] = json!({});
         let run = folder.run_with_input(&["snapshot", "east", "--from", "-"], &dump(&[stranger]));
         assert_eq!(run.code, code, "{fields}\n{}", run.stderr);
-        assert!(run.stderr.contains("not written"), "{}", run.stderr);
+        assert_contains(&run.stderr, "not written");
         assert_eq!(folder.touches("snapshots"), before);
     }
     // Where there is no snapshot at all, nothing is forgiven.
@@ -513,11 +514,7 @@ fn what_is_refused_is_not_written_however_little_it_matters() {
     );
     let run = folder.run_with_input(&["snapshot", "east", "--from", "-"], &dump(&[]));
     assert_eq!(run.code, 1);
-    assert!(
-        run.stderr.contains("error[empty-snapshot]"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "error[empty-snapshot]");
 }
 
 #[test]
@@ -555,7 +552,7 @@ ignore:
     ignore.1.until                                       2027-01-31                                       clustermesh.yaml:9:44
     ");
     let run = folder.run(&["config", "--output", "json"]);
-    let printed: Value = serde_json::from_str(&run.stdout).unwrap();
+    let printed = run.json();
     let settings = printed["settings"].as_array().unwrap();
     let until = settings
         .iter()

@@ -1,19 +1,11 @@
 //! Mistakes in meshes, configs and snapshots: all are reported together, with their places.
 
 use crate::cli::{Folder, NORTH};
+use crate::support::assert_contains;
 
 /// The messages of a render that fails; it writes nothing.
 fn refusal(folder: &Folder, code: i32) -> String {
-    let before = folder.touches(".");
-    let run = folder.run(&["render"]);
-    assert_eq!(
-        (run.code, run.stdout.as_str()),
-        (code, ""),
-        "{}",
-        run.stderr
-    );
-    assert_eq!(folder.touches("."), before);
-    run.stderr
+    folder.refusal(code, |it| it.run(&["render"]))
 }
 
 #[test]
@@ -155,16 +147,8 @@ fn tells_mistakes_of_all_files_at_once() {
     folder.write("meshes/b.yml", "a: 1\n");
     let run = folder.run(&["render", "--mesh", "meshes"]);
     assert_eq!(run.code, 1);
-    assert!(
-        run.stderr.contains("--> meshes/a.yaml:1:1"),
-        "{}",
-        run.stderr
-    );
-    assert!(
-        run.stderr.contains("--> meshes/b.yml:1:1"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "--> meshes/a.yaml:1:1");
+    assert_contains(&run.stderr, "--> meshes/b.yml:1:1");
 }
 
 #[test]
@@ -229,9 +213,9 @@ fn points_at_what_is_no_json_in_a_snapshot() {
         "{\n  \"apiVersion\": \"kilo-clustermesh.io/v1\",\n  \"kind\": ,\n}\n",
     );
     let report = refusal(&folder, 2);
-    assert!(
-        report.contains("not a snapshot: expected value\n --> snapshots/west.json:3:11\n"),
-        "{report}"
+    assert_contains(
+        &report,
+        "not a snapshot: expected value\n --> snapshots/west.json:3:11\n",
     );
 }
 
@@ -240,8 +224,8 @@ fn refuses_fields_it_does_not_know_in_a_snapshot() {
     let folder = Folder::rendered();
     folder.edit("snapshots/west.json", "\"labels\"", "\"lables\"");
     let report = refusal(&folder, 1);
-    assert!(report.contains(" --> snapshots/west.json:1:"), "{report}");
-    assert!(report.contains("unknown field `lables`"), "{report}");
+    assert_contains(&report, " --> snapshots/west.json:1:");
+    assert_contains(&report, "unknown field `lables`");
 }
 
 #[test]
@@ -308,10 +292,10 @@ fn names_the_cluster_of_a_snapshot_that_was_misspelled() {
     folder.write("snapshots/wset.json", text.replace("\"west\"", "\"wset\""));
     let report = folder.run(&["validate"]).stdout;
     let message = "notice[unused-snapshot]: snapshot of `wset`, which is in no mesh\n";
-    assert!(report.contains(message), "{report}");
+    assert_contains(&report, message);
     let help = "\nhelp: if `west` is meant, take a new snapshot with `clustermesh snapshot west`, and \
                 delete this file\n";
-    assert!(report.contains(help), "{report}");
+    assert_contains(&report, help);
 }
 
 #[test]
@@ -356,6 +340,6 @@ fn tells_what_is_wrong_with_all_snapshots() {
     folder.write("snapshots/east.json", "{");
     folder.write("snapshots/west.json", "{}");
     let report = refusal(&folder, 2);
-    assert!(report.contains("--> snapshots/east.json:1:1"), "{report}");
-    assert!(report.contains("--> snapshots/west.json:1:1"), "{report}");
+    assert_contains(&report, "--> snapshots/east.json:1:1");
+    assert_contains(&report, "--> snapshots/west.json:1:1");
 }

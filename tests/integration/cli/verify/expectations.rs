@@ -1,7 +1,7 @@
 //! `verify` with expectations: what holds, what breaks one, and files that are wrong.
 
 use crate::cli::*;
-use crate::support::{clustermesh, project};
+use crate::support::{assert_contains, clustermesh, project};
 
 const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
 
@@ -26,7 +26,7 @@ fn verified(folder: &Folder, arguments: &[&str]) -> (i32, String) {
 fn json_of(folder: &Folder, arguments: &[&str]) -> (i32, Value) {
     let run = folder.run(&[&["verify", "--output", "json"], arguments].concat());
     assert_harmless(&run);
-    (run.code, serde_json::from_str(&run.stdout).unwrap())
+    (run.code, run.json())
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn tells_programs_the_way_of_the_packet() {
         .collect();
     assert_eq!(steps, ["selected", "dialled", "accepted", "arrived"]);
     assert_eq!(value["findings"][0]["rule"], "failed-expectation");
-    let printed: Value = serde_json::from_str(&folder.run(&["schema", "trace"]).stdout).unwrap();
+    let printed = folder.run(&["schema", "trace"]).json();
     assert_eq!(
         crate::support::json_schema::violations(&printed, trace),
         [""; 0]
@@ -204,7 +204,7 @@ fn the_file_may_be_anywhere() {
     fs::remove_file(folder.path("kept/here.yaml")).unwrap();
     let run = folder.run(&["verify"]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
-    assert!(run.stderr.contains("kept/here.yaml"), "{}", run.stderr);
+    assert_contains(&run.stderr, "kept/here.yaml");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_name_cannot_steer_a_terminal() {
 ",
     );
     let (code, text) = verified(&folder, &[]);
-    assert!(text.contains("calm"), "{text}");
+    assert_contains(&text, "calm");
     assert_eq!(code, 1);
     assert_eq!(json_of(&folder, &[]).0, 1);
 }

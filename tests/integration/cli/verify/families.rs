@@ -1,6 +1,7 @@
 //! Address families: which one a cluster's Kilo routes, and what is proved of the other.
 
 use crate::cli::*;
+use crate::support::assert_contains;
 
 const V4: &str = "10.1.1.0/24";
 const V6: &str = "fd00:1:1::/64";
@@ -30,7 +31,7 @@ fn dual_stack(is_v6_first: bool) -> Folder {
 
 fn verified(folder: &Folder) -> (i32, Value) {
     let run = folder.run(&["verify", "--output", "json"]);
-    (run.code, serde_json::from_str(&run.stdout).unwrap())
+    (run.code, run.json())
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn a_trace_finds_whose_pods_they_are_in_either_family() {
         assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
         let run = folder.run(&["trace", "west/fd00:3:1::7", "fd00:1:1::7"]);
         assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-        assert!(run.stdout.contains("no-route"), "{}", run.stdout);
+        assert_contains(&run.stdout, "no-route");
     }
 }
 
@@ -206,7 +207,7 @@ fn what_is_only_assumed_proves_nothing() {
     assert_eq!(code, 1, "{value:#}");
     assert_eq!(value["total"]["assumed"], 8);
     let findings = value["findings"].to_string();
-    assert!(findings.contains("nothing-proved"), "{findings}");
+    assert_contains(&findings, "nothing-proved");
 }
 
 /// A node that connects by itself need not be dialled, if the others expect it to connect.
@@ -255,9 +256,9 @@ fn a_range_on_the_lan_of_a_node_that_does_not_carry_it_is_assumed() {
     assert_ne!(value["total"]["assumed"], 0, "{value:#}");
     assert_eq!(value["assumptions"][0]["premise"], "route");
     let help = value["findings"].to_string();
-    assert!(
-        help.contains("anchors: [{ ranges: ['10.30.0.0/24'], nodes: [n2] }]"),
-        "{help}"
+    assert_contains(
+        &help,
+        "anchors: [{ ranges: ['10.30.0.0/24'], nodes: [n2] }]",
     );
     let anchored =
         "additionalCIDRs: [10.30.0.0/24]\n      anchors: [{ ranges: [10.30.0.0/24], nodes: [n2] }]";

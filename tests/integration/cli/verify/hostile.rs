@@ -1,6 +1,7 @@
 //! `verify --assume-hostile`: what a cluster could do to the others, and whether it is contained.
 
 use crate::cli::*;
+use crate::support::assert_contains;
 
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
 
@@ -33,7 +34,7 @@ fn verify(folder: &Folder, clusters: &[&str]) -> (i32, String) {
 fn json_of(folder: &Folder, cluster: &str) -> (i32, Value) {
     let run = folder.run(&["verify", "--output", "json", "--assume-hostile", cluster]);
     assert_harmless(&run);
-    (run.code, serde_json::from_str(&run.stdout).unwrap())
+    (run.code, run.json())
 }
 
 #[test]
@@ -242,12 +243,10 @@ fn ranges_beyond_the_sixteenth_are_counted() {
     assert_eq!(west["sendsToMore"], none);
     assert_eq!(west["heardByMore"], 0);
     let (_, text) = verify(&folder, &["east"]);
-    assert!(
-        text.contains(
-            "packets from 10.2.1.2 (a pod on north/n1), 10.2.1.4 (a pod on north/n1), 10.2.1.6 (a pod on \
-             north/n1), 10.2.1.8 (a pod on north/n1) and 20 more\n"
-        ),
-        "{text}"
+    assert_contains(
+        &text,
+        "packets from 10.2.1.2 (a pod on north/n1), 10.2.1.4 (a pod on north/n1), 10.2.1.6 (a pod on \
+             north/n1), 10.2.1.8 (a pod on north/n1) and 20 more\n",
     );
     assert!(
         text.ends_with("east could do 40 things that no mesh allows\n"),

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::verified;
 use crate::cli::{Folder, node};
-use crate::support::json_schema::violations;
-use crate::support::project;
+use crate::support::assert_contains;
+use crate::support::json_schema::{schema, violations};
 
 /// A rendered mesh that `north` joins.
 fn joining() -> Folder {
@@ -38,8 +38,7 @@ fn object(folder: &Folder) -> Value {
     let (code, text) = verified(folder, &["--output", "json"]);
     assert_eq!(code, 0, "{text}");
     let object = serde_json::from_str(&text).unwrap();
-    let file = project().join("schemas/kilo-clustermesh.io/verification_v1.json");
-    let schema = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let schema = schema("kilo-clustermesh.io/verification_v1.json");
     assert_eq!(violations(&schema, &object), [""; 0], "{object:#}");
     object
 }
@@ -69,10 +68,7 @@ fn the_paths_of_a_cluster_that_joins_are_proved() {
     ");
     assert_eq!(code, 0);
     let (_, text) = verified(&folder, &["--output", "markdown"]);
-    assert!(
-        text.contains("\n#### With north joined\n\n| FROM | TO |"),
-        "{text}"
-    );
+    assert_contains(&text, "\n#### With north joined\n\n| FROM | TO |");
     let object = object(&folder);
     assert_eq!(object["total"]["promised"], 8);
     let joining = &object["joining"];
@@ -95,7 +91,7 @@ fn what_a_cluster_would_break_is_shown_and_does_not_fail() {
     let (code, text) = verified(&folder, &["--strict"]);
     assert_eq!(code, 0, "{text}");
     let (now, then) = text.split_once("With north joined:\n").unwrap();
-    assert!(now.contains("The expectation is met."), "{now}");
+    assert_contains(&now, "The expectation is met.");
     insta::assert_snapshot!(then, @"
 
     FROM   TO     pod → pod
@@ -150,8 +146,8 @@ fn an_expectation_can_wait_for_a_cluster_that_joins() {
     let (code, text) = verified(&folder, &[]);
     assert_eq!(code, 1, "{text}");
     let (now, then) = text.split_once("With north joined:\n").unwrap();
-    assert!(now.contains("0 of 1 expectation is met"), "{now}");
-    assert!(then.contains("The expectation is met."), "{then}");
+    assert_contains(&now, "0 of 1 expectation is met");
+    assert_contains(&then, "The expectation is met.");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! What `render` and `verify` must decide alike, as `verify` proves nothing else.
 
 use crate::cli::*;
-use crate::support::{copy, project};
+use crate::support::{assert_contains, copy, project};
 
 /// What `verify` counts: how many of the promised pairs hold, and out of how many.
 fn counted(folder: &Folder) -> (i32, u64, u64) {
     let run = folder.run(&["verify", "--output", "json"]);
-    let value: Value = serde_json::from_str(&run.stdout).unwrap();
+    let value = run.json();
     let total = |key: &str| value["total"][key].as_u64().unwrap();
     (run.code, total("kept"), total("promised"))
 }
@@ -76,7 +76,7 @@ fn flat_ranges_are_split_by_segments_for_render_and_verify() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let rendered = folder.read("rendered/west/prod--east.yaml");
     assert!(rendered.contains("10.101.0.1/32") && !rendered.contains("10.101.0.0/24"));
-    assert!(rendered.contains("10.200.0.0/16"), "{rendered}");
+    assert_contains(&rendered, "10.200.0.0/16");
     let (code, kept, promised) = counted(&folder);
     assert_eq!((code, kept), (0, promised));
     assert!(0 < promised);
@@ -127,16 +127,8 @@ fn a_leader_that_kilo_would_not_elect_is_reported_and_proves_nothing() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let run = folder.run(&["validate", "--output", "concise", "--strict"]);
     assert_eq!(run.code, 1);
-    assert!(
-        run.stdout.contains("warning[uncertain-leader]"),
-        "{}",
-        run.stdout
-    );
+    assert_contains(&run.stdout, "warning[uncertain-leader]");
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
-    assert!(
-        run.stdout.contains("error[nothing-proved]"),
-        "{}",
-        run.stdout
-    );
+    assert_contains(&run.stdout, "error[nothing-proved]");
 }

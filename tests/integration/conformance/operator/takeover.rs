@@ -217,7 +217,7 @@ fn the_operator_s_peers_are_taken_over() {
             }
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let run = must(clustermesh(folder, &arguments));
-            let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+            let changes = run.json();
             for (vector, case) in of_form {
                 let name = format!("target-{}", case.number);
                 let targets = changes["targets"].as_array().unwrap();

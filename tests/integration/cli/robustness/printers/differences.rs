@@ -91,7 +91,7 @@ fn check_formats(repository: &Repository, arguments: &[&str]) -> Result<(), Test
         check("human", &run)?;
         match format {
             "markdown" => check_markdown(&run.stdout)?,
-            "json" => check_strings(&serde_json::from_str(&run.stdout).unwrap())?,
+            "json" => check_strings(&run.json())?,
             "github" => check_markdown(&std::fs::read_to_string(&summary).unwrap())?,
             _ => {}
         }

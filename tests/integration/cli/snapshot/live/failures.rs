@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{Site, nodes};
 use crate::api_server::{Answer, Context, Listener, Login, Reply, Setup, list};
 use crate::cli::api_node;
+use crate::support::assert_contains;
 
 /// A server that always sends the same answer.
 fn always(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Site {
@@ -334,7 +335,7 @@ fn it_repeats_our_secrets() {
             context.user("token", "sesame-sesame")
         });
         let said = site.failure(&[]);
-        assert!(said.contains("who is Bearer [hidden]?"), "{said}");
+        assert_contains(&said, "who is Bearer [hidden]?");
         assert!(!said.contains("sesame"), "{said}");
     }
 }

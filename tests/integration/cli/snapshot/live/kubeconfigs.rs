@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Site, nodes};
 use crate::api_server::{Context, Login, Setup, credential, kubeconfig};
 use crate::cli::Folder;
-use crate::support::Run;
+use crate::support::{Run, assert_contains};
 
 fn site() -> Site {
     Site::new(Setup::nodes(&nodes(1)))
@@ -21,12 +21,9 @@ fn site() -> Site {
 fn said(text: &str) -> String {
     let folder = Folder::mesh();
     folder.write("kubeconfig", text);
-    let before = folder.touches(".");
-    let run = folder.run(&["snapshot", "--kubeconfig", "kubeconfig"]);
-    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
-    assert_eq!(folder.touches("."), before);
-    assert!(!run.stderr.contains("sesame"), "{}", run.stderr);
-    run.stderr
+    let stderr = folder.refusal(2, |it| it.run(&["snapshot", "--kubeconfig", "kubeconfig"]));
+    assert!(!stderr.contains("sesame"), "{stderr}");
+    stderr
 }
 
 fn run(site: &Site, variables: &[(&str, &str)]) -> Run {
@@ -336,10 +333,7 @@ fn may_be_in_a_folder_of_any_name() {
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = run(|it| it.user("tokenFile", "token"));
     assert_eq!(code, Some(2), "{said}");
-    assert!(
-        said.contains("the name of its folder is not UTF-8"),
-        "{said}"
-    );
+    assert_contains(&said, "the name of its folder is not UTF-8");
 }
 
 /// The run always ends, with a message.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Site, nodes};
 use crate::api_server::{Authority, Login, Setup, credential};
+use crate::support::assert_contains;
 
 /// A cluster that wants the token `sesame-sesame`, and a plugin that is a shell script.
 fn plugin(script: &str) -> Site {
@@ -323,10 +324,7 @@ fn is_not_overthrown_by_what_a_plugin_prints() {
     for bracket in ["[", "- ", "{a: "] {
         let script = format!("yes -- '{bracket}' | tr -d '\\n' | head -c 1000000");
         let said = failure(&script);
-        assert!(
-            said.contains("the output is not an ExecCredential"),
-            "{said}"
-        );
+        assert_contains(&said, "the output is not an ExecCredential");
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use super::{SNAPSHOT, Site, nodes};
 use crate::api_server::{Authority, Context, Listener, Proxy, Setup, kubeconfig};
 use crate::cli::Folder;
+use crate::support::assert_contains;
 
 /// Returns how the proxy was asked, and for what.
 fn asked(proxy: &Proxy) -> Vec<(String, String)> {
@@ -168,11 +169,7 @@ fn goes_through_the_proxy_of_the_environment() {
         let variables = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", exempt)];
         let run = folder.run_with(&variables, &arguments);
         assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(
-            run.stderr.contains("`api.east.invalid` does not resolve"),
-            "{}",
-            run.stderr
-        );
+        assert_contains(&run.stderr, "`api.east.invalid` does not resolve");
     }
     assert_eq!(asked(&proxy).len(), 1);
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{SNAPSHOT, Site, nodes};
 use crate::api_server::{Answer, Context, Reply, Setup, credential, kubeconfig};
 use crate::cli::Folder;
+use crate::support::assert_contains;
 
 fn ill() -> Site {
     let forbidden = || Answer::failure(403, "Forbidden", "no").into();
@@ -129,7 +130,7 @@ fn a_context_that_was_mended_is_no_longer_a_twin() {
     let servers = [1, 2].map(|cluster| Setup::nodes(&nodes(cluster)).start());
     let (folder, _) = many(2, |name| Context::new(name, &servers[0].url()));
     let run = folder.run_with(&[], &SNAPSHOT);
-    assert!(run.stderr.contains("twin-cluster"), "{}", run.stderr);
+    assert_contains(&run.stderr, "twin-cluster");
     let context = |name: &str, server: usize| Context::new(name, &servers[server].url());
     folder.write(
         "kubeconfig",
@@ -191,7 +192,7 @@ fn timed(clusters: usize, seconds: u64, reply: fn() -> Reply) -> Duration {
     assert_eq!(run.code, 2, "{}", run.stderr);
     for name in names {
         let finding = format!("error[slow-cluster]: {name}: ");
-        assert!(run.stderr.contains(&finding), "{}", run.stderr);
+        assert_contains(&run.stderr, &finding);
     }
     took
 }

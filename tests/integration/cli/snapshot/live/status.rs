@@ -12,7 +12,7 @@ use crate::api_server::{
     Answer, ApiServer, Authority, Context, Login, Reply, Request, Setup, kubeconfig,
 };
 use crate::cli::Folder;
-use crate::support::Run;
+use crate::support::{Run, assert_contains};
 
 const CLUSTERS: [&str; 3] = ["east", "north", "west"];
 
@@ -171,7 +171,7 @@ fn everything_that_differs_is_named() {
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     let run = site.run(&["status", "west", "--output", "json"]);
     assert_eq!(run.code, 1);
-    let object: Value = serde_json::from_str(&run.stdout).unwrap();
+    let object = run.json();
     let peers = &object["clusters"][0]["peers"];
     assert_eq!(peers["missing"], json!(["prod--east--n1"]));
     assert_eq!(peers["sameKey"][0], json!(["laptop", "phone"]));
@@ -274,7 +274,7 @@ fn waits_until_everything_is_applied() {
     });
     let run = site.run(&["status", "west", "--wait", "30"]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("such as 90s or 5m"), "{}", run.stderr);
+    assert_contains(&run.stderr, "such as 90s or 5m");
 }
 
 #[test]
@@ -319,28 +319,16 @@ fn a_rendered_tree_that_cannot_be_read_is_not_delivered() {
     assert_eq!(run.code, 1, "{}", run.stdout);
     assert!(!run.stdout.contains("left over:"), "{}", run.stdout);
     assert!(!run.stdout.contains("No problems"), "{}", run.stdout);
-    assert!(
-        run.stdout.contains("\nwest\n  rendered: a part of this"),
-        "{}",
-        run.stdout
-    );
-    assert!(
-        run.stderr.contains("warning[unreadable-manifest]: west: "),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stdout, "\nwest\n  rendered: a part of this");
+    assert_contains(&run.stderr, "warning[unreadable-manifest]: west: ");
     let run = site.run(&["status", "--output", "json"]);
-    let object: Value = serde_json::from_str(&run.stdout).unwrap();
+    let object = run.json();
     assert_eq!((run.code, run.stderr.as_str()), (1, ""));
     assert_eq!(object["clusters"][2]["peers"]["isRendered"], false);
     assert_eq!(object["clusters"][2]["peers"]["leftOver"], json!([]));
     assert_eq!(object["findings"][0]["rule"], "unreadable-manifest");
     let run = site.run(&["status", "--output", "markdown"]);
-    assert!(
-        run.stdout.contains("**unreadable-manifest**"),
-        "{}",
-        run.stdout
-    );
+    assert_contains(&run.stdout, "**unreadable-manifest**");
     // The others are fine.
     let run = site.run(&["status", "east"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
@@ -353,9 +341,9 @@ fn errors_of_the_inputs_are_no_success() {
     let run = site.run(&["status", "east"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
     assert!(!run.stdout.contains("No problems"), "{}", run.stdout);
-    assert!(run.stderr.contains("error["), "{}", run.stderr);
+    assert_contains(&run.stderr, "error[");
     let run = site.run(&["status", "east", "--output", "json"]);
-    let object: Value = serde_json::from_str(&run.stdout).unwrap();
+    let object = run.json();
     assert_eq!(object["findings"][0]["severity"], "error");
 }
 
@@ -420,7 +408,7 @@ fn waiting_reads_a_kubeconfig_from_a_pipe_once() {
         scope.spawn(|| fs::write(&pipe, text).unwrap());
         let run = site.run(&["status", "west", "--kubeconfig", "pipe", "--wait", "6s"]);
         assert_eq!(run.code, 1, "{} {}", run.stdout, run.stderr);
-        assert!(run.stdout.contains("missing: "), "{}", run.stdout);
+        assert_contains(&run.stdout, "missing: ");
     });
 }
 
@@ -433,7 +421,7 @@ fn waiting_ends_although_a_cluster_never_does() {
     let started = std::time::Instant::now();
     let run = site.run(&["status", "--wait", "2s", "--timeout", "2"]);
     assert_eq!(run.code, 2, "{}", run.stdout);
-    assert!(run.stdout.contains("slow-cluster"), "{}", run.stdout);
+    assert_contains(&run.stdout, "slow-cluster");
     assert!(started.elapsed() < Duration::from_secs(15));
 }
 
@@ -457,17 +445,13 @@ fn connections_that_are_not_checked_are_reported() {
     for command in commands {
         let run = site.run(command);
         let text = (run.stdout + &run.stderr).replace('\n', " ");
-        assert!(text.contains("[unchecked-certificate]: west: "), "{text}");
-        assert!(text.contains("could forge the Peers"), "{text}");
+        assert_contains(&text, "[unchecked-certificate]: west: ");
+        assert_contains(&text, "could forge the Peers");
     }
     let run = site.run(&["status", "west"]);
     assert_eq!(run.code, 0);
     assert!(!run.stdout.contains("No problems"), "{}", run.stdout);
-    assert!(
-        run.stderr.contains("could forge the nodes and the Peers"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "could forge the nodes and the Peers");
 }
 
 #[test]
@@ -476,11 +460,7 @@ fn a_peer_that_is_being_deleted_is_missing() {
     site.change(|peers| peers[0]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z".into());
     let run = site.run(&["status", "west"]);
     assert_eq!(run.code, 1);
-    assert!(
-        run.stdout.contains("  missing: prod--east--n1"),
-        "{}",
-        run.stdout
-    );
+    assert_contains(&run.stdout, "  missing: prod--east--n1");
 }
 
 #[test]
@@ -540,11 +520,7 @@ fn the_help_for_a_missing_tree_fits_the_command() {
     fs::remove_dir_all(site.folder.path("rendered")).unwrap();
     let run = site.run(&["status"]);
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr.contains("help: run `clustermesh render`\n"),
-        "{}",
-        run.stderr
-    );
+    assert_contains(&run.stderr, "help: run `clustermesh render`\n");
 }
 
 #[test]
@@ -572,12 +548,9 @@ fn a_list_of_peers_that_does_not_end_is_called_so() {
     site.servers[2] = server;
     site.reach();
     let run = site.run(&["status", "west", "--timeout", "1"]);
-    assert!(
-        run.stdout.contains(
-            "could not be read: the nodes and the Peers did not arrive completely within 10 s"
-        ),
-        "{}",
-        run.stdout
+    assert_contains(
+        &run.stdout,
+        "could not be read: the nodes and the Peers did not arrive completely within 10 s",
     );
     let run = site.run(&["verify", "--live", "--timeout", "1"]);
     assert!(
@@ -661,7 +634,7 @@ fn diff_compares_with_what_clusters_have() {
     peers.pop();
     site.servers[2].apply(&peers);
     let run = site.run(&["diff", "--live", "--output", "json"]);
-    let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+    let changes = run.json();
     assert_eq!(changes["targets"][0]["cluster"], "west", "{}", run.stdout);
     assert_eq!(changes["targets"][0]["added"], 1, "{}", run.stdout);
     assert_eq!(changes["causes"], serde_json::json!([]));
