@@ -58,7 +58,7 @@ pub struct Applied {
     pub spec: Result<Translation, TranslationFault>,
 }
 
-/// What labels claim about a Peer. Anyone who may write Peers can write them.
+/// The claims of labels about a Peer. Anyone who may write Peers can write them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Claims {
     /// The cluster that the Peer leads to.

@@ -178,6 +178,11 @@ pub(crate) fn fleet(inputs: &Inputs) -> (Fleet<'_>, Vec<MissingSnapshot>) {
     (fleet.accepting(accepted), missing)
 }
 
+/// Returns the clusters of all meshes that need a snapshot and have none.
+pub(crate) fn missing(inputs: &Inputs) -> Vec<MissingSnapshot> {
+    UnreadMember::all(&inputs.meshes, &inputs.snapshots).1
+}
+
 /// Returns what is wrong with the files in themselves, and which are missing.
 fn mistakes(inputs: &Inputs, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<Finding>> {
     let mut mistakes = inputs.findings.clone();

@@ -147,6 +147,50 @@ fn a_commit_without_a_mesh_has_the_peers_of_its_tree() {
     assert_eq!(repository.grade(&[]), "none");
 }
 
+/// Otherwise a cluster that has lost its snapshot would be a new one, which only gains.
+#[test]
+fn a_commit_without_a_snapshot_has_the_peers_of_its_tree() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let snapshot = folder.read("snapshots/north.json");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    repository.commit();
+    folder.write("snapshots/north.json", snapshot);
+    assert_eq!(repository.grade(&[]), "none");
+    repository.remove_node();
+    let run = repository.diff(&[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let note = "note: the meshes or snapshots of `HEAD` are missing, so no causes are listed\n";
+    assert_eq!(run.stderr, note);
+    let line = "2 of 3 targets changed compared with HEAD: +0 ~0 -2 Peers.\n";
+    assert!(run.stdout.ends_with(line), "{}", run.stdout);
+    assert_eq!(repository.grade(&[]), "disruptive");
+}
+
+/// As with the plugin of Argo CD: clusters keep what they got before, and that is unknown.
+#[test]
+fn a_commit_without_a_tree_that_cannot_be_rendered_is_refused() {
+    let repository = Repository::of(Folder::mesh());
+    let folder = &repository.folder;
+    let (mesh, snapshot) = (
+        folder.read("mesh.yaml"),
+        folder.read("snapshots/north.json"),
+    );
+    for is_broken in [true, false] {
+        if is_broken {
+            folder.write("mesh.yaml", "spec: [");
+        } else {
+            fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+        }
+        repository.commit();
+        folder.write("mesh.yaml", &mesh);
+        folder.write("snapshots/north.json", &snapshot);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` cannot be rendered, so its Peers are unknown; compare with another commit");
+        }
+    }
+}
+
 /// A folder shows no node, so nothing proves what its Peers reached.
 #[test]
 fn peers_that_go_count_as_lost_paths_also_without_snapshots() {

@@ -155,7 +155,7 @@ fn of_revision(
     };
     let problem = if !inputs.is_whole {
         Some("contain errors")
-    } else if inputs.meshes.is_empty() && is_there(&inputs) {
+    } else if inputs.meshes.is_empty() && is_there(&inputs) || !check::missing(&inputs).is_empty() {
         Some("are missing")
     } else {
         None
@@ -173,7 +173,12 @@ fn of_revision(
         AppliedFiles::default()
     } else {
         // If the tree is not in git, as with the plugin of Argo CD, the rendered Peers count as applied.
-        rendered(&inputs, &mut known)?
+        rendered(&inputs, &mut known)?.ok_or_else(|| {
+            let name = disk::shown(Path::new(revision.name()));
+            anyhow!(
+                "{name} cannot be rendered, so its Peers are unknown; compare with another commit"
+            )
+        })?
     };
     revision.check()?;
     Ok(Before {
@@ -215,10 +220,9 @@ fn is_there(inputs: &Inputs) -> bool {
     disk::is_folder(&inputs.settings.roots_of(rendered), &rendered.value)
 }
 
-/// Renders in memory, as far as that is possible.
-fn rendered(inputs: &Inputs, known: &mut KnownContents) -> anyhow::Result<AppliedFiles> {
+/// Renders in memory; nothing if the inputs are wrong.
+fn rendered(inputs: &Inputs, known: &mut KnownContents) -> anyhow::Result<Option<AppliedFiles>> {
     let planned = check::plan(inputs)?;
-    let applied =
-        planned.map(|it| AppliedFiles::planned(&inputs.settings, &it.plan, &it.texts, known));
-    Ok(applied.unwrap_or_default())
+    let settings = &inputs.settings;
+    Ok(planned.map(|it| AppliedFiles::planned(settings, &it.plan, &it.texts, known)))
 }
