@@ -128,10 +128,10 @@ fn push_endpoints(field: &mut impl FnMut(&str, &str, &str), endpoints: &Endpoint
                  address."
             }
             _ => {
-                "Uses the internal addresses of nodes that have neither an annotation nor an external address.\n\
-                 Keep this only if the clusters share a network. Otherwise remove this line, annotate the nodes\n\
-                 that others can dial with `kilo.squat.ai/clustermesh-endpoint=ADDRESS:PORT`, and if nodes are\n\
-                 behind NAT, with `kilo.squat.ai/persistent-keepalive=25` and add `persistentKeepalive: 25` here."
+                "Nodes without an annotation and an external address are dialled at their internal addresses.\n\
+                 Keep this only if the clusters share a network. Otherwise remove this line and annotate each node:\n\
+                 - `kilo.squat.ai/clustermesh-endpoint=ADDRESS:PORT` if the other clusters can dial it;\n\
+                 - `kilo.squat.ai/persistent-keepalive=25` if it is behind NAT, and `persistentKeepalive: 25` here."
             }
         };
         let sources: Vec<String> = sources.iter().map(|it| format!("{it:?}")).collect();

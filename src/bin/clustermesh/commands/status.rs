@@ -38,9 +38,9 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Compare what clusters have with what is rendered
 ///
 /// Reads Kilo's Peers and the nodes of all clusters in the meshes, or of the given clusters. Reports
-/// rendered Peers that are missing or were changed, Peers that come from elsewhere and what they take,
-/// Peers with one key, and whether the snapshots are still true. If a cluster cannot be read, the others
-/// are still reported. Writes nothing.
+/// rendered Peers that are missing or were changed, other Peers and the ranges that they take, Peers with
+/// the same key, and snapshots that are out of date. If a cluster cannot be read, the others are still
+/// reported. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatusArgs {
