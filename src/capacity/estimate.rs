@@ -164,7 +164,7 @@ fn ranges(load: &Load, capacity: &Capacity) -> Reckoning {
             Some((exact, load.nodes.ranges_within(rules)?))
         });
         if let Some((step, ranges)) = within.filter(|(_, ranges)| *ranges < usize::MAX / 4) {
-            room.push(format!("{} for {step} s", count(ranges)));
+            room.push(format!("{step} s with {}", count(ranges)));
         }
     }
     Reckoning {
@@ -173,7 +173,7 @@ fn ranges(load: &Load, capacity: &Capacity) -> Reckoning {
         worked: if room.is_empty() {
             String::new()
         } else {
-            format!("room here: {}", room.join(", "))
+            format!("a change takes {}", room.join(", "))
         },
     }
 }

@@ -216,7 +216,7 @@ fn formulas_are_reported_with_their_numbers() {
     }
     insta::assert_snapshot!(text, @"
     peers 1,600 [notice] = P: Peers in the manifests ()
-    ranges 3,200 [ok] = A: distinct allowed IPs of all Peers (room here: 252 for 1 s, 643 for 5 s, 1,668 for 30 s)
+    ranges 3,200 [ok] = A: distinct allowed IPs of all Peers (a change takes 1 s with 252, 5 s with 643, 30 s with 1,668)
     rules 6,527 [ok] = R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3 (2 × 3,200 + 120 + 4 + 3)
     applySeconds 107 s [error] = seconds for a rule squared × R² (2.5 µs × 6,527²)
     restartSeconds 16 h [ok] = Σ over Peers of one apply with the Peers before it (1,600 applies, from 0 s to 107 s)

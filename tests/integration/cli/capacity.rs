@@ -78,7 +78,7 @@ fn a_target_is_reported_with_every_formula() {
 
       Kilo, on the busiest node
         warning  ranges                 8  > 6          A: distinct allowed IPs of all Peers;
-                                                        room here: 308 for 1 s, 699 for 5 s, 1,724 for 30 s
+                                                        a change takes 1 s with 308, 5 s with 699, 30 s with 1,724
         -        rules                 31               R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3 =
                                                         2 × 8 + 8 + 4 + 3
         ok       applySeconds        2 ms  ≤ 1 s        seconds for a rule squared × R² = 2.5 µs × 31²
@@ -196,7 +196,7 @@ fn programs_get_an_object() {
       },
       "name": "ranges",
       "value": 8,
-      "worked": "room here: 308 for 1 s, 699 for 5 s, 1,724 for 30 s"
+      "worked": "a change takes 1 s with 308, 5 s with 699, 30 s with 1,724"
     }
     "#);
     insta::assert_snapshot!(format!("{:#}", targets[0]["levers"][0]), @r#"
