@@ -12,6 +12,11 @@ pub(super) fn help(cluster: Option<&ClusterName>, fault: &Fault) -> String {
              `KUBECONFIG` or the config"
                 .to_owned()
         }
+        Fault::Context { known, .. } if known.is_empty() => {
+            "the kubeconfig has no contexts: choose another one with `--kubeconfig`, `KUBECONFIG` or \
+             the config"
+                .to_owned()
+        }
         Fault::Context { nearest, known, .. } => {
             let meant = nearest.as_deref().filter(|it| is_word(it));
             format!(
@@ -116,12 +121,11 @@ fn granting(right: &Right) -> String {
     }
 }
 
-/// Suggests the context that was probably meant, or lists all contexts.
+/// Suggests the context that was probably meant, or lists all contexts; there is at least one.
 fn contexts(nearest: Option<&str>, known: &[String]) -> String {
     const SHOWN: usize = 5;
     match (nearest, known) {
         (Some(nearest), _) => format!("did you mean {}? ", Quoted(nearest)),
-        (None, []) => "it has no contexts; ".to_owned(),
         (None, known) => {
             let shown: Vec<String> = known
                 .iter()

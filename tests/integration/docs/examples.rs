@@ -174,9 +174,9 @@ fn every_example_holds_what_it_promises() {
     onprem  aws     -            -               -
     onprem  gcp     -            -               -
 
-    only aws/ip-10-30-4-23.eu-west-1.compute.internal carries 10.30.0.0/16, 10.33.0.0/16, the pods of 1 other node for gcp, onprem
-    only aws/ip-10-31-21-5.ec2.internal carries 10.31.0.0/16, the pods of 2 other nodes for gcp, onprem
-    only gcp/pool-1-m9wt carries 10.37.0.0/20, 10.38.0.0/20, the pods of 2 other nodes for aws, onprem
+    only aws/ip-10-30-4-23.eu-west-1.compute.internal carries 10.30.0.0/16, 10.33.0.0/16 and the pods of 1 other node for gcp, onprem
+    only aws/ip-10-31-21-5.ec2.internal carries 10.31.0.0/16 and the pods of 2 other nodes for gcp, onprem
+    only gcp/pool-1-m9wt carries 10.37.0.0/20, 10.38.0.0/20 and the pods of 2 other nodes for aws, onprem
     only onprem/rack1-node1 carries the pods of 2 other nodes for aws, gcp
 
     notice[unreached-pods]: gcp: Kilo carries no packets from other clusters to 3 of the pod CIDRs: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64

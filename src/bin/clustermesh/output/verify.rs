@@ -237,7 +237,11 @@ impl Verified<'_, '_> {
         format!(
             "only {} carries {} for {}",
             messages::called(self.fabric, point.at),
-            text::list(ranges.into_iter().chain(pods)),
+            ranges
+                .into_iter()
+                .chain(pods)
+                .collect::<Vec<_>>()
+                .join(" and "),
             text::listed(viewers)
         )
     }
