@@ -49,11 +49,11 @@ impl<'g, 'f> TargetView<'g, 'f> {
         }
         let sources: Vec<TargetSource> = fleet
             .sources(target)
-            .map(|(index, member, own)| TargetSource {
-                index,
-                member,
-                own,
-                own_index: own_indices.get(&own.rank).copied().flatten(),
+            .map(|source| TargetSource {
+                index: source.index,
+                member: source.member,
+                own: source.own,
+                own_index: own_indices.get(&source.own.rank).copied().flatten(),
             })
             .collect();
         let by_cluster = sources

@@ -3,26 +3,26 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use clustermesh::capacity::{Effect, Estimate, Lever, Measure, units};
+use clustermesh::capacity::{Estimate, units};
 use clustermesh::config::capacity::Quantity;
-use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::diagnostic::Severity;
 use clustermesh::text;
 
 use super::cost::Cost;
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
-/// The longest name of a source that is shown, in characters.
-const SHOWN: usize = 200;
+mod estimates;
+mod levers;
+
+pub(super) use estimates::estimates;
+pub(super) use levers::levers;
 
 /// The number of clusters with the same problem that are named.
 const NAMED: usize = 6;
 
 /// The number of different problems that are listed below the overview.
 const BLOCKS: usize = 12;
-
-/// The maximum width of a formula with its numbers on one line.
-const FORMULA: usize = 64;
 
 /// The columns of the overview, between the cluster and the change.
 const COLUMNS: [(&str, Quantity); 8] = [
@@ -105,7 +105,7 @@ pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
             .iter()
             .filter(|it| it.grade.is_some())
             .collect();
-        let block = estimates(&grave, ("  ", width)) + &levers(cost, &grave, ("  ", width));
+        let block = estimates(&grave, "  ", width) + &levers(cost, &grave, "  ", width);
         match blocks.iter_mut().find(|(_, known, _)| *known == block) {
             Some((.., clusters)) => clusters.push(&cost.cluster),
             None => blocks.push((gravest, block, vec![&cost.cluster])),
@@ -142,17 +142,18 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
             grade(cost.grade())
         );
         for (section, title) in CapacitySection::ALL {
-            let of_section = cost.estimates.iter();
-            let of_section =
-                of_section.filter(|it| CapacitySection::from_quantity(it.quantity) == section);
-            let of_section: Vec<&Estimate> = of_section.collect();
+            let of_section: Vec<&Estimate> = cost
+                .estimates
+                .iter()
+                .filter(|it| CapacitySection::from_quantity(it.quantity) == section)
+                .collect();
             if section == CapacitySection::Change && cost.wave.is_empty() {
                 let _ = writeln!(text, "\n  {title}: none");
             } else {
                 let _ = write!(
                     text,
                     "\n  {title}\n{}",
-                    estimates(&of_section, ("    ", width))
+                    estimates(&of_section, "    ", width)
                 );
             }
             if section == CapacitySection::Change && !cost.wave.is_empty() {
@@ -160,7 +161,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
             }
         }
         let all: Vec<&Estimate> = cost.estimates.iter().collect();
-        let levers = levers(cost, &all, ("  ", width));
+        let levers = levers(cost, &all, "  ", width);
         if !levers.is_empty() {
             let _ = write!(text, "\n{levers}");
         }
@@ -250,165 +251,4 @@ pub(super) fn grade(grade: Option<Severity>) -> String {
 pub(super) fn head(text: &str) -> String {
     let style = Style::new().bold();
     format!("{style}{text}{style:#}")
-}
-
-/// Returns a line for each quantity: its grade, its value, its limit, and how one gets at it.
-pub(super) fn estimates(estimates: &[&Estimate], (indent, width): (&str, Width)) -> String {
-    let columns = [
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Left,
-        Align::Left,
-    ];
-    let mut table = TextTable::new(columns.into());
-    for estimate in estimates {
-        table.add(vec![
-            graded(estimate),
-            estimate.quantity.key().to_owned(),
-            units::value(estimate.quantity, estimate.value),
-            limit(estimate),
-            formula(estimate),
-        ]);
-    }
-    table.text(indent, width)
-}
-
-/// Returns the grade of a quantity; one without a limit has none.
-fn graded(estimate: &Estimate) -> String {
-    let has_limit = estimate
-        .steps
-        .all()
-        .into_iter()
-        .any(|(_, step)| step.is_some());
-    if has_limit {
-        grade(estimate.grade)
-    } else {
-        "-".to_owned()
-    }
-}
-
-/// Returns the limit that is passed, or else the first that would be.
-fn limit(estimate: &Estimate) -> String {
-    let step = |step| units::step(estimate.quantity, step);
-    if let Some((_, passed)) = estimate.steps.passed(estimate.value) {
-        return format!("> {}", step(passed));
-    }
-    let mut steps = estimate.steps.all().into_iter();
-    let lowest = steps.find_map(|(_, step)| step);
-    lowest.map_or_else(String::new, |lowest| format!("≤ {}", step(lowest)))
-}
-
-fn formula(estimate: &Estimate) -> String {
-    let Estimate {
-        quantity,
-        formula,
-        worked,
-        ..
-    } = estimate;
-    if worked.is_empty() {
-        return (*formula).to_owned();
-    }
-    // The room that is left is not a sum.
-    let sign = if *quantity == Quantity::Ranges {
-        ";"
-    } else {
-        " ="
-    };
-    let whole = format!("{formula}{sign} {worked}");
-    if whole.chars().count() <= FORMULA {
-        return whole;
-    }
-    format!("{formula}{sign}\n{worked}")
-}
-
-/// Returns the levers that are about any of these quantities.
-pub(super) fn levers(
-    cost: &Cost,
-    estimates: &[&Estimate],
-    (indent, width): (&str, Width),
-) -> String {
-    let sections: Vec<CapacitySection> = estimates
-        .iter()
-        .map(|it| CapacitySection::from_quantity(it.quantity))
-        .collect();
-    let of_change = sections.contains(&CapacitySection::Change);
-    let of_load = sections.iter().any(|it| *it != CapacitySection::Change);
-    let columns = [Align::Left, Align::Left, Align::Left, Align::Left];
-    let mut table = TextTable::new(columns.into());
-    let mut number = 0;
-    for lever in &cost.levers {
-        let is_meant = match lever.measure {
-            Measure::Waves { .. } => of_change,
-            _ => of_load,
-        };
-        if is_meant {
-            table.add(row(lever));
-            number += 1;
-        }
-    }
-    if number == 0 {
-        return String::new();
-    }
-    let lines = table.text(&format!("{indent}  "), width);
-    format!("{indent}ways to reduce it\n{lines}")
-}
-
-/// Returns what a measure is, and what it brings.
-fn row(lever: &Lever) -> Vec<String> {
-    let Effect { ranges, seconds } = lever.effect;
-    let seconds = [seconds.0, seconds.1].map(units::seconds);
-    let seconds = format!("{} → {}", seconds[0], seconds[1]);
-    let measure = measure(&lever.measure);
-    if matches!(lever.measure, Measure::Waves { .. }) {
-        return vec![seconds, "in a row".to_owned(), String::new(), measure];
-    }
-    let ranges = [ranges.0, ranges.1].map(units::count);
-    let ranges = format!("A {} → {}", ranges[0], ranges[1]);
-    vec![seconds, "for each change".to_owned(), ranges, measure]
-}
-
-fn measure(measure: &Measure) -> String {
-    let count = |number: &usize| units::count(*number);
-    match measure {
-        Measure::SelectNodes { sources, left, of } => match sources.as_slice() {
-            [source] => format!(
-                "a `nodeSelector` that keeps {} of {} Peers of {}",
-                count(left),
-                count(of),
-                escaped(source, SHOWN)
-            ),
-            sources => format!(
-                "a `nodeSelector` in {} that keeps at most {} (now up to {})",
-                plural(sources.len(), "source"),
-                plural(*left, "Peer"),
-                count(of)
-            ),
-        },
-        Measure::LeaveOutAddresses { ranges } => {
-            format!(
-                "not declaring the nodes' internal addresses ({})",
-                plural(*ranges, "range")
-            )
-        }
-        Measure::Aggregate { fewer } => format!(
-            "merging adjacent pod CIDRs of a Peer ({} fewer)",
-            plural(*fewer, "range")
-        ),
-        Measure::SplitSource { source, parts } => format!(
-            "splitting {} into {} clusters, of which one is linked to this target",
-            escaped(source, SHOWN),
-            count(parts)
-        ),
-        Measure::SplitTarget { parts, sources } => format!(
-            "splitting this cluster into {}, which share its {} sources",
-            count(parts),
-            count(sources)
-        ),
-        Measure::Waves { peers, waves } => format!(
-            "{} of at most {}",
-            plural(*waves, "wave"),
-            plural(*peers, "Peer")
-        ),
-    }
 }

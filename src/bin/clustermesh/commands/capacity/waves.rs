@@ -182,8 +182,8 @@ pub(super) fn exceeded(waves: &[JoinWave], width: Width) -> String {
     for (number, wave) in (1..).zip(waves) {
         for (cost, grave) in wave.beyond() {
             let head = shown::head(&format!("wave {number}, {}", cost.cluster));
-            let estimates = shown::estimates(&grave, ("  ", width));
-            let levers = shown::levers(cost, &grave, ("  ", width));
+            let estimates = shown::estimates(&grave, "  ", width);
+            let levers = shown::levers(cost, &grave, "  ", width);
             let why = hopeless(wave, cost, &grave);
             let _ = write!(text, "\n{head}\n{estimates}  {why}\n{levers}");
         }

@@ -4,7 +4,7 @@ use clustermesh::capacity::units;
 use clustermesh::changes::cause::{ChangedSetting, TargetEffect};
 use clustermesh::changes::{
     Cause, CauseEffect, Cure, Difference, KeyMove, LoadChange, NodeRef, PathChange, PathCounts,
-    PeerChange, PeerChangeKind, PeerCounts, Reason, SILENCE_SECONDS, TargetChange,
+    PeerChange, PeerChangeKind, PeerCounts, TargetChange,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::net::Cidr;
@@ -15,6 +15,10 @@ use clustermesh::wireguard::Endpoint;
 
 use super::Compared;
 use crate::files::ShownFiles;
+
+mod reason;
+
+pub(super) use reason::reason;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
@@ -238,82 +242,6 @@ pub(super) fn difference(difference: &Difference) -> String {
         Difference::RangesLost(ranges) => format!("loses {}", self::ranges(ranges)),
         Difference::Spelling => "the same ranges in another order or form".to_owned(),
         Difference::Validity => "whether Kilo accepts it".to_owned(),
-    }
-}
-
-/// Returns why a grade is not better.
-pub(super) fn reason(reason: &Reason) -> String {
-    match reason {
-        Reason::Emptied => "it loses all of its Peers".to_owned(),
-        Reason::SourceGone(source) => format!("it loses all Peers of {source}"),
-        Reason::AllPathsLost(cluster) => format!("all paths to and from {cluster} are lost"),
-        Reason::PathsLost(paths) => {
-            format!("{} no longer work", self::paths(*paths))
-        }
-        Reason::PathsApart(paths) => format!(
-            "{} do not work while only one of two clusters has its new Peers",
-            self::paths(*paths)
-        ),
-        Reason::PathsStuck(paths) => format!(
-            "{} may stay interrupted until agents list all Peers again, up to 10 minutes",
-            self::paths(*paths)
-        ),
-        Reason::KeysLost(peers) => format!(
-            "agents may forget the keys of {} until they list all Peers again",
-            peer_names(peers)
-        ),
-        Reason::Unapplied { peers, because_of } => format!(
-            "changes of {} never reach WireGuard while {} has no endpoint and is not connected",
-            peer_names(peers),
-            peer_names(because_of)
-        ),
-        Reason::Unproven(peers) => format!(
-            "not every order in which {} can arrive was proved: there are too many",
-            peer_names(peers)
-        ),
-        Reason::UnprovenPaths => {
-            "not every state of its paths on the way was proved: there are too many".to_owned()
-        }
-        Reason::Busy(seconds) => {
-            format!("Kilo is busy with the change for {seconds:.0} s")
-        }
-        Reason::PathsPaused(paths) => {
-            format!(
-                "{} are interrupted while the Peers arrive",
-                self::paths(*paths)
-            )
-        }
-        Reason::KeysChanged(peers) => format!("{} with another key", count(*peers, "Peer")),
-        Reason::EndpointsChanged(peers) => {
-            format!("{} with another endpoint", count(*peers, "Peer"))
-        }
-        Reason::CarriersMoved(ranges) => format!(
-            "{} with another carrier, so connections break once",
-            count(*ranges, "range")
-        ),
-        Reason::StrangersRemoved(peers) => format!(
-            "{} removed whose keys belong to no node in the snapshots; what they reached is lost",
-            count(*peers, "Peer")
-        ),
-        Reason::OthersChanged(peers) => {
-            format!(
-                "{} with fewer ranges or other changes",
-                count(*peers, "Peer")
-            )
-        }
-        Reason::Removed(peers) => format!("{} removed", count(*peers, "Peer")),
-        Reason::LimitPassed(quantity) => {
-            format!(
-                "`{}` now exceeds its limit; see `clustermesh capacity`",
-                quantity.key()
-            )
-        }
-        Reason::SilentStreams(leaders) => format!(
-            "one-way streams (such as syslog) pause for {SILENCE_SECONDS} s at {} without the annotation \
-             `kilo.squat.ai/persistent-keepalive`",
-            count(*leaders, "node")
-        ),
-        Reason::Added => "only Peers or ranges are added".to_owned(),
     }
 }
 

@@ -1,0 +1,99 @@
+//! The levers of a cluster for people: a row for each measure that reduces its load.
+
+use clustermesh::capacity::{Effect, Estimate, Lever, Measure, units};
+use clustermesh::diagnostic::escaped;
+
+use super::{CapacitySection, plural};
+use crate::commands::capacity::cost::Cost;
+use crate::output::text_table::{Align, TextTable};
+use crate::output::wrap::Width;
+
+/// The longest name of a source that is shown, in characters.
+const SHOWN: usize = 200;
+
+/// Returns the levers that are about any of these quantities.
+pub(crate) fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str, width: Width) -> String {
+    let sections: Vec<CapacitySection> = estimates
+        .iter()
+        .map(|it| CapacitySection::from_quantity(it.quantity))
+        .collect();
+    let of_change = sections.contains(&CapacitySection::Change);
+    let of_load = sections.iter().any(|it| *it != CapacitySection::Change);
+    let columns = [Align::Left, Align::Left, Align::Left, Align::Left];
+    let mut table = TextTable::new(columns.into());
+    let mut number = 0;
+    for lever in &cost.levers {
+        let is_meant = match lever.measure {
+            Measure::Waves { .. } => of_change,
+            _ => of_load,
+        };
+        if is_meant {
+            table.add(row(lever));
+            number += 1;
+        }
+    }
+    if number == 0 {
+        return String::new();
+    }
+    let lines = table.text(&format!("{indent}  "), width);
+    format!("{indent}ways to reduce it\n{lines}")
+}
+
+/// Returns what a measure is, and what it brings.
+fn row(lever: &Lever) -> Vec<String> {
+    let Effect { ranges, seconds } = lever.effect;
+    let seconds = [seconds.0, seconds.1].map(units::seconds);
+    let seconds = format!("{} → {}", seconds[0], seconds[1]);
+    let measure = measure(&lever.measure);
+    if matches!(lever.measure, Measure::Waves { .. }) {
+        return vec![seconds, "in a row".to_owned(), String::new(), measure];
+    }
+    let ranges = [ranges.0, ranges.1].map(units::count);
+    let ranges = format!("A {} → {}", ranges[0], ranges[1]);
+    vec![seconds, "for each change".to_owned(), ranges, measure]
+}
+
+fn measure(measure: &Measure) -> String {
+    let count = |number: &usize| units::count(*number);
+    match measure {
+        Measure::SelectNodes { sources, left, of } => match sources.as_slice() {
+            [source] => format!(
+                "a `nodeSelector` that keeps {} of {} Peers of {}",
+                count(left),
+                count(of),
+                escaped(source, SHOWN)
+            ),
+            sources => format!(
+                "a `nodeSelector` in {} that keeps at most {} (now up to {})",
+                plural(sources.len(), "source"),
+                plural(*left, "Peer"),
+                count(of)
+            ),
+        },
+        Measure::LeaveOutAddresses { ranges } => {
+            format!(
+                "not declaring the nodes' internal addresses ({})",
+                plural(*ranges, "range")
+            )
+        }
+        Measure::Aggregate { fewer } => format!(
+            "merging adjacent pod CIDRs of a Peer ({} fewer)",
+            plural(*fewer, "range")
+        ),
+        Measure::SplitSource { source, parts } => format!(
+            "splitting {} into {} clusters, of which one is linked to this target",
+            escaped(source, SHOWN),
+            count(parts)
+        ),
+        Measure::SplitTarget { parts, sources } => format!(
+            "splitting this cluster into {}, which share its {} sources",
+            count(parts),
+            count(sources)
+        ),
+        Measure::Waves { peers, waves } => format!(
+            "{} of at most {}",
+            plural(*waves, "wave"),
+            plural(*peers, "Peer")
+        ),
+    }
+}
