@@ -69,6 +69,17 @@ pub struct Claimant<'a> {
     pub place: Place,
 }
 
+/// A source of a target.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkedSource<'f, 'a> {
+    /// Its place in [`Fleet::members`].
+    pub index: usize,
+    /// The membership in which it is a source.
+    pub member: &'f Member<'a>,
+    /// The target's own membership in the mesh that links the two.
+    pub own: &'f Member<'a>,
+}
+
 /// A cluster of a mesh that has no snapshot.
 #[derive(Debug)]
 pub struct MissingSnapshot {
@@ -151,7 +162,7 @@ impl<'a> Fleet<'a> {
     pub fn peers(&self) -> usize {
         self.clusters()
             .flat_map(|target| self.sources(target))
-            .map(|(_, source, _)| source.membership.candidates.len())
+            .map(|source| source.member.membership.candidates.len())
             .sum()
     }
 
@@ -161,12 +172,11 @@ impl<'a> Fleet<'a> {
         indices.filter_map(|&index| self.members.get(index))
     }
 
-    /// Returns what `target` sees, in order of rank, each with the target's own membership in the
-    /// mesh that links the two; the number is the source's place in [`Fleet::members`].
+    /// Returns the sources of a target, in order of rank.
     pub fn sources<'f>(
         &'f self,
         target: &'f ClusterName,
-    ) -> impl Iterator<Item = (usize, &'f Member<'a>, &'f Member<'a>)> {
+    ) -> impl Iterator<Item = LinkedSource<'f, 'a>> {
         let own: BTreeMap<usize, &Member> = self
             .memberships(target)
             .map(|member| (member.rank.mesh, member))
@@ -174,11 +184,11 @@ impl<'a> Fleet<'a> {
         self.members
             .iter()
             .enumerate()
-            .filter_map(move |(index, source)| {
-                let own = *own.get(&source.rank.mesh)?;
-                let linked = source.entry.name != *target
-                    && source.mesh.link(own.entry, source.entry) == Some(Link::Exchange);
-                linked.then_some((index, source, own))
+            .filter_map(move |(index, member)| {
+                let own = *own.get(&member.rank.mesh)?;
+                let is_linked = member.entry.name != *target
+                    && member.mesh.link(own.entry, member.entry) == Some(Link::Exchange);
+                is_linked.then_some(LinkedSource { index, member, own })
             })
     }
 

@@ -210,8 +210,8 @@ impl ProposedCluster {
     fn new(snapshot: &Snapshot) -> Result<Self, Obstacle> {
         let name = snapshot.cluster.clone();
         let nodes = ranges::read(snapshot);
-        let pods = ranges::pods(&nodes).map_err(|problem| problem.of(&name))?;
-        let wireguard = ranges::wireguard(&nodes).map_err(|problem| problem.of(&name))?;
+        let pods = ranges::pods(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
+        let wireguard = ranges::wireguard(&nodes).map_err(|problem| problem.as_obstacle(&name))?;
         Ok(Self {
             name,
             pods,

@@ -147,7 +147,7 @@ impl<'a> AppliedPeers<'a> {
 
 impl PeerShare<'_> {
     /// Returns the same for another version of the Peer, with the same ranges.
-    fn of<'t>(&self, translation: &'t Translation) -> PeerShare<'t> {
+    fn for_version<'t>(&self, translation: &'t Translation) -> PeerShare<'t> {
         PeerShare {
             translation,
             lost: self.lost.clone(),
@@ -204,11 +204,11 @@ impl<'a> ClusterPeer<'a> {
             (Err(fault), PeerStanding::Faulty(_)) => Some(PeerStanding::Faulty(fault)),
             (Ok(_), PeerStanding::NotReady) => Some(PeerStanding::NotReady),
             (Ok(translation), PeerStanding::Certain(share)) => {
-                Some(PeerStanding::Certain(share.of(translation)))
+                Some(PeerStanding::Certain(share.for_version(translation)))
             }
-            (Ok(translation), PeerStanding::Contested(share, contest)) => {
-                Some(PeerStanding::Contested(share.of(translation), *contest))
-            }
+            (Ok(translation), PeerStanding::Contested(share, contest)) => Some(
+                PeerStanding::Contested(share.for_version(translation), *contest),
+            ),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use super::inspected_cluster::InspectedCluster;
 use crate::agent::location_ranges::Outranked;
-use crate::fleet::{Fleet, Member};
+use crate::fleet::{Fleet, LinkedSource, Member};
 use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
 use crate::mesh::Range;
@@ -138,9 +138,9 @@ pub fn problems<'f>(
     let cluster = &inspected.member.entry.name;
     let foreign: ForeignRanges = fleet
         .sources(cluster)
-        .flat_map(|(_, source, _)| {
-            let ranges = source.entry.networks.all().into_iter();
-            ranges.map(move |range| (range.cidr, (source, range)))
+        .flat_map(|LinkedSource { member, .. }| {
+            let ranges = member.entry.networks.all().into_iter();
+            ranges.map(move |range| (range.cidr, (member, range)))
         })
         .collect();
     let declared: Vec<Cidr> = fleet

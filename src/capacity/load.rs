@@ -195,13 +195,14 @@ impl NodeLoad {
             let (allowed, location) = (segment.allowed_ips.len(), segment.location_ranges.len());
             nodes.own_rules = nodes.own_rules.max(2 * (allowed + location) + location);
             let leader = topology.leader(id);
-            let (others, apart, together) = away.from(topology, id);
+            let others = away.others(topology, id);
             let local = match local_routes(leader) {
                 0 => 0,
-                own => together.local_routes - own,
+                own => others.together.local_routes - own,
             };
             let digits = leader.kilo.keepalive.to_string().len();
             let port = leader.endpoint().map_or(5, |it| it.port.to_string().len());
+            let apart = others.apart;
             let bytes = INTERFACE_BYTES + port + apart.bytes + apart.tunnels * digits;
             nodes.keepalive_digits = nodes.keepalive_digits.max(digits);
             nodes.bytes = nodes.bytes.max(bytes);
@@ -209,7 +210,7 @@ impl NodeLoad {
             nodes.routes = nodes.routes.max(apart.routes + local);
             if 1 < segment.members.len() {
                 // A node that is not a leader also has a route to the address of each segment.
-                let routes = others.plain_routes + topology.segments.len() + local;
+                let routes = others.all.plain_routes + topology.segments.len() + local;
                 nodes.routes = nodes.routes.max(routes);
             }
         }
@@ -255,6 +256,16 @@ struct Away<'a> {
     by_location: BTreeMap<&'a str, Sum>,
 }
 
+/// The load that other segments are for one.
+struct Others {
+    /// All others.
+    all: Sum,
+    /// Those to which it has tunnels.
+    apart: Sum,
+    /// Those with which it is together in a location, itself included.
+    together: Sum,
+}
+
 impl<'a> Away<'a> {
     fn count(topology: &'a KiloTopology) -> Self {
         let each = topology.segments.map_ids(|it| Sum::count(topology, it));
@@ -273,15 +284,15 @@ impl<'a> Away<'a> {
         }
     }
 
-    /// Returns what others are to a segment: all of them, those to which it has tunnels, and those
-    /// that it is together with in a location, itself included.
-    fn from(&self, topology: &KiloTopology, segment: SegmentId) -> (Sum, Sum, Sum) {
+    /// Returns the load that others are for a segment.
+    fn others(&self, topology: &KiloTopology, segment: SegmentId) -> Others {
         let this = self.each[segment];
-        let others = self.all.without(this);
-        let together = location(topology, segment).and_then(|it| self.by_location.get(it));
-        match together {
-            Some(together) => (others, self.all.without(*together), *together),
-            None => (others, others, this),
+        let in_location = location(topology, segment).and_then(|it| self.by_location.get(it));
+        let together = in_location.copied().unwrap_or(this);
+        Others {
+            all: self.all.without(this),
+            apart: self.all.without(together),
+            together,
         }
     }
 }

@@ -65,7 +65,7 @@ const POD_RANGES: std::ops::RangeInclusive<u8> = 44..=95;
 
 impl RangeProblem {
     /// Returns it as an obstacle of a cluster.
-    pub(super) fn of(self, cluster: &ClusterName) -> Obstacle {
+    pub(super) fn as_obstacle(self, cluster: &ClusterName) -> Obstacle {
         Obstacle::Range {
             cluster: cluster.clone(),
             problem: self,

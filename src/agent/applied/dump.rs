@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{AppliedFile, Spot, is_list, is_peer, objects, own_text};
+use super::{AppliedFile, is_list, is_peer, objects, own_text};
 use crate::diagnostic::{Quoted, escaped};
 use crate::document::{Broken, Position};
 
@@ -84,10 +84,10 @@ fn check(source: &Arc<str>, text: &Arc<str>) -> Result<(), PeerDumpError> {
     if objects.is_empty() {
         return Err(PeerDumpError::Empty);
     }
-    objects.iter().try_for_each(object)
+    objects.iter().try_for_each(|(_, value)| object(value))
 }
 
-fn object((_, value): &(Spot, Value)) -> Result<(), PeerDumpError> {
+fn object(value: &Value) -> Result<(), PeerDumpError> {
     if value.is_string() {
         return Err(PeerDumpError::Table);
     }

@@ -154,15 +154,21 @@ impl Time {
     }
 }
 
+/// The longest time that is waited.
+#[derive(Clone, Copy)]
+pub(crate) struct TimeLimits {
+    /// For an answer, and for a login. All answers of a cluster may take ten times as long.
+    pub(crate) answer: Duration,
+    /// For all clusters together, if that is limited.
+    pub(crate) total: Option<Duration>,
+}
+
 /// Lists the wanted objects of clusters, several in parallel, and passes each list on as it
-/// arrives.
-///
-/// An answer, and a login, may take `patience`; all of a cluster, ten times as long; all clusters
-/// together, `limit`. Clusters that do not answer are waited for together.
+/// arrives. Clusters that do not answer are waited for together.
 pub(crate) fn ask(
     routes: BTreeMap<ClusterName, ClusterRoute>,
     wanted: Wanted,
-    (patience, limit): (Duration, Option<Duration>),
+    limits: TimeLimits,
     mut arrived: impl FnMut(Arrival),
 ) -> io::Result<()> {
     // One thread waits for many servers, and is all that some systems give.
@@ -174,21 +180,25 @@ pub(crate) fn ask(
         let turns = Arc::new(Turns::default());
         let (mut tasks, mut clusters) = (JoinSet::new(), BTreeMap::new());
         for (cluster, route) in routes {
-            let task = tasks.spawn(turn(Arc::clone(&turns), (route, wanted), patience));
+            let request = ClusterRequest {
+                route,
+                wanted,
+                patience: limits.answer,
+            };
+            let task = tasks.spawn(request.send(Arc::clone(&turns)));
             clusters.insert(task.id(), cluster);
         }
         loop {
             let next = tasks.join_next_with_id();
-            let next = match limit {
-                Some(limit) => time::timeout(limit.saturating_sub(started.elapsed()), next).await,
+            let next = match limits.total {
+                Some(total) => time::timeout(total.saturating_sub(started.elapsed()), next).await,
                 None => Ok(next.await),
             };
             let Ok(Some(joined)) = next else {
                 break;
             };
             let (id, answer, took) = match joined {
-                // Its turn ends when the answer is taken, so that answers don't pile up.
-                Ok((id, (answer, took, _turn))) => (id, answer, took),
+                Ok((id, done)) => (id, done.answer, done.took),
                 Err(panicked) => {
                     let problem = "a mistake in this program".to_owned();
                     (
@@ -220,31 +230,55 @@ pub(crate) fn ask(
     Ok(())
 }
 
-/// Waits for the turn of a cluster, and asks it.
-async fn turn(
-    turns: Arc<Turns>,
-    (route, wanted): (ClusterRoute, Wanted),
+/// What is asked of one cluster.
+struct ClusterRequest {
+    route: ClusterRoute,
+    wanted: Wanted,
     patience: Duration,
-) -> (
-    Result<ClusterAnswer, Fault>,
-    Duration,
-    Option<OwnedSemaphorePermit>,
-) {
-    let opening = turns.open().await;
-    let mut time = Time::new(wanted, patience * ANSWERS);
-    let opened = time.limit(open(route, patience), Duration::default).await;
-    drop(opening);
-    let connection = match opened {
-        Ok(connection) => connection,
-        Err(fault) => return (Err(fault), time.taken, None),
-    };
-    let turn = turns.connect().await;
-    let connection = Connection {
-        turn: Some(turn.clone()),
-        ..connection
-    };
-    let answer = time.limit(list(connection, wanted), || turn.waited());
-    (answer.await, time.taken, turn.end())
+}
+
+/// The answer of one cluster.
+struct TimedAnswer {
+    answer: Result<ClusterAnswer, Fault>,
+    took: Duration,
+    /// Its turn ends when the answer is taken, so that answers don't pile up.
+    _turn: Option<OwnedSemaphorePermit>,
+}
+
+impl ClusterRequest {
+    /// Waits for the turn of the cluster, and asks it.
+    async fn send(self, turns: Arc<Turns>) -> TimedAnswer {
+        let Self {
+            route,
+            wanted,
+            patience,
+        } = self;
+        let opening = turns.open().await;
+        let mut time = Time::new(wanted, patience * ANSWERS);
+        let opened = time.limit(open(route, patience), Duration::default).await;
+        drop(opening);
+        let connection = match opened {
+            Ok(connection) => connection,
+            Err(fault) => {
+                return TimedAnswer {
+                    answer: Err(fault),
+                    took: time.taken,
+                    _turn: None,
+                };
+            }
+        };
+        let turn = turns.connect().await;
+        let connection = Connection {
+            turn: Some(turn.clone()),
+            ..connection
+        };
+        let answer = time.limit(list(connection, wanted), || turn.waited());
+        TimedAnswer {
+            answer: answer.await,
+            took: time.taken,
+            _turn: turn.end(),
+        }
+    }
 }
 
 async fn open(route: ClusterRoute, patience: Duration) -> Result<Connection, Fault> {

@@ -12,7 +12,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
 use serde_json::Value;
 
-use crate::cluster::{self, ClusterAnswer, Kubeconfigs, Wanted};
+use crate::cluster::{self, ClusterAnswer, Kubeconfigs, TimeLimits, Wanted};
 use crate::settings::Settings;
 
 mod contexts;
@@ -181,7 +181,8 @@ impl Contact<'_> {
     pub(crate) fn ask<T>(
         &mut self,
         clusters: &BTreeSet<&ClusterName>,
-        (wanted, limit): (Wanted, Option<Duration>),
+        wanted: Wanted,
+        limit: Option<Duration>,
         mut read: impl FnMut(&ClusterName, Result<ClusterAnswer, Fault>) -> T,
     ) -> anyhow::Result<BTreeMap<ClusterName, T>> {
         let (routes, lost) = self.routes(clusters);
@@ -190,8 +191,11 @@ impl Contact<'_> {
             let answer = read(&cluster, Err(fault));
             answers.insert(cluster, answer);
         }
-        let times = (self.options.patience(), limit);
-        cluster::ask(routes, wanted, times, |arrival| {
+        let limits = TimeLimits {
+            answer: self.options.patience(),
+            total: limit,
+        };
+        cluster::ask(routes, wanted, limits, |arrival| {
             let answer = read(&arrival.cluster, arrival.answer);
             answers.insert(arrival.cluster, answer);
         })?;

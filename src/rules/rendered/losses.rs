@@ -254,7 +254,7 @@ fn no_peers(fleet: &Fleet, target: &str) -> String {
     let sources: BTreeSet<String> = target
         .iter()
         .flat_map(|it| fleet.sources(it))
-        .map(|(_, source, _)| source.entry.name.to_string())
+        .map(|source| source.member.entry.name.to_string())
         .collect();
     if sources.is_empty() {
         return "would have no Peers: the mesh links it to no cluster".to_owned();

@@ -237,14 +237,15 @@ async fn content(
         // The status is sufficient.
         Err(_) => String::new(),
     };
-    Err(refusal(status, says, connection, (right, wanted)))
+    Err(refusal(status, says, connection, right, wanted))
 }
 
 fn refusal(
     status: StatusCode,
     says: String,
     connection: &Connection,
-    (right, wanted): (&Right, Option<Duration>),
+    right: &Right,
+    wanted: Option<Duration>,
 ) -> RequestFailure {
     match status {
         StatusCode::UNAUTHORIZED => RequestFailure::Final(Fault::Unauthorized {

@@ -127,7 +127,7 @@ pub(crate) fn run(
     let mut outcome = Outcome::Clean;
     if let Some(proposed) = proposed {
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
-        outcome = keep(args, proposed, (printer, result))?;
+        outcome = keep(args, proposed, printer, result)?;
     }
     printer.result(result, &steps)?;
     Ok(outcome)
@@ -189,12 +189,12 @@ fn write(
 fn keep(
     args: &InitArgs,
     proposed: ProposedMesh,
-    (printer, result): (&mut Printer, &mut impl Write),
+    printer: &mut Printer,
+    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let gathered = args.common.files.0.settle().and_then(|settings| {
         let meshes = input_file::clusters(&settings.mesh_files()?)?.meshes;
-        let target = (&settings, meshes.as_slice());
-        let outcome = snapshot::write_first(proposed.nodes, target, (printer, result))?;
+        let outcome = snapshot::write_first(proposed.nodes, &settings, &meshes, printer, result)?;
         Ok((outcome, inputs::gather(&args.common.files.0)?))
     });
     let (outcome, inputs) = match gathered {

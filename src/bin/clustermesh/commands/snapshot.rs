@@ -232,9 +232,9 @@ fn keep(
         .keep(cluster, listing, None)
         .map_err(|error| no_snapshot(&dump_name(dump), &error))?;
     let outcome = keeper
-        .tell(kept, printer, result)?
-        .max(keeper.tell_twins(&[cluster].into(), printer));
-    Ok(outcome.max(tell_of_config(args, settings, Vec::new(), printer)))
+        .report(kept, printer, result)?
+        .max(keeper.report_twins(&[cluster].into(), printer));
+    Ok(outcome.max(report_config(args, settings, Vec::new(), printer)))
 }
 
 /// Reads the nodes of a dump.
@@ -258,8 +258,10 @@ pub(crate) fn dump_name(dump: &Path) -> String {
 /// Writes the first snapshots of clusters; one that exists is kept.
 pub(crate) fn write_first(
     nodes: Vec<ListedNodes>,
-    (settings, meshes): (&Settings, &[Mesh]),
-    (printer, result): (&mut Printer, &mut impl Write),
+    settings: &Settings,
+    meshes: &[Mesh],
+    printer: &mut Printer,
+    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let handling = Handling {
         check: false,
@@ -282,14 +284,14 @@ pub(crate) fn write_first(
             continue;
         }
         let kept = keeper.keep(&cluster, listing, now)?;
-        outcome = outcome.max(keeper.tell(kept, printer, result)?);
+        outcome = outcome.max(keeper.report(kept, printer, result)?);
     }
     let clusters = handling.accept.iter().collect();
-    Ok(outcome.max(keeper.tell_twins(&clusters, printer)))
+    Ok(outcome.max(keeper.report_twins(&clusters, printer)))
 }
 
 /// Reports the findings about the config, and its expired entries.
-fn tell_of_config(
+fn report_config(
     args: &SnapshotArgs,
     settings: &Settings,
     mut findings: Vec<Finding>,

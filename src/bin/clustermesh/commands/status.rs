@@ -179,7 +179,8 @@ fn states(
         let nodes = Comparison::new(&inputs.settings, &inputs.meshes);
         let answers = contact.ask(
             &pending.iter().collect(),
-            (Wanted::All, limit),
+            Wanted::All,
+            limit,
             |cluster, answer| LiveCluster::read(cluster, answer, &nodes, rendered),
         )?;
         states.extend(compared(answers, inputs, rendered)?);

@@ -207,7 +207,7 @@ pub(crate) fn run(
         joining: Some(&outlook),
     };
     drop(progress);
-    tell(args.output, &verified, printer, result)?;
+    report(args.output, &verified, printer, result)?;
     Ok(args.strict.threshold().outcome(&findings))
 }
 
@@ -225,7 +225,7 @@ fn excused(inputs: &Inputs) -> anyhow::Result<Excused> {
 }
 
 /// Prints what came of it.
-fn tell(
+fn report(
     format: VerifyFormat,
     verified: &Verified,
     printer: &mut Printer,

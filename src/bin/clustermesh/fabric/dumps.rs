@@ -155,7 +155,7 @@ impl Live {
         self.reach.settle(&mut inputs.settings);
         let (settings, meshes) = (&inputs.settings, &inputs.meshes);
         let mut contact = self.reach.contact(addressed, settings, meshes)?;
-        let answers = contact.ask(&asked, (Wanted::Peers, None), |cluster, answer| {
+        let answers = contact.ask(&asked, Wanted::Peers, None, |cluster, answer| {
             let answer = answer?;
             Ok((answer.peers.into_file(cluster)?, answer.weaknesses))
         })?;

@@ -252,7 +252,7 @@ impl FileOptions {
     pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
         let path = |id: &str| {
             let path: Option<&PathBuf> = matches.try_get_one(id).ok().flatten();
-            path.filter(|path| says_something(path)).cloned()
+            path.filter(|path| is_given(path)).cloned()
         };
         let setting = |names: &Names| {
             let value = path(names.id)?;
@@ -265,7 +265,7 @@ impl FileOptions {
             .flatten()
             .into_iter()
             .flatten()
-            .filter(|it| says_something(it))
+            .filter(|it| is_given(it))
             .cloned()
             .collect();
         let ceilings = matches.try_get_many::<Ceiling>("ceilings").ok().flatten();
@@ -364,6 +364,6 @@ fn path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(PathBuf::from)
 }
 
-fn says_something(path: &Path) -> bool {
+fn is_given(path: &Path) -> bool {
     !path.as_os_str().is_empty()
 }

@@ -263,7 +263,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Reports which of these clusters have nodes of others, once all clusters have answered.
-    pub(super) fn tell_twins(
+    pub(super) fn report_twins(
         &self,
         clusters: &BTreeSet<&ClusterName>,
         printer: &mut Printer,
@@ -280,7 +280,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Reports what happened to a snapshot: differences as a result, everything else as messages.
-    pub(super) fn tell(
+    pub(super) fn report(
         &self,
         kept: KeptSnapshot,
         printer: &mut Printer,

@@ -11,9 +11,9 @@ use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
-use super::{SnapshotArgs, check_named, tell_of_config};
+use super::{SnapshotArgs, check_named, report_config};
 use crate::allowance::unknown_cluster;
-use crate::cluster::{self, Arrival, Wanted};
+use crate::cluster::{self, Arrival, TimeLimits, Wanted};
 use crate::output::Printer;
 use crate::reach::Addressed;
 use crate::settings::Settings;
@@ -29,7 +29,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Outcome> {
     let config = &settings.config;
     let unnamed = config.unnamed(meshes);
-    let mut outcome = tell_of_config(args, settings, unnamed, printer);
+    let mut outcome = report_config(args, settings, unnamed, printer);
     let clusters = clusters(args, settings, meshes)?;
     check_named(args, &clusters)?;
     check_secrets(args, &clusters, meshes)?;
@@ -43,21 +43,24 @@ pub(super) fn run(
         .routes(&clusters);
     let keeper = Keeper::new(&args.handling, settings, meshes);
     let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();
-    outcome = outcome.max(keeper.tell(keeper.keep_old(&lost), printer, result)?);
+    outcome = outcome.max(keeper.report(keeper.keep_old(&lost), printer, result)?);
     // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two
     // runs print the same.
     let progress = printer.progress(waiting(&asked, asked.len()));
     let (all, mut left) = (asked.len(), asked.clone());
     let mut queue = Queue::new(asked, !printer.is_terminal());
     let mut failure = None;
-    let times = (args.reach.patience(), None);
-    cluster::ask(routes, Wanted::Nodes, times, |arrival| {
+    let limits = TimeLimits {
+        answer: args.reach.patience(),
+        total: None,
+    };
+    cluster::ask(routes, Wanted::Nodes, limits, |arrival| {
         let cluster = arrival.cluster.clone();
         left.remove(&cluster);
         queue.arrived(cluster, kept(&keeper, arrival, printer.is_terminal()));
         let print = || {
             while let Some(kept) = queue.next() {
-                match keeper.tell(kept, printer, result) {
+                match keeper.report(kept, printer, result) {
                     Ok(other) => outcome = outcome.max(other),
                     Err(error) => failure = Some(error),
                 }
@@ -68,7 +71,7 @@ pub(super) fn run(
     drop(progress);
     match failure {
         Some(error) => Err(error),
-        None => Ok(outcome.max(keeper.tell_twins(&clusters, printer))),
+        None => Ok(outcome.max(keeper.report_twins(&clusters, printer))),
     }
 }
 

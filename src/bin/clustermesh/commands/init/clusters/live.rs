@@ -100,7 +100,7 @@ fn read(
     clusters: &BTreeSet<&ClusterName>,
     settings: &Settings,
 ) -> Result<Vec<ReadCluster>, Unreadable> {
-    let answers = contact.ask(clusters, (Wanted::Nodes, None), |cluster, answer| {
+    let answers = contact.ask(clusters, Wanted::Nodes, None, |cluster, answer| {
         read_answer(cluster, answer?, settings)
     })?;
     let (mut read, mut faults) = (Vec::new(), Vec::new());
