@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
-use crate::document::{Form, Source};
+use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{self, Range};
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -178,22 +178,17 @@ enum ConfigKind {
 /// # Errors
 /// Everything that is wrong with its structure.
 pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
-    let mut documents = source
-        .documents
-        .iter()
-        .enumerate()
-        .filter(|(_, document)| !document.is_null());
-    let Some((index, document)) = documents.next() else {
-        let place = Place::document(&source.name, 0);
-        return Err(vec![
-            Finding::new(&mistake::SYNTAX_ERROR, "the config is empty").at(place, ""),
-        ]);
-    };
-    let place = Place::document(&source.name, index);
-    let written = Form::<WrittenConfig>::new().read(document, &place);
-    let others: Vec<Finding> = documents
-        .map(|(index, _)| second_document(Place::document(&source.name, index)))
-        .collect();
+    let SingleDocument {
+        place,
+        content,
+        others,
+    } = source
+        .single_document(
+            "the config is empty",
+            "the config must be a single document",
+        )
+        .map_err(|empty| vec![empty])?;
+    let written = Form::<WrittenConfig>::new().read(content, &place);
     let read = written.and_then(|written| written.config(&place));
     match read {
         Ok(config) if others.is_empty() => Ok(config),
@@ -368,14 +363,6 @@ fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Finding> {
         let message = format!("{} is not a valid cluster name: {error}", Quoted(name));
         Finding::new(&mistake::INVALID_VALUE, message).at(place, "")
     })
-}
-
-fn second_document(place: Place) -> Finding {
-    Finding::new(
-        &mistake::SYNTAX_ERROR,
-        "the config must be a single document",
-    )
-    .at(place, "")
 }
 
 #[cfg(test)]

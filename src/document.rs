@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::diagnostic::Finding;
+use crate::diagnostic::{Finding, mistake};
 use crate::place::{Part, Place};
 
 mod form;
@@ -44,6 +44,16 @@ pub struct Source {
     marks: OnceLock<position::Marks>,
 }
 
+/// The document of a file that should have no other one.
+pub struct SingleDocument<'s> {
+    /// The place of the document.
+    pub place: Place,
+    /// Its content.
+    pub content: &'s TreeNode,
+    /// A finding for each further document.
+    pub others: Vec<Finding>,
+}
+
 /// A text that has no tree, or more than one.
 #[derive(Clone, Debug)]
 pub struct Broken {
@@ -71,6 +81,34 @@ impl Source {
             }
             Err(problems) => Err(Box::new(Broken { source, problems })),
         }
+    }
+
+    /// Returns the first document that is not empty.
+    ///
+    /// # Errors
+    /// There is none, with the message for that. `single` is the message for each further one.
+    pub fn single_document(
+        &self,
+        empty: &str,
+        single: &str,
+    ) -> Result<SingleDocument<'_>, Finding> {
+        let finding = |message: &str, place: Place| {
+            Finding::new(&mistake::SYNTAX_ERROR, message).at(place, "")
+        };
+        let mut documents = self
+            .documents
+            .iter()
+            .enumerate()
+            .filter(|(_, document)| !document.is_null())
+            .map(|(index, document)| (Place::document(&self.name, index), document));
+        let (place, content) = documents
+            .next()
+            .ok_or_else(|| finding(empty, Place::document(&self.name, 0)))?;
+        Ok(SingleDocument {
+            place,
+            content,
+            others: documents.map(|(place, _)| finding(single, place)).collect(),
+        })
     }
 
     /// Returns a text without its trees: one that has none, or a JSON file, in which places are

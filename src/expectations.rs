@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::Schema;
 
 use crate::diagnostic::{Finding, Quoted, mistake};
-use crate::document::{Form, Source};
+use crate::document::{Form, SingleDocument, Source};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
@@ -73,19 +73,17 @@ pub enum Class {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
-    let mut documents = source
-        .documents
-        .iter()
-        .enumerate()
-        .filter(|(_, document)| !document.is_null());
-    let Some((index, document)) = documents.next() else {
-        let place = Place::document(&source.name, 0);
-        return Err(vec![
-            Finding::new(&mistake::SYNTAX_ERROR, "the file contains no expectations").at(place, ""),
-        ]);
-    };
-    let place = Place::document(&source.name, index);
-    let (written, mut problems) = Form::<WrittenExpectations>::new().salvage(document, &place);
+    let SingleDocument {
+        place,
+        content,
+        others,
+    } = source
+        .single_document(
+            "the file contains no expectations",
+            "expectations must be a single document",
+        )
+        .map_err(|empty| vec![empty])?;
+    let (written, mut problems) = Form::<WrittenExpectations>::new().salvage(content, &place);
     let mut expectations = Vec::new();
     if problems.is_empty() {
         let place = place.key("spec");
@@ -95,11 +93,7 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
         }
         problems.extend(repeated(&expectations));
     }
-    problems.extend(documents.map(|(index, _)| {
-        let message = "expectations must be a single document";
-        let place = Place::document(&source.name, index);
-        Finding::new(&mistake::SYNTAX_ERROR, message).at(place, "")
-    }));
+    problems.extend(others);
     if problems.is_empty() {
         Ok(expectations)
     } else {
