@@ -1,5 +1,6 @@
 //! Nodes and whole meshes as text, for tests.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -36,28 +37,45 @@ pub(crate) fn range() -> impl Strategy<Value = Cidr> {
     })
 }
 
+/// Returns the snapshots of clusters, each given with its nodes, a line each.
+pub(crate) fn snapshots<'a>(
+    clusters: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> BTreeMap<ClusterName, SnapshotFile> {
+    clusters
+        .into_iter()
+        .map(|(name, nodes)| {
+            let cluster: ClusterName = name.parse().unwrap();
+            let snapshot = snapshot(&cluster, nodes);
+            let source = Arc::from(format!("{name}.json"));
+            (cluster, SnapshotFile { snapshot, source })
+        })
+        .collect()
+}
+
+/// Returns the snapshot of a cluster whose nodes are given, a line each.
+pub(crate) fn snapshot(cluster: &ClusterName, nodes: &str) -> Snapshot {
+    let lines = nodes.lines().filter(|line| !line.trim().is_empty());
+    let mut nodes: Vec<Node> = lines.map(node).collect();
+    for (position, node) in nodes.iter_mut().enumerate() {
+        node.position = position;
+    }
+    Snapshot::new(cluster.clone(), nodes).unwrap()
+}
+
 /// Returns the findings about meshes and their clusters, each given with its nodes, a line each.
 pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
     let source = Source::parse("mesh.yaml", meshes).unwrap();
     let reading = mesh::read(&[source]);
     assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-    let snapshots = clusters
+    let clusters: Vec<(&str, String)> = clusters
         .iter()
         .map(|(name, nodes)| {
-            let cluster: ClusterName = name.parse().unwrap();
-            let mut nodes: Vec<Node> = nodes
-                .lines()
-                .filter(|it| !it.trim().is_empty())
-                .map(|line| node(&with_granularity(line)))
-                .collect();
-            for (position, node) in nodes.iter_mut().enumerate() {
-                node.position = position;
-            }
-            let snapshot = Snapshot::new(cluster.clone(), nodes).unwrap();
-            let source = Arc::from(format!("{name}.json"));
-            (cluster, SnapshotFile { snapshot, source })
+            let nodes = nodes.lines().filter(|it| !it.trim().is_empty());
+            let nodes: Vec<String> = nodes.map(with_granularity).collect();
+            (*name, nodes.join("\n"))
         })
         .collect();
+    let snapshots = snapshots(clusters.iter().map(|(name, nodes)| (*name, nodes.as_str())));
     let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
     let mut text = String::new();

@@ -8,14 +8,14 @@ use crate::fleet::Fleet;
 use crate::manifest::{self, Tree};
 use crate::plan::plan;
 use crate::snapshot::Snapshot;
-use crate::testing::node;
+use crate::testing;
 
 mod everything;
 
 type Snapshots = BTreeMap<ClusterName, SnapshotFile>;
 
 fn snapshots() -> Snapshots {
-    let nodes = [
+    testing::snapshots([
         (
             "east",
             "a pod=10.1.1.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1",
@@ -24,14 +24,7 @@ fn snapshots() -> Snapshots {
             "west",
             "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.113.2",
         ),
-    ];
-    let snapshots = nodes.iter().map(|(name, line)| {
-        let cluster: ClusterName = name.parse().unwrap();
-        let snapshot = Snapshot::new(cluster.clone(), vec![node(line)]).unwrap();
-        let source = Arc::from(format!("{name}.json"));
-        (cluster, SnapshotFile { snapshot, source })
-    });
-    snapshots.collect()
+    ])
 }
 
 fn mesh_of(clusters: &str) -> String {

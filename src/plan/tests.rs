@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use super::*;
 use crate::document::Source;
 use crate::fleet::SnapshotFile;
 use crate::mesh;
-use crate::snapshot::Snapshot;
-use crate::testing::node;
+use crate::testing;
 
 /// A cluster: its name, the fields of its entry, its nodes a line each.
 type TestCluster<'a> = (&'a str, &'a str, &'a str);
@@ -49,14 +47,7 @@ fn report_of(meshes: &str, clusters: &[TestCluster]) -> String {
 
 /// Returns the snapshots of clusters.
 fn snapshots(clusters: &[TestCluster]) -> BTreeMap<ClusterName, SnapshotFile> {
-    let snapshots = clusters.iter().map(|(name, _, nodes)| {
-        let cluster: ClusterName = name.parse().unwrap();
-        let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
-        let snapshot = Snapshot::new(cluster.clone(), nodes.collect()).unwrap();
-        let source = Arc::from(format!("{name}.json"));
-        (cluster, SnapshotFile { snapshot, source })
-    });
-    snapshots.collect()
+    testing::snapshots(clusters.iter().map(|(name, _, nodes)| (*name, *nodes)))
 }
 
 /// Returns what each target of a fleet gets, and what is cut.
@@ -340,20 +331,7 @@ fn alike_targets_share_a_block() {
     )
     .unwrap();
     let reading = mesh::read(&[source]);
-    let snapshots = clusters
-        .iter()
-        .map(|(name, _, line)| {
-            let cluster: ClusterName = name.parse().unwrap();
-            let snapshot = Snapshot::new(cluster.clone(), vec![node(line)]).unwrap();
-            (
-                cluster,
-                SnapshotFile {
-                    snapshot,
-                    source: Arc::from(""),
-                },
-            )
-        })
-        .collect();
+    let snapshots = snapshots(&clusters);
     let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
     assert_eq!(plan.peer_sets.len(), 3);

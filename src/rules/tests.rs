@@ -1,15 +1,12 @@
 //! A stage for tests: clusters as text in, findings as text out.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use super::Finding;
 use crate::document::Source;
-use crate::fleet::{Fleet, SnapshotFile};
+use crate::fleet::Fleet;
 use crate::mesh;
-use crate::name::ClusterName;
-use crate::snapshot::Snapshot;
-use crate::testing::node;
+use crate::testing::snapshots;
 
 /// Returns what a question finds among clusters of one mesh, each with its name, more fields of its
 /// entry and its nodes, a line each. `east`, `west` and `north` declare ranges by themselves, unless
@@ -36,22 +33,7 @@ pub(super) fn report(
     }
     let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
     assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-    let snapshots = clusters
-        .iter()
-        .map(|(name, _, nodes)| {
-            let cluster: ClusterName = name.parse().unwrap();
-            let nodes = nodes
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .map(node);
-            let mut snapshot = Snapshot::new(cluster.clone(), nodes.collect()).unwrap();
-            for (position, node) in snapshot.nodes.iter_mut().enumerate() {
-                node.position = position;
-            }
-            let source = Arc::from(format!("{name}.json"));
-            (cluster, SnapshotFile { snapshot, source })
-        })
-        .collect();
+    let snapshots = snapshots(clusters.iter().map(|(name, _, nodes)| (*name, *nodes)));
     let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
     let mut text = String::new();
     for finding in question(&fleet) {

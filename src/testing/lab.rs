@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site};
@@ -14,8 +13,7 @@ use crate::name::ClusterName;
 use crate::packet::messages;
 use crate::packet::trace::AddressClass;
 use crate::plan::plan;
-use crate::snapshot::{Node, Snapshot};
-use crate::testing::{mesh_of, node};
+use crate::testing::{mesh_of, snapshot, snapshots};
 
 /// Clusters with their rendered manifests, which tests can change.
 pub(crate) struct Lab {
@@ -40,15 +38,7 @@ impl Lab {
         let mesh = format!("{}  topology: {topology}\n", mesh_of("m", &fields));
         let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
         assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-        let snapshots = clusters
-            .iter()
-            .map(|(name, _, nodes)| {
-                let cluster: ClusterName = name.parse().unwrap();
-                let snapshot = snapshot(&cluster, nodes);
-                let source = Arc::from(format!("{name}.json"));
-                (cluster, SnapshotFile { snapshot, source })
-            })
-            .collect();
+        let snapshots = snapshots(clusters.iter().map(|(name, _, nodes)| (*name, *nodes)));
         let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan(&fleet).unwrap()).unwrap();
         let files = tree
@@ -95,8 +85,7 @@ impl Lab {
             assert_eq!(file.content.others, [], "{text}");
             read.entry(cluster).or_default().push(file);
         }
-        let entries = self.meshes.iter().flat_map(|it| &it.entries);
-        let sites = entries.map(|entry| {
+        let sites = self.meshes.iter().flat_map(|it| &it.entries).map(|entry| {
             let files = read.get(entry.name.as_str()).map_or(&[][..], Vec::as_slice);
             Site::new(entry, &self.snapshots[&entry.name].snapshot, files)
         });
@@ -145,15 +134,6 @@ pub(crate) fn traced(
         writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();
     }
     text
-}
-
-fn snapshot(cluster: &ClusterName, nodes: &str) -> Snapshot {
-    let lines = nodes.lines().filter(|line| !line.trim().is_empty());
-    let mut nodes: Vec<Node> = lines.map(node).collect();
-    for (position, node) in nodes.iter_mut().enumerate() {
-        node.position = position;
-    }
-    Snapshot::new(cluster.clone(), nodes).unwrap()
 }
 
 pub(crate) const EAST: &str = "podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, \
