@@ -208,8 +208,9 @@ impl<'a> Fleet<'a> {
     /// Returns the ranges that a cluster accepts from others according to the config; none if it does
     /// not limit them.
     pub fn configured(&self, cluster: &ClusterName) -> &'a [Range] {
-        let accepted = self.accepted.and_then(|it| it.get(cluster));
-        accepted.map_or(&[], Vec::as_slice)
+        self.accepted
+            .and_then(|it| it.get(cluster))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Returns who claims `key`, if more than one node of the fleet does.

@@ -65,11 +65,9 @@ impl Joining<'_> {
     }
 
     fn joiners(&self, is_meant: impl Fn(&ClusterName) -> bool) -> Vec<Joiner> {
-        let entries = self
-            .meshes
+        self.meshes
             .iter()
-            .flat_map(|mesh| mesh.entries.iter().map(move |entry| (mesh, entry)));
-        entries
+            .flat_map(|mesh| mesh.entries.iter().map(move |entry| (mesh, entry)))
             .filter(|(_, entry)| entry.state == State::Joining && is_meant(&entry.name))
             .map(|(mesh, entry)| Joiner {
                 mesh: mesh.name.clone(),
@@ -153,8 +151,7 @@ impl Joining<'_> {
             });
         };
         let fleet = fleet.accepting(self.accepted);
-        let members = fleet.members().iter();
-        let nodes = members.map(|it| {
+        let nodes = fleet.members().iter().map(|it| {
             let nodes = NodeLoad::count(&it.cluster.topology);
             (it.entry.name.clone(), nodes)
         });
@@ -220,10 +217,10 @@ impl Outlook {
     }
 
     fn peers<'p>(&'p self, target: &'p Target) -> impl Iterator<Item = &'p Peer> {
-        let peer_sets = target
+        target
             .peer_sets
             .iter()
-            .filter_map(|&it| self.plan.peer_sets.get(it));
-        peer_sets.flat_map(|it| &it.peers)
+            .filter_map(|&it| self.plan.peer_sets.get(it))
+            .flat_map(|it| &it.peers)
     }
 }

@@ -265,8 +265,9 @@ pub fn unjoined<'a>(
         let entry = |cluster: &ClusterName| mesh.entries.iter().find(|it| it.name == *cluster);
         let ends = [entry(one)?, entry(other)?];
         let is_linked = mesh.topology.links(one, other);
-        let mut ends = ends.into_iter().filter(|_| is_linked);
-        ends.find(|it| it.state != State::Joined)
+        ends.into_iter()
+            .filter(|_| is_linked)
+            .find(|it| it.state != State::Joined)
     })
 }
 

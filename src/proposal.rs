@@ -146,26 +146,26 @@ impl Proposal {
         let uses = self.uses();
         let mut taken: Vec<Cidr> = uses.iter().map(|it| it.cidr).collect();
         let pairs = net::overlaps(&taken, OVERLAPS);
-        let pairs = pairs
+        let overlaps = pairs
             .into_iter()
-            .map(|(one, other)| (one.min(other), one.max(other)));
-        let overlaps = pairs.filter_map(|(one, other)| {
-            let (earlier, later) = (uses.get(one)?.clone(), uses.get(other)?.clone());
-            // Kilo's range is easier to change than that of pods.
-            let is_earlier = earlier.is_wireguard && !later.is_wireguard;
-            let (moves, stays) = if is_earlier {
-                (earlier, later)
-            } else {
-                (later, earlier)
-            };
-            let free = if moves.is_wireguard {
-                ranges::free_subnet(&taken)
-            } else {
-                ranges::free_pods(&taken)
-            };
-            taken.extend(free);
-            Some(Obstacle::Overlap { moves, stays, free })
-        });
+            .map(|(one, other)| (one.min(other), one.max(other)))
+            .filter_map(|(one, other)| {
+                let (earlier, later) = (uses.get(one)?.clone(), uses.get(other)?.clone());
+                // Kilo's range is easier to change than that of pods.
+                let is_earlier = earlier.is_wireguard && !later.is_wireguard;
+                let (moves, stays) = if is_earlier {
+                    (earlier, later)
+                } else {
+                    (later, earlier)
+                };
+                let free = if moves.is_wireguard {
+                    ranges::free_subnet(&taken)
+                } else {
+                    ranges::free_pods(&taken)
+                };
+                taken.extend(free);
+                Some(Obstacle::Overlap { moves, stays, free })
+            });
         overlaps.collect()
     }
 
@@ -191,8 +191,7 @@ impl Proposal {
     /// Without a single endpoint, no tunnel would ever open. Then only a network that all nodes share
     /// can join the clusters.
     fn share_network(&mut self, snapshots: &[Snapshot], entries: &BTreeMap<ClusterName, Entry>) {
-        let mut clusters = self.clusters.iter();
-        if clusters.any(|it| it.endpoints.is_reached()) {
+        if self.clusters.iter().any(|it| it.endpoints.is_reached()) {
             return;
         }
         for (cluster, snapshot) in self.clusters.iter_mut().zip(snapshots) {

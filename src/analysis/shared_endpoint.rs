@@ -35,8 +35,9 @@ pub struct SharedEndpoint<'a> {
 /// Returns the candidates with the endpoint of one before them: of all meshes, as an endpoint is one
 /// place in the world, or on the network that all of them share.
 pub fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedEndpoint<'a>> {
-    let members = fleet.members().iter();
-    let mut dialled: Vec<DialledCandidate> = members
+    let mut dialled: Vec<DialledCandidate> = fleet
+        .members()
+        .iter()
         .flat_map(|member| {
             let candidates = member.membership.candidates.iter();
             let with_endpoint = candidates.filter(|it| it.endpoint.is_some());

@@ -61,8 +61,9 @@ pub fn waves(plan: &Plan, loads: &[Load], on_disk: &OnDiskTree) -> Vec<Wave> {
         .map(|it| it.path.as_str());
     let missing = on_disk.missing.iter().map(String::as_str);
     let paths: BTreeSet<&str> = differing.chain(missing).collect();
-    let targets = plan.targets.iter().zip(loads);
-    targets
+    plan.targets
+        .iter()
+        .zip(loads)
         .map(|(target, load)| wave(plan, target, load, &paths, on_disk))
         .collect()
 }

@@ -276,8 +276,9 @@ fn waves(wave: &Wave, load: &Load, capacity: &Capacity) -> Option<Lever> {
 /// Returns how many of a Peer's ranges are nodes' own addresses. A Peer of nothing else would be
 /// none, and keeps one.
 fn addresses(share: &PeerShare, internal: &BTreeSet<IpAddr>) -> usize {
-    let networks = share.kept().map(|it| it.allowed.interface.network);
-    let number = networks
+    let number = share
+        .kept()
+        .map(|it| it.allowed.interface.network)
         .filter(|it| it.is_host() && internal.contains(&it.first()))
         .count();
     number.min(share.count().saturating_sub(1))

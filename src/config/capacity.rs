@@ -309,8 +309,9 @@ impl WrittenThresholds {
         let lowest_above = |steps: &[Option<u64>]| steps.iter().flatten().copied().min();
         let highest_below = |steps: &[Option<u64>]| steps.iter().flatten().copied().max();
         let between = |usual: Option<u64>, below: Option<u64>, above: Option<u64>| {
-            let usual = usual.map(|it| below.map_or(it, |below| it.max(below)));
-            usual.map(|it| above.map_or(it, |above| it.min(above)))
+            usual
+                .map(|it| below.map_or(it, |below| it.max(below)))
+                .map(|it| above.map_or(it, |above| it.min(above)))
         };
         let notice = self.notice.or_else(|| {
             let above = lowest_above(&[self.warning, self.error]);

@@ -237,8 +237,9 @@ fn ranges(entry: &Entry) -> usize {
 }
 
 fn anchors(entry: &Entry) -> usize {
-    let anchors = entry.anchors.iter();
-    anchors
+    entry
+        .anchors
+        .iter()
         .map(|it| 1 + it.nodes.len() + it.ranges.iter().flatten().count())
         .sum()
 }
@@ -246,8 +247,9 @@ fn anchors(entry: &Entry) -> usize {
 impl WrittenCeilings {
     pub(super) fn ceilings(&self) -> Ceilings {
         let most = |written: Option<u32>, built_in: usize| {
-            let written = written.and_then(|it| usize::try_from(it).ok());
-            written.unwrap_or(built_in)
+            written
+                .and_then(|it| usize::try_from(it).ok())
+                .unwrap_or(built_in)
         };
         Ceilings {
             clusters: most(self.clusters, BUILT_IN.clusters),

@@ -53,8 +53,9 @@ impl<'s> WrittenEntry<'s> {
     }
 
     fn networks(&self) -> impl Iterator<Item = &'s MappingEntry> {
-        let fields = self.fields.iter();
-        fields.filter(|it| NETWORKS.contains(&&*it.key.scalar.text))
+        self.fields
+            .iter()
+            .filter(|it| NETWORKS.contains(&&*it.key.scalar.text))
     }
 
     /// Returns all ranges of the entry in the order in which they are compared, with their comments.

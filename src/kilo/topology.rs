@@ -145,8 +145,9 @@ impl KiloTopology {
 
     /// Returns whether any node wants something behind it reached.
     pub fn has_location_ranges(&self) -> bool {
-        let mut segments = self.segments.iter();
-        segments.any(|it| !it.location_ranges.is_empty())
+        self.segments
+            .iter()
+            .any(|it| !it.location_ranges.is_empty())
     }
 }
 
@@ -235,8 +236,9 @@ fn subnet(nodes: &[TopologyNode]) -> Cidr {
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
     let (address, length) = SUBNET;
     let usual = Interface::new(address.into(), length).map(|it| it.network);
-    let most = most.map(|(network, _)| network);
-    most.or(usual).unwrap_or_else(|| Cidr::host(address.into()))
+    most.map(|(network, _)| network)
+        .or(usual)
+        .unwrap_or_else(|| Cidr::host(address.into()))
 }
 
 #[cfg(test)]

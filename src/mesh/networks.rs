@@ -124,8 +124,9 @@ pub(super) fn list<'t>(
     findings: &mut Vec<Finding>,
     mut read: impl FnMut(&str, Place, &mut Vec<Finding>) -> Option<Range>,
 ) -> Ranges {
-    let texts = texts.into_iter().enumerate();
     texts
+        .into_iter()
+        .enumerate()
         .map(|(index, text)| read(text, place.index(index), findings))
         .collect()
 }

@@ -114,8 +114,7 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
     };
     let own = if is_beside { own.parent() } else { own };
     let places = problems.iter().filter_map(|it| it.labels.first());
-    let mut pointers = places.map(|label| &label.place.pointer);
-    pointers.any(|pointer| {
+    places.map(|label| &label.place.pointer).any(|pointer| {
         pointer.is_within(&own)
             || own.is_within(pointer)
             || diagnostic.rule == &mistake::UNKNOWN_CLUSTER

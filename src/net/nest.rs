@@ -32,8 +32,8 @@ impl<T> Nest<T> {
 
     /// Returns the ranges that contain all of `range`, the narrowest first.
     pub fn around(&self, range: Cidr) -> impl Iterator<Item = (Cidr, &T)> {
-        let holders = self.holders(range.first());
-        holders.filter(move |(cidr, _)| cidr.contains(range))
+        self.holders(range.first())
+            .filter(move |(cidr, _)| cidr.contains(range))
     }
 
     /// Returns the ranges that are in `range`, by address.

@@ -50,7 +50,8 @@ impl<'f> Accepted<'f> {
 impl AcceptedList<'_> {
     /// Of nested entries the widest is kept, which is the one that can hold most.
     fn takes(&self, range: Cidr) -> bool {
-        let holder = self.ranges.holder(range.first());
-        holder.is_some_and(|(entry, ())| entry.contains(range))
+        self.ranges
+            .holder(range.first())
+            .is_some_and(|(entry, ())| entry.contains(range))
     }
 }

@@ -310,8 +310,7 @@ fn reason(
         LocalAddress::Endpoint(address) => {
             let of_kilo = listening(node).filter(|(_, it)| it.address() == Some(address));
             let dialled = |it: &Endpoint| it.address() == Some(address);
-            let mut candidates = member.membership.candidates.iter();
-            let candidate = candidates.find(|it| {
+            let candidate = member.membership.candidates.iter().find(|it| {
                 it.leader.as_str() == node.name && it.endpoint.as_ref().is_some_and(dialled)
             });
             match (of_kilo, candidate) {

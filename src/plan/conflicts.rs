@@ -120,8 +120,9 @@ impl<'f> Conflicts<'f> {
     /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
     pub(super) fn local_nodes(&self, member: usize, cluster: Option<usize>) -> &[Conflict<'f>] {
         let meetings = self.local_nodes.get(member).zip(cluster);
-        let meetings = meetings.and_then(|(meetings, cluster)| meetings.get(&cluster));
-        meetings.map_or(&[], Vec::as_slice)
+        meetings
+            .and_then(|(meetings, cluster)| meetings.get(&cluster))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// Returns everything that a member gives to anyone: what it leaves out for its own sake is not
@@ -130,10 +131,11 @@ impl<'f> Conflicts<'f> {
         let member = self.fleet.members().get(index)?;
         let (given, own_loops) = (self.given.get(index)?, self.own_loops(index));
         Some(given.get_or_init(|| {
-            let ranges = member
+            member
                 .given()
-                .filter(|range| !own_loops.withheld.contains(range));
-            ranges.map(|range| (range, ())).collect()
+                .filter(|range| !own_loops.withheld.contains(range))
+                .map(|range| (range, ()))
+                .collect()
         }))
     }
 }
@@ -189,10 +191,11 @@ fn local_nodes<'f>(
     };
     for (index, local) in member.entry.local_networks.iter().enumerate() {
         let what = Conflicting::Local(local.cidr, index);
-        let around = declared
+        for (_, (cluster, range)) in declared
             .around(local.cidr)
-            .filter(|(range, _)| *range != local.cidr);
-        for (_, (cluster, range)) in around.chain(declared.inside(local.cidr)) {
+            .filter(|(range, _)| *range != local.cidr)
+            .chain(declared.inside(local.cidr))
+        {
             add(&[], what, *cluster, range);
         }
     }

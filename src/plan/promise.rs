@@ -48,8 +48,9 @@ pub(super) fn is_declared(source: &Member, peers: &[Peer]) -> Result<(), BrokenP
         .map(|it| (it.cidr, ()))
         .collect();
     let is_declared = |cidr: Cidr| {
-        let holder = declared.holder(cidr.first());
-        holder.is_some_and(|(range, ())| range.contains(cidr))
+        declared
+            .holder(cidr.first())
+            .is_some_and(|(range, ())| range.contains(cidr))
     };
     match first(peers, |cidr| !is_declared(cidr)) {
         Some((cidr, peer)) => Err(BrokenPromise::Undeclared {

@@ -92,8 +92,9 @@ impl RangeProblem {
 
 /// Returns the nodes of a snapshot as Kilo reads them.
 pub(super) fn read(snapshot: &Snapshot) -> Vec<KiloNode> {
-    let nodes = snapshot.nodes.iter();
-    nodes
+    snapshot
+        .nodes
+        .iter()
         .map(|it| KiloNode::read(it, DEFAULT_TOPOLOGY_LABEL))
         .collect()
 }

@@ -76,11 +76,11 @@ fn given<'f>(
     cluster: &'f ClusterName,
     leader: &'f NodeName,
 ) -> impl Iterator<Item = Cidr> + 'f {
-    let candidates = fleet
+    fleet
         .memberships(cluster)
         .flat_map(|it| &it.membership.candidates)
-        .filter(move |it| it.leader == *leader);
-    candidates.flat_map(|it| it.claims.iter().copied())
+        .filter(move |it| it.leader == *leader)
+        .flat_map(|it| it.claims.iter().copied())
 }
 
 /// Returns the ranges that a target does not get because of its own nodes: hosts always, networks

@@ -127,8 +127,7 @@ fn labels(findings: &[Finding]) -> Vec<Label> {
     let of_first = findings.first().into_iter().flat_map(|it| &it.labels);
     let common: Vec<&Label> = of_first.filter(is_common).collect();
     let own = findings.iter().filter_map(|finding| {
-        let mut labels = finding.labels.iter();
-        let label = labels.find(|it| !common.contains(it))?;
+        let label = finding.labels.iter().find(|it| !common.contains(it))?;
         Some(Label {
             place: label.place.clone(),
             text: finding.node.as_deref().map(bare).unwrap_or_default(),

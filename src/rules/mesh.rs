@@ -95,17 +95,18 @@ pub fn dropped_labels(entry: &Entry, snapshot: &Snapshot) -> Vec<Finding> {
         // With granularity Full, Kilo ignores locations.
         field != "topologyLabel" || Cluster::new(entry, snapshot).granularity != Granularity::Full
     };
-    let dropped = dropped.filter(|(field, ..)| counts(field));
-    let findings = dropped.map(|(field, key, prefix)| {
-        let message = format!(
-            "`{field}` uses the label {}, but the snapshot leaves out the labels under {}",
-            Quoted(key),
-            Quoted(prefix)
-        );
-        Finding::on_cluster(&DROPPED_LABEL, cluster, message)
-            .at(entry.place.key(field), "")
-            .help(format!("run `clustermesh snapshot {cluster}`"))
-    });
+    let findings = dropped
+        .filter(|(field, ..)| counts(field))
+        .map(|(field, key, prefix)| {
+            let message = format!(
+                "`{field}` uses the label {}, but the snapshot leaves out the labels under {}",
+                Quoted(key),
+                Quoted(prefix)
+            );
+            Finding::on_cluster(&DROPPED_LABEL, cluster, message)
+                .at(entry.place.key(field), "")
+                .help(format!("run `clustermesh snapshot {cluster}`"))
+        });
     findings.collect()
 }
 

@@ -82,8 +82,7 @@ fn twins(site: &Site) -> Vec<Finding> {
 fn unapplied(site: &Site) -> Option<Finding> {
     let unapplied = site.model.unapplied()?;
     let peers = |peers: &[PeerId]| -> Vec<&ClusterPeer> {
-        let peers = peers.iter().map(|it| &site.model.peers[*it]);
-        peers.collect()
+        peers.iter().map(|it| &site.model.peers[*it]).collect()
     };
     let names = |peers: &[&ClusterPeer]| listed(peers.iter().map(|it| bare(&it.applied.name)));
     let (mute, hidden) = (peers(&unapplied.because_of), peers(&unapplied.peers));
@@ -139,8 +138,9 @@ fn failures(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
         let cause = findings.get(failure.follows?)?.as_ref()?;
         Some(cause.as_cause())
     });
-    let findings = findings.iter().zip(follows);
     findings
+        .iter()
+        .zip(follows)
         .filter_map(|(finding, cause)| Some(finding.clone()?.with_cause(cause)))
         .collect()
 }

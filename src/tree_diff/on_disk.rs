@@ -114,8 +114,9 @@ impl OnDiskTree {
         if self.same.contains(&path) {
             // It lists the wanted files.
             let prefix = format!("{target}/");
-            let missing = self.missing.iter();
-            let absent: Vec<String> = missing
+            let absent: Vec<String> = self
+                .missing
+                .iter()
                 .filter_map(|it| it.strip_prefix(prefix.as_str()))
                 .map(str::to_owned)
                 .collect();
@@ -151,8 +152,9 @@ impl OnDiskTree {
             })
             .collect();
         let is_named = |file: &&str| {
-            let mut named = named.iter();
-            named.any(|(name, _)| name.trim_start_matches("./") == *file)
+            named
+                .iter()
+                .any(|(name, _)| name.trim_start_matches("./") == *file)
         };
         let unnamed: Vec<String> = peers
             .iter()
@@ -254,17 +256,16 @@ impl OnDiskTree {
         plan: &'a Plan,
         target: &str,
     ) -> impl Iterator<Item = (&'a PeerSet, &'a Peer)> {
-        let mut targets = plan.targets.iter();
-        let target = targets.find(|it| it.cluster.as_str() == target);
+        let target = plan.targets.iter().find(|it| it.cluster.as_str() == target);
         let peer_sets = target.into_iter().flat_map(|target| {
-            let peer_sets = target
+            target
                 .peer_sets
                 .iter()
-                .filter_map(|&it| plan.peer_sets.get(it));
-            peer_sets.filter(|it| {
-                self.same
-                    .contains(&format!("{}/{}.yaml", target.cluster, it.name))
-            })
+                .filter_map(|&it| plan.peer_sets.get(it))
+                .filter(|it| {
+                    self.same
+                        .contains(&format!("{}/{}.yaml", target.cluster, it.name))
+                })
         });
         peer_sets.flat_map(|peer_set| peer_set.peers.iter().map(move |peer| (peer_set, peer)))
     }

@@ -73,8 +73,8 @@ fn losses(checked: &CheckResult, order: &PrintOrder) -> anyhow::Result<Vec<Loss>
 }
 
 fn target<'a>(plan: &'a Plan, name: &str) -> anyhow::Result<&'a Target> {
-    let mut targets = plan.targets.iter();
-    targets
+    plan.targets
+        .iter()
         .find(|it| it.cluster.as_str() == name)
         .ok_or_else(|| allowance::unknown_target(name, plan))
 }

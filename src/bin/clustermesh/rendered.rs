@@ -149,16 +149,16 @@ pub(crate) fn overrides_above(settings: &Settings) -> Vec<Finding> {
     let repository = disk::canonical(&repository);
     let tree = disk::canonical(&settings.rendered.value);
     let here = disk::canonical(Path::new("."));
-    let folders = tree
+    let files = tree
         .ancestors()
         .skip(1)
-        .take_while(|folder| folder.starts_with(&repository));
-    let files = folders.filter_map(|folder| {
-        let file_type = disk::type_of(&Roots::anywhere(), &folder.join(Overriding::IGNORE))?;
-        let path = input_file::name(&seen_from(&here, folder).join(Overriding::IGNORE));
-        let found = gitops::override_file(&path, disk::kind(file_type), Overriding::Ignore);
-        (!file_type.is_dir()).then_some(found)
-    });
+        .take_while(|folder| folder.starts_with(&repository))
+        .filter_map(|folder| {
+            let file_type = disk::type_of(&Roots::anywhere(), &folder.join(Overriding::IGNORE))?;
+            let path = input_file::name(&seen_from(&here, folder).join(Overriding::IGNORE));
+            let found = gitops::override_file(&path, disk::kind(file_type), Overriding::Ignore);
+            (!file_type.is_dir()).then_some(found)
+        });
     files.collect()
 }
 

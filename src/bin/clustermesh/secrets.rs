@@ -82,11 +82,12 @@ impl Secrets {
     pub(crate) fn strike(&self, text: &str, place: &Range<usize>, message: &str) -> String {
         let mut struck = message.to_owned();
         let here = lines_of(text, place);
-        let spans = self
+        for secret in self
             .spans
             .iter()
-            .filter(|it| it.start < here.end && here.start < it.end);
-        for secret in spans.filter_map(|span| text.get(span.clone())) {
+            .filter(|it| it.start < here.end && here.start < it.end)
+            .filter_map(|span| text.get(span.clone()))
+        {
             for word in words(secret) {
                 struck = strike(&struck, word);
             }

@@ -31,18 +31,16 @@ impl Values {
     /// Returns the values of each result, and whom it is for.
     pub(in crate::outputs) fn each(&self, per: Per) -> Vec<(Option<&str>, Value)> {
         match per {
-            Per::Target => {
-                let targets = self.targets.iter();
-                targets
-                    .map(|(name, it)| (Some(name.as_str()), self.with("target", Some(it))))
-                    .collect()
-            }
-            Per::Mesh => {
-                let meshes = self.meshes.iter();
-                meshes
-                    .map(|(name, it)| (Some(name.as_str()), self.with("mesh", Some(it))))
-                    .collect()
-            }
+            Per::Target => self
+                .targets
+                .iter()
+                .map(|(name, it)| (Some(name.as_str()), self.with("target", Some(it))))
+                .collect(),
+            Per::Mesh => self
+                .meshes
+                .iter()
+                .map(|(name, it)| (Some(name.as_str()), self.with("mesh", Some(it))))
+                .collect(),
             Per::Repository => vec![(None, self.with("", None))],
         }
     }

@@ -23,8 +23,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     if member.entry.keepalive.is_none() {
         return undeclared(member).into_iter().collect();
     }
-    let candidates = member.membership.candidates.iter();
-    let found = candidates.filter_map(|candidate| {
+    let found = member.membership.candidates.iter().filter_map(|candidate| {
         let node = member.node(candidate.leader.as_str())?;
         (!sends(node)).then(|| silent(member, candidate, node))?
     });

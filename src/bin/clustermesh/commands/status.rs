@@ -124,8 +124,9 @@ pub(crate) fn run(
     findings.extend(states.iter().flat_map(|it| it.findings.clone()));
     let levels = &inputs.settings.config.levels;
     let findings = levels.apply(findings, clock::today(), Purpose::Validate);
-    let outcomes = states.iter().map(ClusterStatus::outcome);
-    let outcome = outcomes
+    let outcome = states
+        .iter()
+        .map(ClusterStatus::outcome)
         .max()
         .unwrap_or(Outcome::Clean)
         .max(Strict::NO.threshold().outcome(&findings));

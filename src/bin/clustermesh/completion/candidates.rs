@@ -86,11 +86,12 @@ pub(super) fn contexts() -> Vec<String> {
 
 /// Returns the names that can be explained.
 pub(super) fn rules() -> Vec<String> {
-    let rules = rules::all().into_iter();
-    let names = rules
+    rules::all()
+        .into_iter()
         .flat_map(|rule| [rule.name].into_iter().chain(rule.aliases.iter().copied()))
-        .chain(TERMS.iter().map(|term| term.name));
-    names.map(str::to_owned).collect()
+        .chain(TERMS.iter().map(|term| term.name))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Looks for names with the settings of the command line, but not for long.

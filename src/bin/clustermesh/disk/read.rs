@@ -99,8 +99,9 @@ pub(crate) fn files_in(
 ) -> anyhow::Result<Vec<PathBuf>> {
     let entries = entries(roots, folder)?.into_iter();
     let has_extension = |path: &PathBuf| {
-        let extension = path.extension().and_then(|it| it.to_str());
-        extension.is_some_and(|it| extensions.contains(&it))
+        path.extension()
+            .and_then(|it| it.to_str())
+            .is_some_and(|it| extensions.contains(&it))
     };
     let mut files: Vec<PathBuf> = entries
         .map(|(path, _)| path)

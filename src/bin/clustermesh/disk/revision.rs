@@ -112,10 +112,10 @@ impl Revision {
                 bail!("it is {}", EntryType::from(entry.mode).name());
             }
             let tree = self.tree(&entry.id)?;
-            let entries = tree
+            Ok(tree
                 .entries()
-                .map(|(name, entry)| (folder.join(name), entry.mode.into()));
-            Ok(entries.collect())
+                .map(|(name, entry)| (folder.join(name), entry.mode.into()))
+                .collect())
         };
         list().with_context(|| format!("cannot read the folder {}", self.shown(folder)))
     }

@@ -53,11 +53,12 @@ impl fmt::Display for CheckedCounts {
 
 /// Returns how many Peers a target has.
 pub(super) fn peers(plan: &Plan, target: &Target) -> usize {
-    let peer_sets = target
+    target
         .peer_sets
         .iter()
-        .filter_map(|&it| plan.peer_sets.get(it));
-    peer_sets.map(|it| it.peers.len()).sum()
+        .filter_map(|&it| plan.peer_sets.get(it))
+        .map(|it| it.peers.len())
+        .sum()
 }
 
 /// Returns the line for a run without findings.

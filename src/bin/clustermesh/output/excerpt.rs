@@ -64,8 +64,8 @@ pub(super) fn snippets(excerpts: Vec<Excerpt<'_>>) -> Vec<Snippet<'_, Annotation
             None => files.push((excerpt.name, vec![(kind, excerpt)])),
         }
     }
-    let files = files.into_iter();
     files
+        .into_iter()
         .map(|(name, excerpts)| snippet(name, excerpts))
         .collect()
 }

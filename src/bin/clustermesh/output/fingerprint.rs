@@ -70,15 +70,15 @@ fn values(message: &str) -> String {
 /// Returns the values among words, without the lines and columns that parsers put into messages.
 fn values_in(words: &str) -> impl Iterator<Item = &str> {
     let mut last = "";
-    let words = words
+    words
         .split_whitespace()
-        .map(|word| word.trim_matches(|it: char| !it.is_alphanumeric() && it != '/'));
-    words.filter(move |word| {
-        let is_number = word.starts_with(|it: char| it.is_ascii_digit());
-        let is_position = is_number && matches!(last, "line" | "column");
-        last = word;
-        !is_position && (is_number || word.contains(['/', ':', '@']))
-    })
+        .map(|word| word.trim_matches(|it: char| !it.is_alphanumeric() && it != '/'))
+        .filter(move |word| {
+            let is_number = word.starts_with(|it: char| it.is_ascii_digit());
+            let is_position = is_number && matches!(last, "line" | "column");
+            last = word;
+            !is_position && (is_number || word.contains(['/', ':', '@']))
+        })
 }
 
 fn digest(parts: &[&str]) -> String {

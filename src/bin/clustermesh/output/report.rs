@@ -63,10 +63,10 @@ impl<'a> Report<'a> {
     /// Returns the report as text; in colours only for a person.
     pub(crate) fn text(&self, format: ReportFormat) -> anyhow::Result<String> {
         Ok(match format {
-            ReportFormat::Human => {
-                let pieces = human::pieces(self, Width::stdout()).into_iter();
-                pieces.map(|piece| piece + "\n").collect()
-            }
+            ReportFormat::Human => human::pieces(self, Width::stdout())
+                .into_iter()
+                .map(|piece| piece + "\n")
+                .collect(),
             ReportFormat::Concise => concise::text(self),
             ReportFormat::Json => json::text(self)?,
             ReportFormat::Sarif => sarif::text(self)?,

@@ -141,8 +141,9 @@ fn operator_route(
 
 /// Returns how a cluster is reached in which an operator runs: only one can be the store's.
 fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<ClusterRoute, Fault> {
-    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-    let local: BTreeSet<&str> = entries
+    let local: BTreeSet<&str> = meshes
+        .iter()
+        .flat_map(|mesh| &mesh.entries)
         .filter(|entry| entry.local)
         .map(|entry| entry.name.as_str())
         .collect();

@@ -195,8 +195,7 @@ impl<'a> Ledger<'a> {
 /// Returns the Peers of a dump that do not come from a mesh of this run. A render does not change
 /// them.
 fn foreign(fleet: &Fleet, dump: &AppliedFile) -> AppliedFile {
-    let members = fleet.members().iter();
-    let meshes: BTreeSet<&MeshName> = members.map(|it| &it.mesh.name).collect();
+    let meshes: BTreeSet<&MeshName> = fleet.members().iter().map(|it| &it.mesh.name).collect();
     let mut content = (*dump.content).clone();
     let is_ours = |peer: &str| meshes.iter().any(|mesh| is_peer_of(mesh.as_str(), peer));
     content.peers.retain(|it| !is_ours(&it.name));
@@ -259,11 +258,10 @@ fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
 
 /// Returns the internal addresses of all nodes.
 fn internal_addresses(fleet: &Fleet, plan: &Plan) -> BTreeSet<IpAddr> {
-    let owns = plan.targets.iter().filter_map(|it| own(fleet, &it.cluster));
-    let mut addresses = BTreeSet::new();
-    for target in owns {
-        let nodes = target.nodes.iter();
-        addresses.extend(nodes.filter_map(|it| it.kilo.internal_address()));
-    }
-    addresses
+    plan.targets
+        .iter()
+        .filter_map(|it| own(fleet, &it.cluster))
+        .flat_map(|target| target.nodes.iter())
+        .filter_map(|it| it.kilo.internal_address())
+        .collect()
 }

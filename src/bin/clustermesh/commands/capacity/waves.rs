@@ -78,8 +78,7 @@ impl JoinOutlook {
 
     /// Returns whether anything that is shown is this severe.
     pub(super) fn is_as_grave_as(&self, severity: Severity) -> bool {
-        let waves = self.waves.iter().flatten();
-        let mut costs = waves.flat_map(|it| &it.costs);
+        let mut costs = self.waves.iter().flatten().flat_map(|it| &it.costs);
         costs.any(|it| Some(severity) <= it.grade())
     }
 }
@@ -124,9 +123,10 @@ impl JoinWave {
 
     /// Returns the cluster that is busy longest.
     fn busiest(&self) -> Option<(&Cost, f64)> {
-        let costs = self.costs.iter();
-        let costs = costs.filter_map(|it| Some((it, value(it, Quantity::WaveSeconds)?)));
-        costs.max_by(|one, other| one.1.total_cmp(&other.1))
+        self.costs
+            .iter()
+            .filter_map(|it| Some((it, value(it, Quantity::WaveSeconds)?)))
+            .max_by(|one, other| one.1.total_cmp(&other.1))
     }
 }
 

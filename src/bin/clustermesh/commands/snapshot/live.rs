@@ -90,8 +90,9 @@ fn check_secrets(
     clusters: &BTreeSet<&ClusterName>,
     meshes: &[Mesh],
 ) -> anyhow::Result<()> {
-    let mut entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-    let has_any = entries
+    let has_any = meshes
+        .iter()
+        .flat_map(|mesh| &mesh.entries)
         .any(|entry| clusters.contains(&entry.name) && (entry.local || entry.kubeconfig.is_some()));
     if args.reach.secrets_from.is_some() && !has_any {
         bail!(

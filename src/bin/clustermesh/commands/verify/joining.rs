@@ -77,8 +77,8 @@ impl JoinPlan {
 
     /// Returns the clusters that could join now.
     pub(super) fn sites(&self, fabric: &Fabric) -> BTreeSet<SiteId> {
-        let joiners = self.joiners.iter();
-        joiners
+        self.joiners
+            .iter()
             .filter_map(|it| fabric.site_named(it.cluster.as_str()))
             .collect()
     }

@@ -270,8 +270,9 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         (change.stuck, "interrupted for up to 10 minutes"),
         (change.paused, "interrupted while the Peers arrive"),
     ];
-    let kinds = kinds.iter().filter(|(counts, _)| !counts.is_empty());
     kinds
+        .iter()
+        .filter(|(counts, _)| !counts.is_empty())
         .map(|(counts, what)| format!("{} {what}", paths(*counts)))
         .collect()
 }

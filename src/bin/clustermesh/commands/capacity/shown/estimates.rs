@@ -52,8 +52,7 @@ fn limit(estimate: &Estimate) -> String {
     if let Some((_, passed)) = estimate.steps.passed(estimate.value) {
         return format!("> {}", step(passed));
     }
-    let mut steps = estimate.steps.all().into_iter();
-    let lowest = steps.find_map(|(_, step)| step);
+    let lowest = estimate.steps.all().into_iter().find_map(|(_, step)| step);
     lowest.map_or_else(String::new, |lowest| format!("≤ {}", step(lowest)))
 }
 

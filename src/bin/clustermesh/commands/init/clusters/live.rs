@@ -40,8 +40,9 @@ impl ClusterOptions {
         let mut contact = reach.contact(addressed, settings, &[])?;
         let mut read = read(&mut contact, &clusters, settings)?;
         let given = |it: &ReadCluster| {
-            let mut contexts = self.contexts.iter();
-            contexts.position(|context| context.cluster == it.nodes.cluster)
+            self.contexts
+                .iter()
+                .position(|context| context.cluster == it.nodes.cluster)
         };
         read.sort_by_key(given);
         Ok(read)
