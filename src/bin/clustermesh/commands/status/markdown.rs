@@ -13,10 +13,11 @@ pub(super) fn text(states: &[ClusterStatus]) -> String {
     text.push_str(&line(&COLUMNS.map(str::to_lowercase)));
     text.push_str(&line(&["---"; COLUMNS.len()].map(str::to_owned)));
     for state in states {
-        let cells = row(state).map(|cell| match cell.as_str() {
-            "" => cell,
-            cell => code(cell).replace('|', "\\|"),
-        });
+        let mut cells = row(state);
+        // The names; all other cells are our own words and numbers.
+        for cell in cells.iter_mut().take(2) {
+            *cell = code(cell).replace('|', "\\|");
+        }
         text.push_str(&line(&cells));
     }
     for state in states {

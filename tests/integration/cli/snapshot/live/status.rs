@@ -118,7 +118,7 @@ fn what_is_rendered_is_in_sync() {
 
     | cluster | crd | in sync | missing | changed | left over | foreign | snapshot |
     | --- | --- | --- | --- | --- | --- | --- | --- |
-    | `west` | `v1alpha1` | `4 of 4` | `0` | `0` | `0` | `0` | `up to date` |
+    | `west` | `v1alpha1` | 4 of 4 | 0 | 0 | 0 | 0 | up to date |
 
     No problems found (1 cluster, 4 rendered Peers).
     ");
