@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::Fabric;
 use crate::config::Capacity;
@@ -119,11 +121,11 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         let proof = PathProof::new(&passages, &touched, after.fabric);
         changes.states = proof.proved.iter().map(|it| it.states).sum();
         changes.paths = path_summary::summarize(versions, &counterparts, (&passages, &proof));
-        for target in &mut targets {
+        targets.par_iter_mut().for_each(|target| {
             let passage = target::passage(target, after.fabric, &passages);
             let is_unproven = passage.is_some_and(|it| proof.unproven.contains(&it.0));
             target.judge(passage.map(|it| it.1), &changes.paths, is_unproven);
-        }
+        });
     }
     let fleets = before.fleet.zip(after.fleet);
     let causes = fleets.map(|fleets| {

@@ -86,7 +86,7 @@ impl Inventory {
         let mut inventory = Self::default();
         let name = |peer: &ClusterPeer| peer.applied.name.clone();
         for pair in compare(&has.all, &shall.all) {
-            match pair {
+            match pair.among(&has.all, &shall.all) {
                 // Kilo still uses it, but it is going to be missing.
                 Pair::Same(peer) | Pair::Changed { before: peer, .. } if peer.applied.is_ending => {
                     inventory.missing.push(name(peer));

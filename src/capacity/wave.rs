@@ -4,7 +4,7 @@ use super::load::NodeLoad;
 use super::time::Applies;
 use crate::agent::comparison::{Pair, compare};
 use crate::agent::model::Model;
-use crate::agent::peers::{ClusterPeer, PeerShare};
+use crate::agent::peers::{ClusterPeer, PeerId, PeerShare};
 use crate::config::capacity::Costs;
 
 /// A set of changes that are applied together. New and changed Peers are applied first; removed Peers
@@ -32,12 +32,21 @@ pub struct Wave {
 impl Wave {
     /// Compares the current Peers of a cluster with the wanted ones.
     pub fn between(before: &Model, after: &Model) -> Self {
+        Self::count(before, after, compare(&before.peers, &after.peers))
+    }
+
+    /// Counts what is known to differ between them.
+    pub fn count(
+        before: &Model,
+        after: &Model,
+        differences: impl IntoIterator<Item = Pair<PeerId>>,
+    ) -> Self {
         let mut wave = Self {
             ranges_before: before.peers.iter().map(ranges).sum(),
             ..Self::default()
         };
-        for pair in compare(&before.peers, &after.peers) {
-            match pair {
+        for pair in differences {
+            match pair.among(&before.peers, &after.peers) {
                 Pair::Same(_) => {}
                 Pair::Changed { before, after } => {
                     wave.changed += 1;

@@ -53,6 +53,14 @@ pub(super) struct Event {
 }
 
 impl<'a> Object<'a> {
+    /// Takes an object to which nothing happens.
+    pub(super) fn staying(content: &'a Applied) -> Self {
+        Self {
+            old: Some(content),
+            new: Some(content),
+        }
+    }
+
     /// Returns its name.
     pub(super) fn name(&self) -> &'a str {
         let either = self.new.or(self.old);

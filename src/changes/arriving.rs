@@ -12,8 +12,9 @@ use super::arrival::{ArrivalState, Arrivals, MOST_OBJECTS, Object};
 use super::grade::Engine;
 use super::grounds::Grounds;
 use super::key_move::KeyMove;
+use super::stages::Passage;
 use crate::agent::applied::{Applied, AppliedFile, Content};
-use crate::agent::comparison::{Pair, compare};
+use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Site};
 use crate::kilo::id::SegmentId;
 use crate::net::Cidr;
@@ -56,15 +57,14 @@ struct TrialState {
 }
 
 impl Arriving {
-    /// Finds the tables of a target that has the nodes of the new version: `now` with its old Peers,
-    /// `after` with its new ones.
+    /// Finds the tables of a target that has the nodes of the new version.
     pub(super) fn find(
-        (now, after): (&Site, &Site),
+        passage: &Passage,
         fabric: &Fabric,
         grounds: &Grounds,
         engines: &[Engine],
     ) -> Self {
-        let objects = objects(now, after);
+        let objects = objects(passage);
         if are_apart(&objects, fabric) {
             return Self::default();
         }
@@ -100,7 +100,9 @@ impl Arriving {
             }
             for place in 0..count {
                 let states = round.iter().filter_map(|it| it.states.get(place));
-                arriving.tables.push(table(&objects, after, states));
+                arriving
+                    .tables
+                    .push(table(&objects, &passage.after, states));
             }
         }
         arriving
@@ -113,33 +115,26 @@ impl Arriving {
 }
 
 /// Returns the objects that change, and those that stay and share a key with them.
-fn objects<'s>(now: &'s Site, after: &'s Site) -> Vec<Object<'s>> {
-    let mut objects = Vec::new();
-    let mut same: Vec<&Applied> = Vec::new();
-    for pair in compare(&now.model.peers, &after.model.peers) {
-        let (old, new) = match pair {
-            Pair::Same(peer) => {
-                same.push(peer.applied);
-                continue;
-            }
-            Pair::Changed { before, after } => (Some(before.applied), Some(after.applied)),
-            Pair::Added(after) => (None, Some(after.applied)),
-            Pair::Removed(before) => (Some(before.applied), None),
-        };
-        objects.push(Object { old, new });
-    }
-    let keys = objects
-        .iter()
-        .flat_map(|it: &Object| [it.key(false), it.key(true)]);
-    let keys: BTreeSet<[u8; 32]> = keys.flatten().collect();
-    let sharing = same.into_iter().filter(|it| {
-        let key = it.spec.as_ref().ok().map(|it| it.key);
-        key.is_some_and(|it| keys.contains(&it))
+fn objects<'s>(passage: &Passage<'s>) -> Vec<Object<'s>> {
+    let changes = passage.changes().map(|pair| match pair {
+        Pair::Same(peer) => Object::staying(peer.applied),
+        Pair::Changed { before, after } => Object {
+            old: Some(before.applied),
+            new: Some(after.applied),
+        },
+        Pair::Added(after) => Object {
+            old: None,
+            new: Some(after.applied),
+        },
+        Pair::Removed(before) => Object {
+            old: Some(before.applied),
+            new: None,
+        },
     });
-    objects.extend(sharing.map(|it| Object {
-        old: Some(it),
-        new: Some(it),
-    }));
+    let mut objects: Vec<Object> = changes.collect();
+    let keys = objects.iter().flat_map(|it| [it.key(false), it.key(true)]);
+    let keys: BTreeSet<[u8; 32]> = keys.flatten().collect();
+    objects.extend(passage.staying(&keys).map(Object::staying));
     objects
 }
 

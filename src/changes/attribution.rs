@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::cause::{Cause, CauseEffect, NodeRef, PeerCounts, TargetEffect};
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
 use super::target::TargetChange;
@@ -28,24 +30,11 @@ pub(super) fn attribute(
         cause: Cause::Other,
         targets: Vec::new(),
     };
-    for target in targets.iter_mut() {
-        let mut found: BTreeMap<usize, TargetEffect> = BTreeMap::new();
-        for (place, change) in target.peers.iter_mut().enumerate() {
-            change.causes = index.causes(&effects, &target.cluster, change);
-            for &cause in &change.causes {
-                let effect = found.entry(cause).or_insert_with(|| TargetEffect {
-                    cluster: target.cluster.clone(),
-                    peers: Vec::new(),
-                    counts: PeerCounts::default(),
-                });
-                effect.peers.push(place);
-                effect.counts.count(change);
-            }
-        }
-        for (cause, effect) in found {
-            let cause = effects.get_mut(cause).unwrap_or(&mut others);
-            cause.targets.push(effect);
-        }
+    let found = targets.par_iter_mut().map(|it| index.assign(&effects, it));
+    let found: Vec<Vec<(usize, TargetEffect)>> = found.collect();
+    for (cause, effect) in found.into_iter().flatten() {
+        let cause = effects.get_mut(cause).unwrap_or(&mut others);
+        cause.targets.push(effect);
     }
     if !others.targets.is_empty() {
         effects.push(others);
@@ -55,8 +44,8 @@ pub(super) fn attribute(
 
 /// The causes, by what they are about.
 struct CauseIndex {
-    /// Those that explain only the Peer of one node.
-    by_node: BTreeMap<NodeRef, Vec<usize>>,
+    /// Those that explain only the Peer of one node, by node.
+    by_node: Vec<NodeCauses>,
     by_cluster: BTreeMap<ClusterName, Vec<usize>>,
     /// The causes about whole meshes.
     general: Vec<usize>,
@@ -64,17 +53,45 @@ struct CauseIndex {
     other: usize,
 }
 
+/// The causes that explain only the Peer of one node.
+struct NodeCauses {
+    node: NodeRef,
+    causes: Vec<usize>,
+}
+
+/// A search for nodes that mostly follow each other.
+#[derive(Default)]
+struct NodeSearch {
+    next: usize,
+}
+
+impl NodeSearch {
+    /// Returns the causes of a node.
+    fn causes<'i>(&mut self, all: &'i [NodeCauses], node: &NodeRef) -> &'i [usize] {
+        let is_next = all.get(self.next).is_some_and(|it| it.node == *node);
+        let place = if is_next {
+            self.next
+        } else {
+            all.partition_point(|it| it.node < *node)
+        };
+        let found = all.get(place).filter(|it| it.node == *node);
+        self.next = place + usize::from(found.is_some());
+        found.map_or(&[], |it| &it.causes)
+    }
+}
+
 impl CauseIndex {
     fn new(effects: &[CauseEffect]) -> Self {
+        let mut by_node: BTreeMap<&NodeRef, Vec<usize>> = BTreeMap::new();
         let mut index = Self {
-            by_node: BTreeMap::new(),
+            by_node: Vec::new(),
             by_cluster: BTreeMap::new(),
             general: Vec::new(),
             other: effects.len(),
         };
         for (place, effect) in effects.iter().enumerate() {
             if let Cause::NewKey(node) | Cause::NewEndpoint { node, .. } = &effect.cause {
-                index.by_node.entry(node.clone()).or_default().push(place);
+                by_node.entry(node).or_default().push(place);
                 continue;
             }
             match effect.cause.cluster() {
@@ -86,7 +103,37 @@ impl CauseIndex {
                 None => index.general.push(place),
             }
         }
+        let by_node = by_node.into_iter().map(|(node, causes)| NodeCauses {
+            node: node.clone(),
+            causes,
+        });
+        index.by_node = by_node.collect();
         index
+    }
+
+    /// Assigns the changes of a target to their causes. The effect of each cause is returned with its place.
+    fn assign(
+        &self,
+        effects: &[CauseEffect],
+        target: &mut TargetChange,
+    ) -> Vec<(usize, TargetEffect)> {
+        let mut found: BTreeMap<usize, TargetEffect> = BTreeMap::new();
+        let mut nodes = NodeSearch::default();
+        for (place, change) in target.peers.iter_mut().enumerate() {
+            let holder = change.holder.as_ref();
+            let of_node = holder.map_or(&[][..], |it| nodes.causes(&self.by_node, it));
+            change.causes = self.causes(effects, of_node, &target.cluster, change);
+            for &cause in &change.causes {
+                let effect = found.entry(cause).or_insert_with(|| TargetEffect {
+                    cluster: target.cluster.clone(),
+                    peers: Vec::new(),
+                    counts: PeerCounts::default(),
+                });
+                effect.peers.push(place);
+                effect.counts.count(change);
+            }
+        }
+        found.into_iter().collect()
     }
 
     /// Returns the causes of a change, each by its place: those that explain it by themselves, else the
@@ -94,6 +141,7 @@ impl CauseIndex {
     fn causes(
         &self,
         effects: &[CauseEffect],
+        of_node: &[usize],
         target: &ClusterName,
         change: &PeerChange,
     ) -> Vec<usize> {
@@ -104,9 +152,7 @@ impl CauseIndex {
         };
         let of_source = about(source).iter();
         let of_target = about(Some(target)).iter();
-        let of_node = change.holder.as_ref().and_then(|it| self.by_node.get(it));
-        let of_node = of_node.into_iter().flatten();
-        let known = of_node.chain(of_source).chain(of_target);
+        let known = of_node.iter().chain(of_source).chain(of_target);
         let known = known.chain(&self.general);
         let mut known: Vec<usize> = known.copied().collect();
         known.sort_unstable();

@@ -10,7 +10,7 @@ use super::stages::Passage;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::RangeHolder;
-use crate::agent::peers::{PeerId, has_same_routes};
+use crate::agent::peers::{ClusterPeer, PeerId, has_same_routes};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 
@@ -37,7 +37,7 @@ impl CarrierMove {
         let (old, new) = (&*passage.now, &*passage.after);
         let mut moves = BTreeSet::new();
         // The endpoint of a Peer does not decide which Peer has an address.
-        let is_rerouted = |pair: &Pair| match pair {
+        let is_rerouted = |pair: &Pair<&ClusterPeer>| match pair {
             Pair::Changed { before, after } => !has_same_routes(before.applied, after.applied),
             Pair::Same(_) | Pair::Added(_) | Pair::Removed(_) => true,
         };

@@ -28,6 +28,22 @@ pub(super) struct Held {
     bits: Vec<u64>,
 }
 
+/// The place of each block of a cluster among those of another version of it, if it is there.
+pub(super) struct PlaceMap {
+    places: Vec<Option<usize>>,
+    /// Whether each block has the place that it had, which is usual.
+    is_unchanged: bool,
+}
+
+/// Paths in the numbers of another version.
+#[derive(Default)]
+pub(super) struct Translated {
+    /// Those of which both ends are there.
+    pub(super) kept: Held,
+    /// The others, in their old numbers.
+    pub(super) gone: Held,
+}
+
 /// The number of places in a word.
 const BITS: usize = 64;
 
@@ -72,6 +88,26 @@ impl Blocks {
     /// Returns the place of a block.
     fn place(&self, block: &AddressBlock) -> Option<usize> {
         self.places.get(&(block.owner, block.span)).copied()
+    }
+}
+
+impl PlaceMap {
+    /// Takes the place of each block.
+    pub(super) fn new(places: Vec<Option<usize>>) -> Self {
+        let mut numbered = places.iter().enumerate();
+        Self {
+            is_unchanged: numbered.all(|(place, it)| *it == Some(place)),
+            places,
+        }
+    }
+
+    /// Returns the place of each block, in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<usize>> {
+        self.places.iter().copied()
+    }
+
+    fn place(&self, block: usize) -> Option<usize> {
+        self.places.get(block).copied().flatten()
     }
 }
 
@@ -239,22 +275,26 @@ impl Held {
         paths
     }
 
-    /// Returns the paths in other numbers of blocks, and those of which an end has none, in their own.
-    pub(super) fn translated(
-        &self,
-        (senders, receivers): (&[Option<usize>], &[Option<usize>]),
-    ) -> (Self, Self) {
-        let (mut kept, mut gone) = (Self::default(), Self::default());
-        let place = |all: &[Option<usize>], it: usize| all.get(it).copied().flatten();
+    /// Returns the paths in the numbers of another version.
+    pub(super) fn translated(&self, senders: &PlaceMap, receivers: &PlaceMap) -> Translated {
+        let mut translated = Translated::default();
         for (sender, row) in self.rows() {
+            let Some(place) = senders.place(sender) else {
+                translated.gone.add_row(sender, row);
+                continue;
+            };
+            if receivers.is_unchanged {
+                translated.kept.add_row(place, row);
+                continue;
+            }
             for receiver in row.iter() {
-                match (place(senders, sender), place(receivers, receiver)) {
-                    (Some(sender), Some(receiver)) => kept.insert(sender, receiver),
-                    _ => gone.insert(sender, receiver),
+                match receivers.place(receiver) {
+                    Some(receiver) => translated.kept.insert(place, receiver),
+                    None => translated.gone.insert(sender, receiver),
                 }
             }
         }
-        (kept, gone)
+        translated
     }
 
     /// Returns whether there is no path.

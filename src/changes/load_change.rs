@@ -21,7 +21,7 @@ impl LoadChange {
     /// Estimates the load of a target.
     pub(super) fn new(passage: &Passage, capacity: &Capacity) -> Self {
         let (old, new) = (&passage.now.model, &passage.after.model);
-        let wave = Wave::between(old, new);
+        let wave = Wave::count(old, new, passage.differences.iter().copied());
         let load = Load::count(new, None);
         Self {
             before: estimates(&Load::count(old, None), None, capacity),

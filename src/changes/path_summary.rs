@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::Version;
 use super::clusters::Counterparts;
-use super::held::{Blocks, Held, StateProof};
+use super::held::{Blocks, Held, PlaceMap, StateProof};
 use super::path_change::{PathChange, PathCounts};
 use super::paths::{PathProof, Proved};
 use super::stages::Passages;
@@ -70,7 +70,7 @@ struct ClusterOrigin {
     /// Its number there.
     site: SiteId,
     /// The place of each of its old blocks among the new ones.
-    places: Vec<Option<usize>>,
+    places: PlaceMap,
 }
 
 impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
@@ -109,15 +109,15 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let mut old = Held::default();
         // A cluster that has joined had nothing before.
         if let (Some(sender), Some(receiver)) = (&future.origins[from], &future.origins[to]) {
-            let places = (&*sender.places, &*receiver.places);
+            let (senders, receivers) = (&sender.places, &receiver.places);
             let (was, had) = (sender.site, receiver.site);
             let past = self.counter(was, had);
-            counter.declare(&past, places);
+            counter.declare(&past, senders, receivers);
             if self.is_other[was] || self.is_other[had] {
                 let held = self.held((was, had), known).any();
-                let (kept, gone) = held.translated(places);
-                change.lost.add(past.count(&gone));
-                old = kept;
+                let held = held.translated(senders, receivers);
+                change.lost.add(past.count(&held.gone));
+                old = held.kept;
             } else {
                 old = proved.old.any();
             }
@@ -201,15 +201,11 @@ impl<'e> Counter<'e> {
     }
 
     /// Adds what the old version declared. A declared path that is lost counts as such.
-    fn declare(
-        &mut self,
-        past: &Counter,
-        (senders, receivers): (&[Option<usize>], &[Option<usize>]),
-    ) {
+    fn declare(&mut self, past: &Counter, senders: &PlaceMap, receivers: &PlaceMap) {
         let [sends, takes] = &mut self.declared;
         let [was_sent, was_taken] = &past.declared;
         for (all, was, places) in [(sends, was_sent, senders), (takes, was_taken, receivers)] {
-            for (was, place) in was.iter().zip(places) {
+            for (was, place) in was.iter().zip(places.iter()) {
                 if let Some(is) = place.and_then(|it| all.get_mut(it)) {
                     *is |= *was;
                 }
@@ -255,7 +251,7 @@ impl<'e> Counter<'e> {
 /// Returns the place of each block in another version of the cluster: that with the same addresses. Of a
 /// range that belongs to a cluster as a whole, the nodes' own addresses are cut out, so any part of it is
 /// the same.
-fn translation(old: &Blocks, new: &Blocks) -> Vec<Option<usize>> {
+fn translation(old: &Blocks, new: &Blocks) -> PlaceMap {
     type Identity = (Option<AddressClass>, Span);
     let identity = |it: &AddressBlock| -> Identity { (it.owner.class(), it.span) };
     let places = new.all.iter().zip(0..);
@@ -272,13 +268,11 @@ fn translation(old: &Blocks, new: &Blocks) -> Vec<Option<usize>> {
             .then(|| new.all.iter().position(is_part))
             .flatten()
     };
-    let blocks = old.all.iter();
-    blocks
-        .map(|it| {
-            let same = places.get(&identity(it)).copied();
-            same.or_else(|| overlapping(it))
-        })
-        .collect()
+    let blocks = old.all.iter().map(|it| {
+        let same = places.get(&identity(it)).copied();
+        same.or_else(|| overlapping(it))
+    });
+    PlaceMap::new(blocks.collect())
 }
 
 fn change(from: &Site, to: &Site) -> PathChange {

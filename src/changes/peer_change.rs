@@ -82,11 +82,11 @@ pub enum Difference {
 impl PeerChange {
     /// Returns what becomes of a Peer; none if it stays.
     pub(super) fn find(
-        pair: &Pair,
+        pair: Pair<&ClusterPeer>,
         (old, new): (&Fabric, &Fabric),
         counterparts: &Counterparts,
     ) -> Option<Self> {
-        let (before, after) = match *pair {
+        let (before, after) = match pair {
             Pair::Same(_) => return None,
             Pair::Changed { before, after } => (Some(before), Some(after)),
             Pair::Added(after) => (None, Some(after)),

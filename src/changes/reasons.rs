@@ -164,14 +164,13 @@ fn of_arriving(arriving: &Arriving) -> Vec<Reason> {
 
 /// Finds changes that Kilo's comparison of configurations never sees, in either version.
 fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
-    let altered = changes.iter().filter(|it| {
-        let mut differences = it.differences().iter();
+    let is_altered = |name: &String| {
+        // They are in the order of names.
+        let start = changes.partition_point(|it| it.name < *name);
+        let named = changes.iter().skip(start).take_while(|it| it.name == *name);
+        let mut differences = named.flat_map(PeerChange::differences);
         differences.any(|it| !matches!(it, Difference::Keepalive { .. }))
-    });
-    let altered: BTreeSet<&str> = altered.map(|it| it.name.as_str()).collect();
-    if altered.is_empty() {
-        return None;
-    }
+    };
     let (mut peers, mut because_of) = (BTreeSet::new(), BTreeSet::new());
     for site in [&passage.now, &passage.after] {
         let Some(found) = site.model.unapplied() else {
@@ -184,7 +183,7 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
         } = found;
         let name = |peer| site.model.peers[peer].applied.name.clone();
         let hidden = hidden.into_iter().map(name);
-        let hidden: Vec<String> = hidden.filter(|it| altered.contains(it.as_str())).collect();
+        let hidden: Vec<String> = hidden.filter(is_altered).collect();
         if !hidden.is_empty() {
             peers.extend(hidden);
             because_of.extend(hiding.into_iter().map(name));

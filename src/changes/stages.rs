@@ -11,11 +11,12 @@ use super::clusters::Counterparts;
 use super::grade::Engine;
 use super::grounds::Grounds;
 use super::{Version, settings};
-use crate::agent::applied::AppliedFile;
+use crate::agent::applied::{Applied, AppliedFile};
 use crate::agent::comparison::{Pair, compare};
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
-use crate::agent::peers::ClusterPeer;
+use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::kilo::cluster::ClusterNode;
+use crate::kilo::peer::Translation;
 use crate::net::Cidr;
 
 /// The number of a stage: what a cluster has.
@@ -34,6 +35,8 @@ pub(super) struct Passage<'s> {
     pub(super) after: Arc<Site<'s>>,
     /// True if its Peers have changed.
     pub(super) has_new_peers: bool,
+    /// What becomes of each Peer that does not stay as it is: numbers in `now` and in `after`.
+    pub(super) differences: Vec<Pair<PeerId>>,
     /// True if its nodes, or the declarations about it, have changed.
     pub(super) has_new_nodes: bool,
     /// The states of its agents in between.
@@ -58,8 +61,7 @@ impl<'s> Passages<'s> {
             let new: Arc<Site<'s>> = Arc::clone(&after.fabric.sites[number]) as _;
             let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
             if passage.has_new_peers {
-                let ends = (&*passage.now, &*passage.after);
-                passage.arriving = Arriving::find(ends, after.fabric, &grounds, engines);
+                passage.arriving = Arriving::find(&passage, after.fabric, &grounds, engines);
             }
             passage
         });
@@ -77,10 +79,17 @@ impl<'s> Passage<'s> {
             Some(old) if !has_new_nodes => old,
             _ => Arc::new(after.with_files(files)),
         };
+        let differences = if has_new_peers {
+            let pairs = compare(&now.model.peers, &after.model.peers);
+            pairs.filter(|it| !matches!(it, Pair::Same(_))).collect()
+        } else {
+            Vec::new()
+        };
         Self {
             now,
             after,
             has_new_peers,
+            differences,
             has_new_nodes,
             arriving: Arriving::default(),
         }
@@ -107,13 +116,10 @@ impl<'s> Passage<'s> {
     }
 
     /// Returns the ranges of Peers that change in a way that is meant: those of both versions.
-    pub(super) fn ranges(&self, is_meant: impl Fn(&Pair) -> bool) -> Vec<Cidr> {
-        let mut ranges = Vec::new();
-        for peer in self.changed(is_meant) {
-            let spec = peer.applied.spec.as_ref().ok();
-            let allowed = spec.map(|it| &it.allowed_ips).into_iter().flatten();
-            ranges.extend(allowed.map(|it| it.interface.network));
-        }
+    pub(super) fn ranges(&self, is_meant: impl Fn(&Pair<&ClusterPeer>) -> bool) -> Vec<Cidr> {
+        let specs = self.specs(is_meant);
+        let allowed = specs.flat_map(|it| &it.allowed_ips);
+        let mut ranges: Vec<Cidr> = allowed.map(|it| it.interface.network).collect();
         ranges.sort_unstable();
         ranges.dedup();
         ranges
@@ -121,24 +127,43 @@ impl<'s> Passage<'s> {
 
     /// Returns the keys of Peers that change: those of both versions.
     pub(super) fn keys(&self) -> BTreeSet<[u8; 32]> {
-        let specs = self.changed(|_| true).into_iter();
-        let specs = specs.filter_map(|it| it.applied.spec.as_ref().ok());
-        specs.map(|it| it.key).collect()
+        self.specs(|_| true).map(|it| it.key).collect()
+    }
+
+    /// Returns what becomes of each Peer that does not stay as it is.
+    pub(super) fn changes(&self) -> impl Iterator<Item = Pair<&ClusterPeer<'s>>> {
+        let (old, new) = (&self.now.model.peers, &self.after.model.peers);
+        self.differences.iter().map(|it| it.among(old, new))
+    }
+
+    /// Returns the Peers that stay as they are and have one of some keys.
+    pub(super) fn staying(&self, keys: &BTreeSet<[u8; 32]>) -> impl Iterator<Item = &'s Applied> {
+        // Both are in the order of names.
+        let differing = self.differences.iter().filter_map(|it| match *it {
+            Pair::Changed { after, .. } | Pair::Added(after) => Some(after),
+            Pair::Same(_) | Pair::Removed(_) => None,
+        });
+        let mut differing = differing.peekable();
+        let peers = self.after.model.peers.numbered();
+        let staying = peers.filter(move |(peer, _)| differing.next_if_eq(peer).is_none());
+        staying.map(|it| it.1.applied).filter(|it| {
+            let spec = it.spec.as_ref();
+            spec.is_ok_and(|spec| keys.contains(&spec.key))
+        })
     }
 
     /// Returns the Peers that change in a way that is meant, in both versions.
-    fn changed(&self, is_meant: impl Fn(&Pair) -> bool) -> Vec<&ClusterPeer<'s>> {
-        if !self.has_new_peers {
-            return Vec::new();
-        }
-        let pairs = compare(&self.now.model.peers, &self.after.model.peers);
-        let pairs = pairs.into_iter().filter(is_meant);
-        let peers = pairs.flat_map(|pair| match pair {
+    fn specs(
+        &self,
+        is_meant: impl Fn(&Pair<&ClusterPeer>) -> bool,
+    ) -> impl Iterator<Item = &'s Translation> {
+        let peers = self.changes().filter(is_meant).flat_map(|it| match it {
             Pair::Same(_) => [None, None],
             Pair::Changed { before, after } => [Some(before), Some(after)],
             Pair::Added(peer) | Pair::Removed(peer) => [Some(peer), None],
         });
-        peers.flatten().collect()
+        let applied = peers.flatten().map(|it| it.applied);
+        applied.filter_map(|it| it.spec.as_ref().ok())
     }
 }
 

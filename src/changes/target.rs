@@ -14,9 +14,9 @@ use super::peer_change::{PeerChange, PeerChangeKind};
 use super::stages::{Passage, Passages};
 use super::{Delivery, Version};
 use crate::agent::applied::AppliedFile;
-use crate::agent::comparison::{Pair, compare};
+use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Holding, Site, SiteId, Sites};
-use crate::agent::peers::{AppliedPeers, ClusterPeer, Peers};
+use crate::agent::peers::{AppliedPeers, ClusterPeer, PeerId, Peers};
 use crate::name::ClusterName;
 
 /// The differences of a target.
@@ -75,7 +75,8 @@ pub(super) fn changes(
             return None;
         }
         let sites = (counterparts.before(number), Some(number));
-        let change = TargetChange::find(sites, fabrics, counterparts)?;
+        let differences = passage.differences.iter().copied();
+        let change = TargetChange::find(sites, fabrics, differences, counterparts)?;
         Some(TargetChange {
             key_moves: passage.arriving.key_moves.clone(),
             carriers: CarrierMove::find(passage, fabrics, counterparts),
@@ -84,9 +85,15 @@ pub(super) fn changes(
         })
     });
     let mut changed: Vec<TargetChange> = changed.collect();
-    let left = counterparts.left();
-    changed
-        .extend(left.filter_map(|it| TargetChange::find((Some(it), None), fabrics, counterparts)));
+    changed.extend(counterparts.left().filter_map(|it| {
+        let peers = before.fabric.site(it).model.peers.ids();
+        TargetChange::find(
+            (Some(it), None),
+            fabrics,
+            peers.map(Pair::Removed),
+            counterparts,
+        )
+    }));
     let left = delivery.left.iter();
     changed.extend(left.filter_map(|(cluster, files)| {
         TargetChange::left(cluster, files, (fabrics, counterparts))
@@ -105,7 +112,7 @@ impl TargetChange {
         let had = AppliedPeers::decided(files, &[]).all;
         let peers = had
             .iter()
-            .filter_map(|it| PeerChange::find(&Pair::Removed(it), fabrics, counterparts));
+            .filter_map(|it| PeerChange::find(Pair::Removed(it), fabrics, counterparts));
         let peers: Vec<PeerChange> = peers.collect();
         (!peers.is_empty()).then(|| Self {
             cluster: cluster.clone(),
@@ -124,6 +131,7 @@ impl TargetChange {
     fn find(
         (was, is): (Option<SiteId>, Option<SiteId>),
         fabrics: (&Fabric, &Fabric),
+        differences: impl Iterator<Item = Pair<PeerId>>,
         counterparts: &Counterparts,
     ) -> Option<Self> {
         let (old, new) = (
@@ -133,9 +141,8 @@ impl TargetChange {
         let none = Peers::default();
         let had = old.map_or(&none, |it| &it.model.peers);
         let has = new.map_or(&none, |it| &it.model.peers);
-        let pairs = compare(had, has);
-        let changes = pairs.iter();
-        let changes = changes.filter_map(|pair| PeerChange::find(pair, fabrics, counterparts));
+        let changes = differences
+            .filter_map(|it| PeerChange::find(it.among(had, has), fabrics, counterparts));
         let mut peers: Vec<PeerChange> = changes.collect();
         if peers.is_empty() {
             return None;

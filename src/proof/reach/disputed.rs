@@ -2,7 +2,7 @@
 
 use super::uncovered::are_of_one_segment;
 use crate::agent::fabric::Site;
-use crate::agent::model::TunnelClaim;
+use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::net::prefixes::{Prefixes, Span};
 
 /// The ranges that a Peer has, or that no segment has for certain.
@@ -20,13 +20,16 @@ pub(super) struct Disputed<'s> {
 
 impl<'s> Disputed<'s> {
     pub(super) fn find(site: &'s Site) -> Self {
-        let claimed = site.model.tunnels.iter();
-        let undisputed: Vec<_> = claimed
-            .filter(|(_, claims)| are_of_one_segment(claims))
-            .map(|(range, _)| (range, ()))
-            .collect();
+        let tunnels = &site.model.tunnels;
+        let segments = site.model.topology.segments.ids();
+        let ranges = segments.flat_map(|it| site.model.ranges(Tunnel::Segment(it)));
+        let undisputed = ranges.filter(|range| {
+            let slot = tunnels.exactly(*range);
+            slot.is_some_and(|it| are_of_one_segment(tunnels.at(it).1))
+        });
+        let undisputed: Vec<_> = undisputed.map(|range| (range, ())).collect();
         Self {
-            tunnels: &site.model.tunnels,
+            tunnels,
             undisputed: Prefixes::new(&undisputed),
             is_everything: site.model.has_shared_keys(),
         }

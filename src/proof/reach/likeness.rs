@@ -1,5 +1,7 @@
 //! Likeness: whether two proofs of the same nodes with other Peers see some addresses alike.
 
+use std::collections::BTreeMap;
+
 use super::Reach;
 use super::equivalence_class::{EquivalenceClass, PieceView};
 use super::forwarding_view::ForwardingView;
@@ -31,19 +33,26 @@ impl Reach<'_, '_> {
         // A disturbance of a whole cluster is in no view of it.
         let is_undisturbed = sites.as_flattened().iter().all(|it| it.is_undisturbed());
         let blocks = one.blocks().max(two.blocks());
+        if !is_undisturbed {
+            return vec![BlockLikeness::default(); blocks];
+        }
+        // There are few kinds of blocks.
+        let mut known: BTreeMap<[Option<usize>; 2], BlockLikeness> = BTreeMap::new();
         let likeness = |block| {
-            if !is_undisturbed {
-                return BlockLikeness::default();
-            }
-            compare(one, two, block).unwrap_or_default()
+            let classes = [one, two].map(|it| it.class_of(block));
+            let found = known.entry(classes);
+            *found.or_insert_with(|| compare((one, two), classes).unwrap_or_default())
         };
         (0..blocks).map(likeness).collect()
     }
 }
 
-fn compare(one: &ForwardingView, two: &ForwardingView, block: usize) -> Option<BlockLikeness> {
-    let class = |view: &'_ ForwardingView| view.class_of(block);
-    let (one, two) = (one.classes.get(class(one)?)?, two.classes.get(class(two)?)?);
+fn compare(
+    (one, two): (&ForwardingView, &ForwardingView),
+    classes: [Option<usize>; 2],
+) -> Option<BlockLikeness> {
+    let [of_one, of_two] = classes;
+    let (one, two) = (one.classes.get(of_one?)?, two.classes.get(of_two?)?);
     let is_comparable = |class: &EquivalenceClass| class.is_portable() && !class.has_secret();
     if !is_comparable(one) || !is_comparable(two) {
         return None;

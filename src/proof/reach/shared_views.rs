@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use super::disputed::Disputed;
 use super::forwarding_view::ForwardingView;
 use super::local_addresses::LocalAddresses;
-use super::uncovered::is_of_peer;
 use crate::agent::applied::Content;
 use crate::agent::fabric::{Fabric, Owner, Site, SiteId, Sites};
+use crate::agent::model::Tunnel;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, SlotId, Span, widest};
 
@@ -211,9 +211,9 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
 
 /// Returns what a cluster routes into its tunnels by itself.
 fn routed(site: &Site) -> Vec<Cidr> {
-    let claimed = site.model.tunnels.iter();
-    let own = claimed.filter(|(_, claims)| !claims.iter().all(is_of_peer));
-    own.map(|it| it.0).collect()
+    let segments = site.model.topology.segments.ids();
+    let ranges = segments.flat_map(|it| site.model.ranges(Tunnel::Segment(it)));
+    ranges.collect()
 }
 
 /// Returns everything that a cluster has, is connected to or routes by itself.
