@@ -196,11 +196,7 @@ impl<'a> Fabric<'a> {
 
     /// Returns every different text of manifests.
     pub fn contents(&self) -> impl Iterator<Item = &'a Arc<Content>> {
-        let files = self.sites.iter().flat_map(|site| site.files);
-        let contents: BTreeMap<_, _> = files
-            .map(|it| (Arc::as_ptr(&it.content), &it.content))
-            .collect();
-        contents.into_values()
+        contents(&self.sites)
     }
 
     /// Returns the addresses that are dialled, each with the number of the cluster.
@@ -296,6 +292,15 @@ impl<'a> Fabric<'a> {
         let owners = sites.filter_map(|(number, site)| Some((number, site.owner(address)?)));
         owners.collect()
     }
+}
+
+/// Returns every different text of the manifests of some clusters.
+fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> impl Iterator<Item = &'a Arc<Content>> + use<'a> {
+    let files = sites.iter().flat_map(|site| site.files);
+    let contents: BTreeMap<_, _> = files
+        .map(|it| (Arc::as_ptr(&it.content), &it.content))
+        .collect();
+    contents.into_values()
 }
 
 /// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.

@@ -2,12 +2,13 @@
 //! version.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::Version;
 use super::clusters::Counterparts;
-use super::held::{Blocks, Held, PlaceMap, StateProof};
+use super::held::{Blocks, Held, PlaceMap, StateProof, Translated};
 use super::path_change::{PathChange, PathCounts};
 use super::paths::{PathProof, Proved};
 use super::stages::Passages;
@@ -15,7 +16,7 @@ use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, Proven, Reach};
-use crate::proof::verify::Declared;
+use crate::proof::verify::{Asked, Declared};
 
 /// Summarizes all pairs of clusters with differences, in order of their names.
 pub(super) fn summarize(
@@ -26,7 +27,8 @@ pub(super) fn summarize(
     let past = Past::new(before, counterparts, passages);
     let future = Future {
         fabric: after.fabric,
-        declared: Declared::new(after.fabric, after.asked),
+        asked: after.asked,
+        declared: OnceLock::new(),
         blocks: &proof.blocks,
         origins: after.fabric.sites.map_ids(|it| {
             let site = counterparts.before(it)?;
@@ -51,7 +53,9 @@ pub(super) fn summarize(
 struct Past<'f, 'a, 'm> {
     fabric: &'f Fabric<'a>,
     reach: Reach<'f, 'a>,
-    declared: Declared<'f, 'a, 'm>,
+    asked: Asked<'m>,
+    /// Computed where a path changes.
+    declared: OnceLock<Declared<'f, 'a, 'm>>,
     blocks: Sites<Blocks>,
     /// True for clusters that have other nodes or have left.
     is_other: Sites<bool>,
@@ -59,7 +63,9 @@ struct Past<'f, 'a, 'm> {
 
 struct Future<'f, 'a, 'm> {
     fabric: &'f Fabric<'a>,
-    declared: Declared<'f, 'a, 'm>,
+    asked: Asked<'m>,
+    /// Computed where a path changes.
+    declared: OnceLock<Declared<'f, 'a, 'm>>,
     blocks: &'f Sites<Blocks>,
     /// Each cluster in the old version; none if it has joined.
     origins: Sites<Option<ClusterOrigin>>,
@@ -86,7 +92,8 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         Self {
             fabric,
             reach: Reach::among(fabric, |viewer, home| is_other[viewer] || is_other[home]),
-            declared: Declared::new(fabric, before.asked),
+            asked: before.asked,
+            declared: OnceLock::new(),
             blocks: fabric.sites.map(|it| Blocks::new(it)),
             is_other,
         }
@@ -105,32 +112,46 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
             holds_any: !proved.new.is_empty() || !proved.kept.is_empty(),
             ..change(future.fabric.site(from), future.fabric.site(to))
         };
-        let mut counter = future.counter(from, to);
-        let mut old = Held::default();
         // A cluster that has joined had nothing before.
-        if let (Some(sender), Some(receiver)) = (&future.origins[from], &future.origins[to]) {
-            let (senders, receivers) = (&sender.places, &receiver.places);
-            let (was, had) = (sender.site, receiver.site);
-            let past = self.counter(was, had);
-            counter.declare(&past, senders, receivers);
-            if self.is_other[was] || self.is_other[had] {
-                let held = self.held((was, had), known).any();
-                let held = held.translated(senders, receivers);
-                change.lost.add(past.count(&held.gone));
-                old = held.kept;
-            } else {
-                old = proved.old.any();
+        let origins = future.origins[from]
+            .as_ref()
+            .zip(future.origins[to].as_ref());
+        let old = match origins {
+            None => Translated::default(),
+            Some((sender, receiver)) => {
+                let (was, had) = (sender.site, receiver.site);
+                if self.is_other[was] || self.is_other[had] {
+                    let held = self.held((was, had), known).any();
+                    held.translated(&sender.places, &receiver.places)
+                } else {
+                    Translated {
+                        kept: proved.old.any(),
+                        gone: Held::default(),
+                    }
+                }
             }
-        }
-        let mut all = old.clone();
+        };
+        let mut all = old.kept.clone();
         all.add(&proved.old.any());
         let lost = all.without(&proved.new).without(&proved.kept.partial);
-        change.lost.add(counter.count(&lost));
-        change.gained = counter.count(&proved.new.without(&old));
-        change.apart = counter.count(&proved.apart);
+        let gained = proved.new.without(&old.kept);
         let stuck = proved.stuck.without(&proved.apart);
-        change.stuck = counter.count(&stuck);
         let paused = proved.paused.without(&proved.apart).without(&stuck);
+        let mut differences =
+            [&old.gone, &lost, &gained, &proved.apart, &stuck, &paused].into_iter();
+        if differences.all(Held::is_empty) {
+            return change;
+        }
+        let mut counter = future.counter(from, to);
+        if let Some((sender, receiver)) = origins {
+            let past = self.counter(sender.site, receiver.site);
+            counter.declare(&past, &sender.places, &receiver.places);
+            change.lost = past.count(&old.gone);
+        }
+        change.lost.add(counter.count(&lost));
+        change.gained = counter.count(&gained);
+        change.apart = counter.count(&proved.apart);
+        change.stuck = counter.count(&stuck);
         change.paused = counter.count(&paused);
         let worst = [&lost, &proved.apart, &stuck, &paused].into_iter();
         let mut worst = worst.flat_map(Held::rows);
@@ -162,7 +183,12 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
 
     fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {
         let end = |site: SiteId| (self.fabric.site(site), &self.blocks[site]);
-        Counter::new(&self.declared, (from, to), (end(from), end(to)))
+        let new = || Declared::new(self.fabric, self.asked);
+        Counter::new(
+            self.declared.get_or_init(new),
+            (from, to),
+            (end(from), end(to)),
+        )
     }
 }
 
@@ -172,7 +198,9 @@ impl Future<'_, '_, '_> {
     }
 
     fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {
-        Counter::new(&self.declared, (from, to), (self.end(from), self.end(to)))
+        let new = || Declared::new(self.fabric, self.asked);
+        let declared = self.declared.get_or_init(new);
+        Counter::new(declared, (from, to), (self.end(from), self.end(to)))
     }
 }
 

@@ -221,5 +221,8 @@ fn own(site: &Site) -> Vec<Cidr> {
     let mut own = routed(site);
     own.extend(site.owned.iter().map(|it| it.0));
     own.extend(site.connections().iter().map(|it| it.0));
+    // A range of a node is all three.
+    own.sort_unstable();
+    own.dedup();
     own
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
+use std::mem::ManuallyDrop;
 
 use clap::ValueEnum;
 use clap::builder::OsStringValueParser;
@@ -118,7 +119,8 @@ pub(crate) fn run(
     let against = Against::named_by(args)?;
     let name = against.name();
     let mut inputs = match inputs::gather(&args.common.files) {
-        Ok(inputs) => inputs,
+        // The process ends after this. To free large fleets takes a twentieth of a run.
+        Ok(inputs) => ManuallyDrop::new(inputs),
         Err(unreadable) => return Ok(failed(unreadable, printer)),
     };
     let mut before = match against.read(&args.common.files, &mut inputs) {
@@ -128,14 +130,15 @@ pub(crate) fn run(
     if let Some(note) = &before.note {
         printer.note(note);
     }
-    let Some(RenderPlan { fleet, plan, texts }) = check::plan(&inputs)? else {
+    let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
         let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
         printer.findings(&inputs.files.of_people(), &checked.findings);
         printer.counts(&checked.findings, None);
         return Ok(Outcome::Unreadable);
     };
+    let RenderPlan { fleet, plan, texts } = &*planned;
     let known = &mut before.known;
-    let mut after = AppliedFiles::planned(&inputs.settings, &plan, &texts, known);
+    let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, known);
     let mut foreign = Vec::new();
     if args.dumps.are_any() {
         let is_ours = |peer: &str| {
@@ -144,13 +147,14 @@ pub(crate) fn run(
         };
         (after, foreign) = after.with_foreign(&before.applied, is_ours);
     }
+    let after = ManuallyDrop::new(after);
     let now = After {
         inputs: &inputs,
-        fleet: &fleet,
+        fleet,
         applied: &after,
         foreign: &foreign,
     };
-    let changes = compare(args, &before, &now);
+    let changes = ManuallyDrop::new(compare(args, &before, &now));
     let targets = plan.targets.iter().map(|it| &it.cluster);
     let affected = changes.targets.iter().map(|it| &it.cluster);
     let clusters: BTreeSet<&ClusterName> = targets.chain(affected).collect();
@@ -196,14 +200,16 @@ struct After<'v> {
 
 fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
     let old_inputs = before.inputs.as_ref();
-    let old_fleet = old_inputs.map(|it| check::fleet(it).0);
+    let old_fleet = ManuallyDrop::new(old_inputs.map(|it| check::fleet(it).0));
     let old_inputs = old_inputs.unwrap_or(after.inputs);
     // Without a mesh of its own, the earlier state has the nodes of the current one.
     let old_nodes = old_fleet.as_ref().or(Some(after.fleet));
-    let old = before.applied.fabric_of(old_inputs, old_nodes, None);
-    let new = after
-        .applied
-        .fabric_of(after.inputs, Some(after.fleet), Some(&old));
+    let old = ManuallyDrop::new(before.applied.fabric_of(old_inputs, old_nodes, None));
+    let new = ManuallyDrop::new(after.applied.fabric_of(
+        after.inputs,
+        Some(after.fleet),
+        Some(&old),
+    ));
     let version = |fleet, fabric, inputs| Version {
         fleet,
         fabric,
