@@ -17,39 +17,43 @@ use anyhow::Context as _;
 
 use support::figures::{ratio, seconds};
 use support::fleet::{Lan, Layout, Shape};
-use support::process::{clock, remove};
+use support::process::{clock, python, remove, usage};
 
 mod support;
 
 /// Odd, so that the median is one that was seen.
 const ROUNDS: usize = 5;
 
+const FULL: Layout = Layout::Full {
+    clusters: 50,
+    nodes: 50,
+};
+const HUB: Layout = Layout::Hub {
+    nodes: 50,
+    spokes: 100,
+    each: 20,
+};
+
 /// Fleets in which clusters see each other alike, and fleets in which they do not: in the LAN of others
 /// they have no routes to them, and locations have leaders.
-const SHAPES: [Shape; 3] = [
-    Shape::new(Layout::Full {
-        clusters: 50,
-        nodes: 50,
-    }),
+const SHAPES: [Shape; 4] = [
+    Shape::new(FULL),
+    Shape {
+        is_dual_stack: true,
+        ..Shape::new(FULL)
+    },
     Shape {
         lan: Lan::SharedBy(3),
         locations: 3,
-        ..Shape::new(Layout::Full {
-            clusters: 50,
-            nodes: 50,
-        })
+        ..Shape::new(FULL)
     },
     Shape {
         lan: Lan::SharedBy(u32::MAX),
-        ..Shape::new(Layout::Hub {
-            nodes: 50,
-            spokes: 100,
-            each: 20,
-        })
+        ..Shape::new(HUB)
     },
 ];
 
-/// Seconds of each round.
+/// Seconds of CPU of each round. Other work on the machine changes them less than the clock.
 #[derive(Default)]
 struct Figures {
     diff: Vec<f64>,
@@ -61,14 +65,18 @@ fn main() -> anyhow::Result<()> {
     let Some(root) = support::folder("changes") else {
         return Ok(());
     };
+    let Some(python) = python() else {
+        println!("NOT MEASURED: CPU, which takes python3");
+        return Ok(());
+    };
     for shape in SHAPES {
         remove(&root)?;
-        compare(&root, shape)?;
+        compare(&root, &python, shape)?;
     }
     Ok(remove(&root)?)
 }
 
-fn compare(root: &Path, shape: Shape) -> anyhow::Result<()> {
+fn compare(root: &Path, python: &Path, shape: Shape) -> anyhow::Result<()> {
     shape.write(root)?;
     clock(&mut clustermesh(root, &["render"]))?;
     for arguments in [
@@ -82,7 +90,7 @@ fn compare(root: &Path, shape: Shape) -> anyhow::Result<()> {
     let clusters: Vec<String> = shape.snapshots().into_iter().map(|it| it.0).collect();
     let first = clusters.first().context("no cluster")?;
     edit(root, first, 1)?;
-    let one = measure(root)?;
+    let one = measure(root, python)?;
     println!("  one node has another port");
     report(&one);
     println!(
@@ -92,7 +100,7 @@ fn compare(root: &Path, shape: Shape) -> anyhow::Result<()> {
     for cluster in &clusters {
         edit(root, cluster, usize::MAX)?;
     }
-    let all = measure(root)?;
+    let all = measure(root, python)?;
     println!("  every node has another port");
     report(&all);
     println!(
@@ -111,17 +119,15 @@ fn edit(root: &Path, cluster: &str, nodes: usize) -> anyhow::Result<()> {
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn measure(root: &Path) -> anyhow::Result<Figures> {
+fn measure(root: &Path, python: &Path) -> anyhow::Result<Figures> {
     clock(&mut clustermesh(root, &["render"]))?;
+    let cpu =
+        |command| Ok::<_, anyhow::Error>(usage(python, &clustermesh(root, &[command]), "0")?.cpu);
     let mut figures = Figures::default();
     for _ in 0..ROUNDS {
-        figures.diff.push(clock(&mut clustermesh(root, &["diff"]))?);
-        figures
-            .render
-            .push(clock(&mut clustermesh(root, &["render"]))?);
-        figures
-            .verify
-            .push(clock(&mut clustermesh(root, &["verify"]))?);
+        figures.diff.push(cpu("diff")?);
+        figures.render.push(cpu("render")?);
+        figures.verify.push(cpu("verify")?);
     }
     Ok(figures)
 }
