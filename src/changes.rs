@@ -34,6 +34,7 @@ mod held;
 mod nodes;
 mod path_summary;
 mod paths;
+mod peer_differences;
 mod reasons;
 mod settings;
 mod stages;

@@ -12,7 +12,7 @@ use super::arrival::{ArrivalState, Arrivals, MOST_OBJECTS, Object};
 use super::grade::Engine;
 use super::grounds::Grounds;
 use super::key_move::KeyMove;
-use super::stages::Passage;
+use super::peer_differences::PeerDifferences;
 use crate::agent::applied::{Applied, AppliedFile, Content};
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Site};
@@ -59,12 +59,12 @@ struct TrialState {
 impl Arriving {
     /// Finds the tables of a target that has the nodes of the new version.
     pub(super) fn find(
-        passage: &Passage,
+        peers: &PeerDifferences,
         fabric: &Fabric,
         grounds: &Grounds,
         engines: &[Engine],
     ) -> Self {
-        let objects = objects(passage);
+        let objects = objects(peers);
         if are_apart(&objects, fabric) {
             return Self::default();
         }
@@ -100,9 +100,7 @@ impl Arriving {
             }
             for place in 0..count {
                 let states = round.iter().filter_map(|it| it.states.get(place));
-                arriving
-                    .tables
-                    .push(table(&objects, &passage.after, states));
+                arriving.tables.push(table(&objects, &peers.after, states));
             }
         }
         arriving
@@ -115,8 +113,8 @@ impl Arriving {
 }
 
 /// Returns the objects that change, and those that stay and share a key with them.
-fn objects<'s>(passage: &Passage<'s>) -> Vec<Object<'s>> {
-    let changes = passage.changes().map(|pair| match pair {
+fn objects<'s>(peers: &PeerDifferences<'s>) -> Vec<Object<'s>> {
+    let changes = peers.changes().map(|pair| match pair {
         Pair::Same(peer) => Object::staying(peer.applied),
         Pair::Changed { before, after } => Object {
             old: Some(before.applied),
@@ -134,7 +132,7 @@ fn objects<'s>(passage: &Passage<'s>) -> Vec<Object<'s>> {
     let mut objects: Vec<Object> = changes.collect();
     let keys = objects.iter().flat_map(|it| [it.key(false), it.key(true)]);
     let keys: BTreeSet<[u8; 32]> = keys.flatten().collect();
-    objects.extend(passage.staying(&keys).map(Object::staying));
+    objects.extend(peers.staying(&keys).map(Object::staying));
     objects
 }
 

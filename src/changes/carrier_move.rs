@@ -34,14 +34,14 @@ impl CarrierMove {
         (before, after): (&Fabric, &Fabric),
         counterparts: &Counterparts,
     ) -> Vec<Self> {
-        let (old, new) = (&*passage.now, &*passage.after);
+        let (old, new) = (&*passage.peers.now, &*passage.peers.after);
         let mut moves = BTreeSet::new();
         // The endpoint of a Peer does not decide which Peer has an address.
         let is_rerouted = |pair: &Pair<&ClusterPeer>| match pair {
             Pair::Changed { before, after } => !has_same_routes(before.applied, after.applied),
             Pair::Same(_) | Pair::Added(_) | Pair::Removed(_) => true,
         };
-        for range in passage.ranges(is_rerouted) {
+        for range in passage.peers.ranges(is_rerouted) {
             let span = Span::new(range);
             let borders = old.model.tunnels.across(span);
             let borders = borders.chain(new.model.tunnels.across(span));

@@ -20,8 +20,8 @@ pub struct LoadChange {
 impl LoadChange {
     /// Estimates the load of a target.
     pub(super) fn new(passage: &Passage, capacity: &Capacity) -> Self {
-        let (old, new) = (&passage.now.model, &passage.after.model);
-        let wave = Wave::count(old, new, passage.differences.iter().copied());
+        let (old, new) = (&passage.peers.now.model, &passage.peers.after.model);
+        let wave = Wave::count(old, new, passage.peers.pairs.iter().copied());
         let load = Load::count(new, None);
         Self {
             before: estimates(&Load::count(old, None), None, capacity),

@@ -57,7 +57,7 @@ pub(super) struct PathProof {
 impl PathProof {
     /// Proves everything that changes can touch.
     pub(super) fn new(passages: &Passages, touched: &Touched, after: &Fabric) -> Self {
-        let blocks = passages.0.map(|it| Blocks::new(&it.after));
+        let blocks = passages.0.map(|it| Blocks::new(&it.peers.after));
         let most = passages.0.iter().map(Passage::stages).max();
         let stages = 0..most.unwrap_or_default().max(2);
         let fabrics: Vec<Fabric> = stages

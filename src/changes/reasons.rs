@@ -44,7 +44,7 @@ impl TargetChange {
         if let Some(passage) = passage {
             reasons.extend(of_arriving(&passage.arriving));
             reasons.extend(unapplied(passage, &self.peers));
-            let leaders = silent_leaders(&passage.after);
+            let leaders = silent_leaders(&passage.peers.after);
             reasons.extend((0 < leaders).then_some(Reason::SilentStreams(leaders)));
         }
         reasons.extend(is_unproven.then_some(Reason::UnprovenPaths));
@@ -172,7 +172,7 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
         differences.any(|it| !matches!(it, Difference::Keepalive { .. }))
     };
     let (mut peers, mut because_of) = (BTreeSet::new(), BTreeSet::new());
-    for site in [&passage.now, &passage.after] {
+    for site in [&passage.peers.now, &passage.peers.after] {
         let Some(found) = site.model.unapplied() else {
             continue;
         };

@@ -10,13 +10,11 @@ use super::arriving::Arriving;
 use super::clusters::Counterparts;
 use super::grade::Engine;
 use super::grounds::Grounds;
+use super::peer_differences::PeerDifferences;
 use super::{Version, settings};
-use crate::agent::applied::{Applied, AppliedFile};
-use crate::agent::comparison::{Pair, compare};
+use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
-use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::kilo::cluster::ClusterNode;
-use crate::kilo::peer::Translation;
 use crate::net::Cidr;
 
 /// The number of a stage: what a cluster has.
@@ -29,14 +27,10 @@ pub(super) const NEW: StageId = 1;
 
 /// A cluster on the way from the old to the new version.
 pub(super) struct Passage<'s> {
-    /// It with its old Peers and its new nodes.
-    pub(super) now: Arc<Site<'s>>,
-    /// It in the new version.
-    pub(super) after: Arc<Site<'s>>,
+    /// It with its old and its new Peers, and its new nodes.
+    pub(super) peers: PeerDifferences<'s>,
     /// True if its Peers have changed.
     pub(super) has_new_peers: bool,
-    /// What becomes of each Peer that does not stay as it is: numbers in `now` and in `after`.
-    pub(super) differences: Vec<Pair<PeerId>>,
     /// True if its nodes, or the declarations about it, have changed.
     pub(super) has_new_nodes: bool,
     /// The states of its agents in between.
@@ -61,7 +55,7 @@ impl<'s> Passages<'s> {
             let new: Arc<Site<'s>> = Arc::clone(&after.fabric.sites[number]) as _;
             let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
             if passage.has_new_peers {
-                passage.arriving = Arriving::find(&passage, after.fabric, &grounds, engines);
+                passage.arriving = Arriving::find(&passage.peers, after.fabric, &grounds, engines);
             }
             passage
         });
@@ -79,17 +73,9 @@ impl<'s> Passage<'s> {
             Some(old) if !has_new_nodes => old,
             _ => Arc::new(after.with_files(files)),
         };
-        let differences = if has_new_peers {
-            let pairs = compare(&now.model.peers, &after.model.peers);
-            pairs.filter(|it| !matches!(it, Pair::Same(_))).collect()
-        } else {
-            Vec::new()
-        };
         Self {
-            now,
-            after,
+            peers: PeerDifferences::find(now, after),
             has_new_peers,
-            differences,
             has_new_nodes,
             arriving: Arriving::default(),
         }
@@ -109,61 +95,10 @@ impl<'s> Passage<'s> {
         let between = stage.checked_sub(2);
         let table = between.and_then(|it| self.arriving.tables.get(it));
         match table {
-            Some(table) => Arc::new(self.after.with_files(&table.files)),
-            None if stage == OLD => Arc::clone(&self.now) as _,
-            None => Arc::clone(&self.after) as _,
+            Some(table) => Arc::new(self.peers.after.with_files(&table.files)),
+            None if stage == OLD => Arc::clone(&self.peers.now) as _,
+            None => Arc::clone(&self.peers.after) as _,
         }
-    }
-
-    /// Returns the ranges of Peers that change in a way that is meant: those of both versions.
-    pub(super) fn ranges(&self, is_meant: impl Fn(&Pair<&ClusterPeer>) -> bool) -> Vec<Cidr> {
-        let specs = self.specs(is_meant);
-        let allowed = specs.flat_map(|it| &it.allowed_ips);
-        let mut ranges: Vec<Cidr> = allowed.map(|it| it.interface.network).collect();
-        ranges.sort_unstable();
-        ranges.dedup();
-        ranges
-    }
-
-    /// Returns the keys of Peers that change: those of both versions.
-    pub(super) fn keys(&self) -> BTreeSet<[u8; 32]> {
-        self.specs(|_| true).map(|it| it.key).collect()
-    }
-
-    /// Returns what becomes of each Peer that does not stay as it is.
-    pub(super) fn changes(&self) -> impl Iterator<Item = Pair<&ClusterPeer<'s>>> {
-        let (old, new) = (&self.now.model.peers, &self.after.model.peers);
-        self.differences.iter().map(|it| it.among(old, new))
-    }
-
-    /// Returns the Peers that stay as they are and have one of some keys.
-    pub(super) fn staying(&self, keys: &BTreeSet<[u8; 32]>) -> impl Iterator<Item = &'s Applied> {
-        // Both are in the order of names.
-        let differing = self.differences.iter().filter_map(|it| match *it {
-            Pair::Changed { after, .. } | Pair::Added(after) => Some(after),
-            Pair::Same(_) | Pair::Removed(_) => None,
-        });
-        let mut differing = differing.peekable();
-        let peers = self.after.model.peers.numbered();
-        let staying = peers.filter(move |(peer, _)| differing.next_if_eq(peer).is_none());
-        staying.map(|it| it.1.applied).filter(|it| {
-            let spec = it.spec.as_ref();
-            spec.is_ok_and(|spec| keys.contains(&spec.key))
-        })
-    }
-
-    /// Returns the Peers that change in a way that is meant, in both versions.
-    fn specs(
-        &self,
-        is_meant: impl Fn(&Pair<&ClusterPeer>) -> bool,
-    ) -> impl Iterator<Item = &'s Translation> {
-        let peers = self.changes().filter(is_meant).flat_map(|it| match it {
-            Pair::Same(_) => [None, None],
-            Pair::Changed { before, after } => [Some(before), Some(after)],
-            Pair::Added(peer) | Pair::Removed(peer) => [Some(peer), None],
-        });
-        let applied = peers.flatten().map(|it| it.applied);
-        applied.filter_map(|it| it.spec.as_ref().ok())
     }
 }
 
@@ -205,7 +140,7 @@ impl Touched {
             if !passage.has_new_peers || wide.contains(&number) {
                 continue;
             }
-            let ranges = passage.ranges(|_| true);
+            let ranges = passage.peers.ranges(|_| true);
             let mut dialled = ranges
                 .iter()
                 .flat_map(|it| now.dialled(*it).chain(after.dialled(*it)));
@@ -214,7 +149,7 @@ impl Touched {
             }
             let owners = ranges.iter().flat_map(|it| grounds.owners(*it));
             touched[number].extend(owners);
-            let keys = passage.keys();
+            let keys = passage.peers.keys();
             let holders = keys.iter().flat_map(|it| after.holders(it));
             touched[number].extend(holders.map(|it| it.site));
         }
@@ -243,7 +178,7 @@ impl Touched {
 
 /// Returns whether the Peers of a cluster can change what becomes of packets that are not theirs.
 fn is_disturbed(passage: &Passage) -> bool {
-    let ends = [&passage.now, &passage.after];
+    let ends = [&passage.peers.now, &passage.peers.after];
     ends.iter().any(|site| {
         !site.is_undisturbed()
             || site.has_own_keys()

@@ -75,7 +75,7 @@ pub(super) fn changes(
             return None;
         }
         let sites = (counterparts.before(number), Some(number));
-        let differences = passage.differences.iter().copied();
+        let differences = passage.peers.pairs.iter().copied();
         let change = TargetChange::find(sites, fabrics, differences, counterparts)?;
         Some(TargetChange {
             key_moves: passage.arriving.key_moves.clone(),
