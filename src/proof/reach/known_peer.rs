@@ -2,7 +2,7 @@
 
 use crate::agent::fabric::{At, Fabric, Holding, Secret, Site, SiteId};
 use crate::agent::model::{Dial, Tunnel};
-use crate::agent::peers::{ContestId, PeerId, PeerStanding, Peers};
+use crate::agent::peers::{ContestId, PeerId, PeerStanding};
 use crate::net::prefixes::SlotId;
 use crate::wireguard::{Endpoint, Host};
 
@@ -42,16 +42,11 @@ pub(super) enum DialOutcome {
 }
 
 impl KnownPeer {
-    /// Returns what a cluster knows of each of its Peers.
-    pub(super) fn all(fabric: &Fabric, number: SiteId) -> Peers<Self> {
-        let site = fabric.site(number);
-        let known = |peer| Self::new(fabric, site, peer, fabric.holding(number, peer));
-        site.model.peers.map_ids(known)
-    }
-
-    fn new(fabric: &Fabric, site: &Site, peer: PeerId, holding: Holding) -> Self {
+    /// Finds what a cluster knows of one of its Peers.
+    pub(super) fn new(fabric: &Fabric, site: SiteId, peer: PeerId) -> Self {
+        let holding = fabric.holding(site, peer);
         let (link, is_uniform) = match holding {
-            Holding::One(at) => PeerLink::find(fabric, site, peer, at),
+            Holding::One(at) => PeerLink::find(fabric, fabric.site(site), peer, at),
             Holding::Nobody | Holding::Many => (PeerLink::None, true),
         };
         Self {

@@ -1,6 +1,7 @@
 //! Observers: one cluster as it looks at the others, and their views that result.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::address_block::pieces;
@@ -13,7 +14,7 @@ use super::shared_views::SharedViews;
 use super::uncovered::{Connected, Lookup, Uncovered};
 use crate::agent::fabric::{At, Fabric, Holding, Owner, Site, SiteId, Sites};
 use crate::agent::model::{RangeHolder, Tunnel};
-use crate::agent::peers::{PeerId, Peers};
+use crate::agent::peers::PeerId;
 use crate::kilo::topology::Leader;
 use crate::net::prefixes::Span;
 use crate::packet::stays;
@@ -47,7 +48,7 @@ impl ForwardingViews {
             fabric,
             site,
             viewer,
-            known: OnceCell::new(),
+            known: RefCell::default(),
             unique: 0,
             disputed: Disputed::find(site),
         };
@@ -57,7 +58,7 @@ impl ForwardingViews {
             if !is_wanted(number) {
                 return Arc::default();
             }
-            shared.alike(number, &standpoint, || {
+            shared.alike(number, standpoint.as_ref(), || {
                 let mut view = ForwardingView::default();
                 for local in &facts.locals {
                     observer.sort((number, home), local, &mut view);
@@ -81,7 +82,8 @@ struct Observer<'e, 'a> {
     fabric: &'e Fabric<'a>,
     site: &'e Site<'a>,
     viewer: SiteId,
-    known: OnceCell<Peers<KnownPeer>>,
+    /// The Peers that were needed.
+    known: RefCell<BTreeMap<PeerId, KnownPeer>>,
     unique: usize,
     disputed: Disputed<'e>,
 }
@@ -135,10 +137,10 @@ impl Observer<'_, '_> {
         view.add(local, views);
     }
 
-    /// Returns what the cluster knows of each of its Peers.
-    fn known(&self) -> &Peers<KnownPeer> {
-        let all = || KnownPeer::all(self.fabric, self.viewer);
-        self.known.get_or_init(all)
+    /// Returns what the cluster knows of one of its Peers.
+    fn known(&self, peer: PeerId) -> KnownPeer {
+        let new = || KnownPeer::new(self.fabric, self.viewer, peer);
+        *self.known.borrow_mut().entry(peer).or_insert_with(new)
     }
 
     /// Returns the cluster's entry for all addresses of a block, if it is the same for each.
@@ -182,7 +184,7 @@ impl Observer<'_, '_> {
         let next_hop = match selected {
             Err(next_hop) => next_hop,
             Ok(peer) => {
-                let known = self.known()[peer];
+                let known = self.known(peer);
                 is_uniform &= known.is_uniform;
                 match known.holding {
                     Holding::One(at) if is_meant((number, home), local, at) => {
@@ -269,7 +271,7 @@ impl Observer<'_, '_> {
         let slots = tunnels.around(span).map(|slot| tunnels.at(slot));
         let mut claims = slots.flat_map(|it| it.1);
         claims.all(|claim| match claim.tunnel {
-            Tunnel::Peer(peer) => self.known()[peer].is_uniform,
+            Tunnel::Peer(peer) => self.known(peer).is_uniform,
             Tunnel::Segment(_) => false,
         })
     }

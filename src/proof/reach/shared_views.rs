@@ -21,6 +21,8 @@ pub(super) struct SharedViews<'f, 'a> {
     owned: Prefixes<SiteId>,
     /// Every different text of manifests.
     texts: BTreeMap<ManifestId, ManifestSubject>,
+    /// Whether views are shared at all.
+    are_shared: bool,
     /// The view of each cluster from those that get the same texts about it.
     alike: Sites<Mutex<BTreeMap<Vec<ManifestId>, Arc<ForwardingView>>>>,
 }
@@ -55,15 +57,20 @@ impl ManifestId {
 }
 
 impl<'f, 'a> SharedViews<'f, 'a> {
-    /// Looks at each cluster by itself.
-    pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
+    /// Looks at each cluster by itself, and at the texts if views are to be shared.
+    pub(super) fn new(fabric: &'f Fabric<'a>, are_shared: bool) -> Self {
         let mut shared = Self {
             homes: fabric.sites.map(|site| LocalAddresses::new(site)),
-            owned: owned(fabric),
+            owned: Prefixes::new(&[]),
             texts: BTreeMap::new(),
+            are_shared,
             alike: fabric.sites.map(|_| Mutex::default()),
             fabric,
         };
+        if !are_shared {
+            return shared;
+        }
+        shared.owned = owned(fabric);
         for content in fabric.contents() {
             let about = shared.about(content);
             shared.texts.insert(ManifestId::new(content), about);
@@ -122,12 +129,15 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         claims.copied()
     }
 
-    /// Returns where a cluster stands.
+    /// Returns where a cluster stands, if views are shared.
     pub(super) fn standpoint(
         &self,
         (viewer, site): (SiteId, &Site),
         disputed: &Disputed,
-    ) -> Standpoint {
+    ) -> Option<Standpoint> {
+        if !self.are_shared {
+            return None;
+        }
         let routed = widest(routed(site));
         let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
         let is_disputed = |it: &Cidr| disputed.meets(Span::new(*it));
@@ -158,7 +168,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
                 standpoint.about[it].push(text);
             }
         }
-        standpoint
+        Some(standpoint)
     }
 
     /// Returns the view of a cluster from another one. It is computed once for all clusters that
@@ -171,13 +181,14 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     pub(super) fn alike(
         &self,
         home: SiteId,
-        standpoint: &Standpoint,
+        standpoint: Option<&Standpoint>,
         look: impl FnOnce() -> ForwardingView,
     ) -> Arc<ForwardingView> {
         let alike = &self.alike[home];
-        if !standpoint.is_plain || standpoint.entangled.contains(&home) {
+        let can_share = |it: &&Standpoint| it.is_plain && !it.entangled.contains(&home);
+        let Some(standpoint) = standpoint.filter(can_share) else {
             return Arc::new(look());
-        }
+        };
         let texts = &standpoint.about[home];
         let known = alike.lock().ok();
         if let Some(known) = known.and_then(|known| known.get(texts).cloned()) {
