@@ -53,8 +53,9 @@ pub struct Reach<'f, 'a> {
     counts: Sites<Counts>,
 }
 
-/// The number of clusters at which each cluster looks if there are few of them.
-const FEW: usize = 4;
+/// With fewer pairs of clusters than one of this many, it takes longer to find out which clusters see
+/// another one alike than to look at each pair.
+const RARE: usize = 4;
 
 /// The number of owners of each class in a cluster; a range that is declared for all counts as one.
 pub type Counts = BTreeMap<(AddressClass, Family), u64>;
@@ -134,8 +135,7 @@ impl<'f, 'a> Reach<'f, 'a> {
             .iter()
             .flat_map(|one| sites.iter().map(move |other| (*one, *other)));
         let wanted = pairs.filter(|(one, other)| one != other && is_wanted(*one, *other));
-        // To find out which clusters see another one alike takes as long as to look at it some times.
-        let are_shared = FEW * sites.len() < wanted.count();
+        let are_shared = sites.len() * sites.len().saturating_sub(1) <= RARE * wanted.count();
         let shared = SharedViews::new(fabric, are_shared);
         let views = sites.into_par_iter();
         let views = Sites::new(
