@@ -157,8 +157,7 @@ impl TargetChange {
         let gone = gone.map(|it| fabrics.0.site(it.0).cluster.clone());
         let mut gone: BTreeSet<ClusterName> = gone.collect();
         gone.extend(claimed_sources_gone(&peers, (had, has)));
-        let given = gives.numbered().filter(|it| *it.1);
-        for (source, _) in given {
+        for (source, _) in gives.numbered().filter(|it| *it.1) {
             gone.remove(fabrics.1.site(source).cluster);
         }
         Some(Self {

@@ -197,12 +197,11 @@ fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Vec<Finding> {
         let peers = peers.filter(|it| it.endpoint_flaw == Some(flaw));
         let peers: Vec<&OldPeer> = peers.collect();
         let first = peers.first()?;
-        let (names, have, its) = match peers.len() {
-            1 => (Quoted(&first.name).to_string(), "has", "its tunnel"),
-            _ => {
-                let names = listed(peers.iter().map(|it| bare(&it.name)));
-                (names, "have", "their tunnels")
-            }
+        let (names, have, its) = if peers.len() == 1 {
+            (Quoted(&first.name).to_string(), "has", "its tunnel")
+        } else {
+            let names = listed(peers.iter().map(|it| bare(&it.name)));
+            (names, "have", "their tunnels")
         };
         let message = match flaw {
             EndpointFlaw::Missing => format!(

@@ -141,7 +141,7 @@ impl Edition {
         let written = &self.settings[cluster];
         let mut fields = String::new();
         if let Some(state) = written.state.filter(|_| !topology.contains(&name(cluster))) {
-            fields += &format!("    state: {state}\n");
+            fields = format!("    state: {state}\n");
         }
         // The first cluster of a world has a keepalive anyway.
         if written.is_behind_nat && cluster != 0 {

@@ -20,7 +20,7 @@ fn lists_every_rule_with_a_sentence() {
             .find(|line| line.split_whitespace().next() == Some(rule.name))
             .unwrap_or_else(|| panic!("no {}", rule.name));
         assert!(line.ends_with('.'), "{line}");
-        assert_contains(&line, &format!(" {} ", rule.severity));
+        assert_contains(line, &format!(" {} ", rule.severity));
     }
 }
 

@@ -340,5 +340,5 @@ fn scripts_contain_no_expressions_and_jobs_have_few_rights() {
     assert!(steps.iter().all(|it| it["uses"].is_null()));
     let condition = comment["if"].as_str().unwrap();
     let own = "github.event.pull_request.head.repo.full_name == github.repository";
-    assert_contains(&condition, own);
+    assert_contains(condition, own);
 }

@@ -225,10 +225,10 @@ fn tells_programs_everything() {
 #[test]
 fn ranges_beyond_the_sixteenth_are_counted() {
     let folder = line();
-    let stolen: String = (1..=20)
-        .map(|it| format!("\n  - \"10.2.1.{}/32\"", 2 * it))
+    let stolen: Vec<String> = (1..=20)
+        .map(|it| format!("\"10.2.1.{}/32\"", 2 * it))
         .collect();
-    let ranges = format!("\"10.1.2.0/24\"{stolen}");
+    let ranges = format!("\"10.1.2.0/24\"\n  - {}", stolen.join("\n  - "));
     folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", &ranges);
     let (code, value) = json_of(&folder, "east");
     assert_eq!(code, 1);

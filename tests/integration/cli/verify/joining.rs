@@ -91,7 +91,7 @@ fn what_a_cluster_would_break_is_shown_and_does_not_fail() {
     let (code, text) = verified(&folder, &["--strict"]);
     assert_eq!(code, 0, "{text}");
     let (now, then) = text.split_once("With north joined:\n").unwrap();
-    assert_contains(&now, "The expectation is met.");
+    assert_contains(now, "The expectation is met.");
     insta::assert_snapshot!(then, @"
 
     FROM   TO     pod → pod
@@ -146,8 +146,8 @@ fn an_expectation_can_wait_for_a_cluster_that_joins() {
     let (code, text) = verified(&folder, &[]);
     assert_eq!(code, 1, "{text}");
     let (now, then) = text.split_once("With north joined:\n").unwrap();
-    assert_contains(&now, "0 of 1 expectation is met");
-    assert_contains(&then, "The expectation is met.");
+    assert_contains(now, "0 of 1 expectation is met");
+    assert_contains(then, "The expectation is met.");
 }
 
 #[test]
