@@ -137,12 +137,12 @@ fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
     most: usize,
     keep: fn(T) -> U,
 ) -> Result<Vec<U>, D::Error> {
-    struct BoundedList<T, U> {
+    struct ListVisitor<T, U> {
         most: usize,
         keep: fn(T) -> U,
     }
 
-    impl<'de, T: Deserialize<'de>, U> Visitor<'de> for BoundedList<T, U> {
+    impl<'de, T: Deserialize<'de>, U> Visitor<'de> for ListVisitor<T, U> {
         type Value = Vec<U>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -165,7 +165,7 @@ fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(BoundedList { most, keep })
+    deserializer.deserialize_any(ListVisitor { most, keep })
 }
 
 /// Reads labels.

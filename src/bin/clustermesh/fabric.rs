@@ -109,7 +109,7 @@ pub(crate) fn read_and_keep(
             Some(_) => "run `clustermesh render`, or give each cluster's Peers with `--peers`",
             None => "run `clustermesh render`",
         };
-        applied.read_tree(inputs, &rest, (help, known))?;
+        applied.read_tree(inputs, &rest, help, known)?;
     }
     within_ceiling(inputs, applied.files.values().flatten())?;
     let findings: Vec<Finding> = applied
@@ -313,7 +313,8 @@ impl AppliedFiles {
         &mut self,
         inputs: &mut Inputs,
         clusters: &[ClusterName],
-        (help, known): (&str, Option<&mut KnownContents>),
+        help: &str,
+        known: Option<&mut KnownContents>,
     ) -> Result<(), Unreadable> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);

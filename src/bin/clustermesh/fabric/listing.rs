@@ -102,7 +102,7 @@ pub(super) fn read_alike(
 ) -> Vec<Read> {
     let read = group.into_iter().map(|FoundPeers { cluster, path, .. }| {
         let source: Arc<str> = Arc::from(input_file::name(&path));
-        let content = content(roots, &path, (&source, known));
+        let content = content(roots, &path, &source, known);
         let file = content.map(|content| AppliedFile {
             source: Arc::clone(&source),
             content,
@@ -120,7 +120,8 @@ pub(super) fn read_alike(
 fn content(
     roots: &Roots,
     path: &Path,
-    (source, known): (&Arc<str>, &mut KnownContents),
+    source: &Arc<str>,
+    known: &mut KnownContents,
 ) -> anyhow::Result<Arc<Content>> {
     let object = disk::object(roots, path);
     if let Some(content) = object.as_ref().and_then(|it| known.of_object(it)) {
