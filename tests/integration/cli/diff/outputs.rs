@@ -281,6 +281,85 @@ fn the_schema_describes_the_output() {
     }
 }
 
+/// Compares two versions, and returns the kinds of causes, after a look at the schema.
+fn kinds(before: &dyn Fn(&Folder), after: &dyn Fn(&Folder)) -> Vec<String> {
+    let folder = Folder::mesh();
+    before(&folder);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let repository = Repository::of(folder);
+    repository.commit();
+    after(&repository.folder);
+    let schema = schema("kilo-clustermesh.io/diff_v1.json");
+    let mut kinds = Vec::new();
+    for against in ["HEAD", "rendered"] {
+        let run = repository.diff(&["--against", against, "--output", "json"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let changes: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(violations(&schema, &changes), Vec::<String>::new());
+        let causes = changes["causes"].as_array().unwrap().iter();
+        kinds.extend(causes.map(|it| it["kind"].as_str().unwrap().to_owned()));
+        // Every change of a Peer has a cause, or none is known.
+        let targets = changes["targets"].as_array().unwrap().iter();
+        let mut peers = targets.flat_map(|it| it["peers"].as_array().unwrap());
+        let is_explained = peers.all(|it| it["causes"] != json!([]));
+        assert_eq!(
+            is_explained,
+            against == "HEAD" || changes["targets"] == json!([])
+        );
+        for format in ["human", "markdown", "github"] {
+            let run = repository.diff(&["--against", against, "--output", format]);
+            assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{format}");
+        }
+    }
+    kinds
+}
+
+#[test]
+fn every_kind_of_cause_fits_every_format() {
+    let same = |_: &Folder| {};
+    let without_north = |folder: &Folder| folder.edit("mesh.yaml", NORTH, "");
+    let with_north = |folder: &Folder| folder.write("mesh.yaml", MESH);
+    assert_eq!(kinds(&same, &without_north), ["clusterLeft"]);
+    assert_eq!(kinds(&without_north, &with_north), ["clusterJoined"]);
+    let nodes = |nodes: Vec<Value>| move |folder: &Folder| folder.keep("west", &nodes);
+    let two = nodes(vec![node(3, 1), node(3, 2)]);
+    let three = nodes(vec![node(3, 1), node(3, 2), node(3, 3)]);
+    assert_eq!(kinds(&same, &three), ["nodeJoined"]);
+    assert_eq!(kinds(&three, &two), ["nodeLeft"]);
+    let edited = |pointer: &str, value: Value| {
+        let mut other = node(3, 2);
+        *other.pointer_mut(pointer).unwrap() = value;
+        nodes(vec![node(3, 1), other])
+    };
+    let outside = edited("/podCIDRs", json!(["172.16.0.0/24"]));
+    assert_eq!(kinds(&same, &outside), ["nodeExcluded"]);
+    assert_eq!(kinds(&outside, &two), ["nodeBack"]);
+    let key = edited(
+        "/annotations/kilo.squat.ai~1key",
+        json!(STANDARD.encode([99; 32])),
+    );
+    assert_eq!(kinds(&same, &key), ["newKey"]);
+    let address = edited("/addresses/1/address", json!("198.18.113.99"));
+    assert_eq!(kinds(&same, &address), ["newEndpoint"]);
+    let address = edited(
+        "/annotations/kilo.squat.ai~1wireguard-ip",
+        json!("10.103.0.9/24"),
+    );
+    assert_eq!(kinds(&same, &address), ["newAddress"]);
+    let services = |folder: &Folder| {
+        let field = "wireguardCIDR: 10.103.0.0/24\n";
+        folder.edit(
+            "mesh.yaml",
+            field,
+            &format!("{field}      serviceCIDR: 10.96.0.0/16\n"),
+        );
+    };
+    assert_eq!(kinds(&same, &services), ["setting"]);
+    let second = nodes(vec![node(3, 2)]);
+    assert_eq!(kinds(&services, &second), ["nodeLeft", "anchorMoved"]);
+}
+
 /// No engine prunes Peers that belong to no mesh, so they are not removed.
 #[test]
 fn foreign_peers_of_a_cluster_stay() {
