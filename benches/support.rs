@@ -1,4 +1,4 @@
-//! What several benchmarks need.
+//! The parts that several benchmarks share.
 #![allow(dead_code, reason = "each benchmark needs a part of it")]
 
 use std::path::{Path, PathBuf};

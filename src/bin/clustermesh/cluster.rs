@@ -230,7 +230,7 @@ pub(crate) fn ask(
     Ok(())
 }
 
-/// What is asked of one cluster.
+/// The question to one cluster.
 struct ClusterRequest {
     route: ClusterRoute,
     wanted: Wanted,

@@ -69,7 +69,7 @@ fn settings(
     found
 }
 
-/// Leaves out the limits of which the config says nothing.
+/// Leaves out the limits that the config does not set.
 fn without_default_limits(table: &str) -> String {
     let is_shown = |it: &&str| !it.starts_with("limits.") || !it.ends_with(" default");
     let lines: Vec<&str> = table.lines().filter(is_shown).collect();

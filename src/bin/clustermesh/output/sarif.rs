@@ -33,7 +33,7 @@ const PLACES: usize = 100;
 /// The longest text of a result, in characters.
 const SHOWN: usize = 2000;
 
-/// What is encoded in a path: all but slashes and unreserved characters (RFC 3986, section 2.3).
+/// The characters that are encoded in a path: all but slashes and unreserved ones (RFC 3986).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
