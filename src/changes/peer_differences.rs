@@ -1,7 +1,6 @@
 //! Peer differences: what becomes of the Peers of one cluster.
 
 use std::collections::BTreeSet;
-use std::ptr;
 use std::sync::Arc;
 
 use crate::agent::applied::Applied;
@@ -25,7 +24,7 @@ impl<'s> PeerDifferences<'s> {
     /// Compares them.
     pub(super) fn find(now: Arc<Site<'s>>, after: Arc<Site<'s>>) -> Self {
         let mut pairs = Vec::new();
-        if !ptr::eq(&*now, &*after) {
+        if !Arc::ptr_eq(&now, &after) {
             let all = compare(&now.model.peers, &after.model.peers);
             pairs.extend(all.filter(|it| !matches!(it, Pair::Same(_))));
         }
