@@ -187,6 +187,8 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         | Cause::ClusterRenamed { to: cluster, .. } => {
             comes_or_goes && (is_source(cluster) || cluster == target)
         }
+        // It exchanges no Peers.
+        Cause::ClusterAdded { .. } => false,
         Cause::Setting(setting) => match setting.field {
             "metadata.name" | "topology" | "state" => comes_or_goes,
             "persistentKeepalive" => has(|it| {

@@ -1,6 +1,7 @@
 //! Causes: why Peers change.
 
 use crate::kilo::reason::ExcludedReason;
+use crate::mesh::State;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
@@ -11,6 +12,13 @@ use crate::wireguard::Endpoint;
 pub enum Cause {
     /// A cluster is in a mesh that was in none.
     ClusterJoined(ClusterName),
+    /// A cluster is in a mesh that was in none, but does not exchange Peers.
+    ClusterAdded {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The state of its entry.
+        state: State,
+    },
     /// A cluster is in no mesh any more.
     ClusterLeft(ClusterName),
     /// A cluster has another name. Its nodes have the same keys.
@@ -176,6 +184,7 @@ impl Cause {
         match self {
             Self::ClusterJoined(cluster)
             | Self::ClusterLeft(cluster)
+            | Self::ClusterAdded { cluster, .. }
             | Self::ClusterRenamed { to: cluster, .. }
             | Self::LeaderChanged { cluster, .. }
             | Self::AnchorMoved { cluster, .. }

@@ -6,6 +6,7 @@ use super::Version;
 use super::cause::Cause;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::fleet::{Fleet, Member};
+use crate::mesh::State;
 use crate::name::ClusterName;
 
 /// The clusters of both versions that are the same.
@@ -85,10 +86,21 @@ impl Counterparts {
             to: to.clone(),
         });
         let joined = without_counterpart(&self.before);
-        let joined = joined.map(|it| Cause::ClusterJoined(after.fabric.site(it).cluster.clone()));
+        let joined = joined.map(|it| joined_or_added(after, after.fabric.site(it).cluster));
         let left = self.left();
         let left = left.map(|it| Cause::ClusterLeft(before.fabric.site(it).cluster.clone()));
         renamed.chain(joined).chain(left).collect()
+    }
+}
+
+/// Returns the cause that a cluster of the new version is, which has no counterpart.
+fn joined_or_added(after: &Version, cluster: &ClusterName) -> Cause {
+    let cluster = cluster.clone();
+    let entries = after.asked.meshes.iter().flat_map(|mesh| &mesh.entries);
+    let states = entries.filter(|it| it.name == cluster).map(|it| it.state);
+    match states.min() {
+        Some(State::Joined) | None => Cause::ClusterJoined(cluster),
+        Some(state) => Cause::ClusterAdded { cluster, state },
     }
 }
 

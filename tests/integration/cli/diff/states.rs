@@ -31,6 +31,11 @@ fn only_the_step_that_connects_and_the_one_that_separates_change_peers() {
     let joining = NORTH.replacen('\n', "\n      state: Joining\n", 1);
     folder.edit("mesh.yaml", west, &format!("{joining}{west}"));
     assert_eq!(repository.grade(&[]), "none");
+    let shown = folder.run(&["diff"]).stdout;
+    assert!(
+        shown.contains("cluster north was added with `state: Joining`"),
+        "{shown}"
+    );
     apply(&repository);
 
     folder.edit("mesh.yaml", "      state: Joining\n", "");

@@ -60,6 +60,7 @@ pub(super) fn effects(effect: &CauseEffect, limit: usize) -> String {
 pub(super) fn kind(cause: &Cause) -> &'static str {
     match cause {
         Cause::ClusterJoined(_) => "clusterJoined",
+        Cause::ClusterAdded { .. } => "clusterAdded",
         Cause::ClusterLeft(_) => "clusterLeft",
         Cause::ClusterRenamed { .. } => "clusterRenamed",
         Cause::Setting(_) => "setting",
@@ -95,6 +96,9 @@ pub(super) fn follow_up(cause: &Cause) -> Option<String> {
 pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
     match cause {
         Cause::ClusterJoined(cluster) => format!("cluster {cluster} joined"),
+        Cause::ClusterAdded { cluster, state } => {
+            format!("cluster {cluster} was added with `state: {state:?}`")
+        }
         Cause::ClusterLeft(cluster) => format!("cluster {cluster} left"),
         Cause::ClusterRenamed { from, to } => format!("cluster {from} is now called {to}"),
         Cause::Setting(setting) => self::setting(setting, compared),
