@@ -11,10 +11,11 @@ pub mod name;
 pub mod net;
 pub mod wireguard;
 pub mod granularity;
-pub mod selector;
 pub mod place;
 #[macro_use]
 pub mod diagnostic;
+pub mod text_map;
+pub mod selector;
 pub mod schema;
 pub mod document;
 pub mod mesh;

@@ -1,6 +1,6 @@
 //! Label selectors, as Kubernetes reads them.
 
-use std::collections::BTreeMap;
+use crate::text_map::TextMap;
 
 /// A selector of nodes by labels: all requirements must be met, and an empty one selects everything.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -47,12 +47,14 @@ impl Selector {
     }
 
     /// Returns whether something with these labels is selected.
-    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    pub fn matches(&self, labels: &TextMap) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = labels.get(&requirement.key);
             match &requirement.test {
-                Test::In(values) => value.is_some_and(|value| values.contains(value)),
-                Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                Test::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),
+                Test::NotIn(values) => {
+                    value.is_none_or(|value| values.iter().all(|it| it != value))
+                }
                 Test::Exists => value.is_some(),
                 Test::DoesNotExist => value.is_none(),
             }
@@ -65,10 +67,7 @@ mod tests {
     use super::*;
 
     fn matches(test: Test, labels: &[(&str, &str)]) -> bool {
-        let labels = labels
-            .iter()
-            .map(|&(key, value)| (key.to_owned(), value.to_owned()))
-            .collect();
+        let labels = labels.iter().copied().collect();
         let key = "zone".to_owned();
         Selector::new(vec![Requirement { key, test }]).matches(&labels)
     }
@@ -86,6 +85,6 @@ mod tests {
 
     #[test]
     fn nothing_required_selects_everything() {
-        assert!(Selector::default().matches(&BTreeMap::new()));
+        assert!(Selector::default().matches(&TextMap::default()));
     }
 }

@@ -1,18 +1,16 @@
 //! Snapshots: the values that the nodes of a cluster report, as kept in git.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::de::{Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::diagnostic::{Quoted, plain_json};
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::text_map::TextMap;
 
 mod api;
 pub mod difference;
@@ -54,14 +52,16 @@ pub struct Node {
     #[serde(default, deserialize_with = "objects")]
     pub addresses: Vec<Address>,
     /// Kilo's annotations.
-    #[serde(default, deserialize_with = "without_duplicates")]
-    pub annotations: BTreeMap<String, String>,
+    #[schemars(with = "BTreeMap<String, String>")]
+    #[serde(default)]
+    pub annotations: TextMap,
     /// Its Kilo agent was away, so the annotations are those of an earlier snapshot.
     #[serde(default, skip_serializing_if = "is_false")]
     pub carried_over: bool,
     /// The labels, without those under the prefixes in `droppedLabels` that are not in `keptLabels`.
-    #[serde(default, deserialize_with = "without_duplicates")]
-    pub labels: BTreeMap<String, String>,
+    #[schemars(with = "BTreeMap<String, String>")]
+    #[serde(default)]
+    pub labels: TextMap,
     /// The name.
     pub name: String,
     /// Its index in its file.
@@ -172,7 +172,7 @@ impl Snapshot {
                 let prefix = prefixes
                     .iter()
                     .find(|prefix| key.starts_with(*prefix))
-                    .filter(|_| !used.contains(key.as_str()));
+                    .filter(|_| !used.contains(key));
                 dropped.extend(prefix.cloned());
                 prefix.is_none()
             });
@@ -252,37 +252,6 @@ impl Snapshot {
 )]
 fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// Reads a map whose keys are all different; JSON itself lets the last one win.
-fn without_duplicates<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, String>, D::Error> {
-    struct Unique;
-
-    impl<'de> Visitor<'de> for Unique {
-        type Value = BTreeMap<String, String>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-            formatter.write_str("a map of texts")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
-            let mut map = BTreeMap::new();
-            while let Some((key, value)) = access.next_entry::<String, String>()? {
-                match map.entry(key) {
-                    Entry::Vacant(place) => drop(place.insert(value)),
-                    Entry::Occupied(known) => {
-                        let message = format!("duplicate key {}", Quoted(known.key()));
-                        return Err(A::Error::custom(message));
-                    }
-                }
-            }
-            Ok(map)
-        }
-    }
-
-    deserializer.deserialize_map(Unique)
 }
 
 #[cfg(test)]

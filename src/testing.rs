@@ -110,7 +110,7 @@ pub(crate) fn numbered(lines: &str, granularity: Granularity) -> KiloTopology {
         .map(|(line, number)| {
             let mut node = node(line);
             let key = STANDARD.encode([number; 32]);
-            node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
+            node.annotations.insert("kilo.squat.ai/key", key);
             node
         })
         .collect();
@@ -168,23 +168,16 @@ pub(crate) fn node(line: &str) -> Node {
             "pod" => node.pod_cidrs.push(value),
             "external" => node.addresses.push(address(AddressKind::ExternalIP)),
             "internal" => node.addresses.push(address(AddressKind::InternalIP)),
-            "label" => drop(node.labels.insert("pick".to_owned(), value)),
+            "label" => node.labels.insert("pick", value),
             "stale" => node.stale = true,
             "uid" => node.uid = value,
-            "key" => drop(
-                node.annotations
-                    .insert("kilo.squat.ai/key".to_owned(), key(&value)),
-            ),
-            "wg" => drop(
-                node.annotations
-                    .insert("kilo.squat.ai/wireguard-ip".to_owned(), value),
-            ),
+            "key" => node.annotations.insert("kilo.squat.ai/key", key(&value)),
+            "wg" => node.annotations.insert("kilo.squat.ai/wireguard-ip", value),
             other => match other.strip_prefix("label:") {
-                Some(label) => drop(node.labels.insert(label.to_owned(), value)),
-                None => drop(
-                    node.annotations
-                        .insert(format!("kilo.squat.ai/{other}"), value),
-                ),
+                Some(label) => node.labels.insert(label, value),
+                None => node
+                    .annotations
+                    .insert(format!("kilo.squat.ai/{other}"), value),
             },
         }
     }

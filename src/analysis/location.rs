@@ -170,7 +170,7 @@ fn other_label<'f>(inspected: &InspectedCluster<'f>, nodes: &[&'f Node]) -> Opti
         .filter(|it| **it != inspected.member.entry.topology_label)
         .map(|label| {
             let values = nodes.iter().filter_map(|node| node.labels.get(*label));
-            (*label, values.map(String::as_str).collect::<BTreeSet<_>>())
+            (*label, values.collect::<BTreeSet<_>>())
         })
         .find(|(_, values)| 1 < values.len())?;
     let first = nodes.iter().find(|node| node.labels.contains_key(label))?;

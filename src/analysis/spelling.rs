@@ -57,7 +57,7 @@ pub fn known() -> impl Iterator<Item = &'static str> {
 pub fn unknown<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
     let mut unknown: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
     for (node, _) in inspected.all_nodes() {
-        let keys = node.annotations.keys().map(String::as_str);
+        let keys = node.annotations.keys();
         for key in keys.filter(|key| !known().any(|it| it == *key)) {
             unknown.entry(key).or_default().push(node);
         }

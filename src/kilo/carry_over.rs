@@ -48,8 +48,8 @@ fn has_key(node: &Node) -> bool {
 fn restore(before: &Node, node: &mut Node) {
     for key in STRIPPED {
         match before.annotations.get(key) {
-            Some(value) => drop(node.annotations.insert(key.to_owned(), value.clone())),
-            None => drop(node.annotations.remove(key)),
+            Some(value) => node.annotations.insert(key, value),
+            None => node.annotations.remove(key),
         }
     }
     node.carried_over = true;
@@ -62,6 +62,7 @@ fn restore(before: &Node, node: &mut Node) {
 mod tests {
     use super::*;
     use crate::testing::node;
+    use crate::text_map::TextMap;
 
     fn snapshot(nodes: Vec<Node>) -> Snapshot {
         Snapshot::new("east".parse().unwrap(), nodes).unwrap()
@@ -77,14 +78,14 @@ mod tests {
     fn annotated(uid: &str) -> Node {
         let mut node = node("a pod=10.1.1.0/24 wg=10.101.0.1/24 key=A");
         node.uid = uid.to_owned();
-        let forced = "kilo.squat.ai/force-endpoint".to_owned();
-        node.annotations.insert(forced, "203.0.113.1:1".to_owned());
+        let forced = "kilo.squat.ai/force-endpoint";
+        node.annotations.insert(forced, "203.0.113.1:1");
         node
     }
 
     fn stripped(uid: &str) -> Node {
         let mut node = annotated(uid);
-        node.annotations.clear();
+        node.annotations = TextMap::default();
         node
     }
 
@@ -93,7 +94,7 @@ mod tests {
         let (names, node) = carried(annotated("1"), stripped("1"));
         assert_eq!(names, ["a"]);
         assert!(node.carried_over);
-        let keys: Vec<&String> = node.annotations.keys().collect();
+        let keys: Vec<&str> = node.annotations.keys().collect();
         assert_eq!(
             keys,
             ["kilo.squat.ai/key", "kilo.squat.ai/wireguard-ip"],
@@ -122,7 +123,7 @@ mod tests {
     fn an_empty_key_is_none() {
         let mut emptied = annotated("1");
         let key = annotation::KEY.to_owned();
-        emptied.annotations.insert(key.clone(), String::new());
+        emptied.annotations.insert(key, "");
         assert_eq!(carried(annotated("1"), emptied.clone()).0, ["a"]);
         assert!(carried(emptied, stripped("1")).0.is_empty());
     }

@@ -131,7 +131,7 @@ pub enum InternalIp {
 impl KiloNode {
     /// Reads a node whose location may come from the label `topology_label`.
     pub fn read(node: &Node, topology_label: &str) -> Self {
-        let annotation = |key: &str| node.annotations.get(key).map(String::as_str);
+        let annotation = |key: &str| node.annotations.get(key);
         let (internal_ip, lan) = internal(
             annotation(annotation::FORCE_INTERNAL_IP),
             annotation(annotation::INTERNAL_IP),
@@ -154,7 +154,7 @@ impl KiloNode {
                 .filter_map(AllowedIp::read)
                 .collect(),
             location: annotation(annotation::LOCATION)
-                .or_else(|| node.labels.get(topology_label).map(String::as_str))
+                .or_else(|| node.labels.get(topology_label))
                 .unwrap_or_default()
                 .to_owned(),
             volunteers: annotation(annotation::LEADER).is_some(),

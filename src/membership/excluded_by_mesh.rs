@@ -57,7 +57,7 @@ impl ExcludedByMesh {
 fn is_dialable(node: &Node) -> bool {
     let keys = ENDPOINT_ANNOTATIONS.iter();
     let mut written = keys.filter_map(|key| node.annotations.get(*key));
-    let is_address = |it: &String| endpoint(it).is_ok_and(|it| matches!(it.host, Host::Ip(_)));
+    let is_address = |it: &str| endpoint(it).is_ok_and(|it| matches!(it.host, Host::Ip(_)));
     let mut external = node.addresses.iter();
     written.any(is_address)
         || external

@@ -207,6 +207,20 @@ impl<T> Prefixes<T> {
             .ids_at(start..start + near.partition_point(begins))
     }
 
+    /// Returns the ranges around `span` and then those that begin in it, found with one search.
+    pub fn meeting(&self, span: Span) -> impl Iterator<Item = SlotId> {
+        let nearest = self.slots.last_before(|it| it.precedes(span));
+        let around = std::iter::successors(nearest, |slot| self.parent(*slot))
+            .filter(move |slot| self.slots[*slot].span().holds(span));
+        let behind = nearest.map_or(0, |it| it.index() + 1);
+        let begins = move |slot: &SlotId| {
+            let inner = self.slots[*slot].span();
+            inner.family == span.family && inner.first <= span.last
+        };
+        let inside = self.slots.ids_at(behind..self.len()).take_while(begins);
+        around.chain(inside)
+    }
+
     /// Returns whether any range shares an address with `span`.
     pub fn meets(&self, span: Span) -> bool {
         let look = self.look(span);

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Number, json};
 
 use crate::schema;
+use crate::text_map::TextMap;
 
 mod facts;
 mod values;
@@ -177,7 +178,8 @@ struct ContextNode {
     #[serde(rename = "wireguardIP")]
     wireguard_ip: Option<String>,
     /// Its labels in the snapshot.
-    labels: BTreeMap<String, String>,
+    #[schemars(with = "BTreeMap<String, String>")]
+    labels: TextMap,
 }
 
 /// Returns the JSON Schema of the values that a template can write.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::snapshot::{Address, AddressKind, Node};
+use crate::text_map::TextMap;
 
 /// Returns a node of a cluster with its own /16 and /24.
 fn node(cluster: u8, number: u8) -> Node {
@@ -21,7 +22,7 @@ fn node(cluster: u8, number: u8) -> Node {
             address: format!("198.51.100.{number}"),
             kind: AddressKind::ExternalIP,
         }],
-        annotations: annotations.into(),
+        annotations: annotations.into_iter().collect(),
         pod_cidrs: vec![format!("10.{cluster}.{number}.0/24")],
         ..Node::default()
     }
@@ -206,7 +207,7 @@ fn nodes_behind_nat_dial() {
 fn a_cluster_without_kilo_gets_a_free_range() {
     let mut west = nodes(2);
     for node in &mut west {
-        node.annotations.clear();
+        node.annotations = TextMap::default();
     }
     let mut east = nodes(1);
     for node in &mut east {

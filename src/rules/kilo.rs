@@ -69,5 +69,5 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 
 /// Returns a node's annotation.
 fn annotated<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
-    node.annotations.get(key).map(String::as_str)
+    node.annotations.get(key)
 }

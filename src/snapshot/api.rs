@@ -103,9 +103,9 @@ impl NodeObject {
         annotations.retain(|key, _| !VOLATILE.contains(&key.as_str()));
         let node = Node {
             addresses: self.status.map(addresses).unwrap_or_default(),
-            annotations,
+            annotations: annotations.into_iter().collect(),
             carried_over: false,
-            labels: metadata.labels,
+            labels: metadata.labels.into_iter().collect(),
             name: metadata.name.filter(|name| !name.is_empty())?,
             pod_cidrs: self.spec.map(pod_cidrs).unwrap_or_default(),
             position: 0,

@@ -89,7 +89,7 @@ fn fields(node: &Node) -> BTreeMap<String, String> {
     for (map, name) in [(annotations, "annotations"), (labels, "labels")] {
         let named = map
             .iter()
-            .map(|(key, value)| (format!("{name}[{key}]"), value.clone()));
+            .map(|(key, value)| (format!("{name}[{key}]"), value.to_owned()));
         fields.extend(named);
     }
     let addresses = addresses
@@ -156,8 +156,8 @@ mod tests {
         let mut before = node("b pod=10.1.2.0/24 wg=10.101.0.2/24 key=B external=203.0.113.2");
         let mut after = node("b pod=10.1.3.0/24 wg=10.101.0.2/24 key=C");
         before.uid = "1".to_owned();
-        before.labels.insert("zone".to_owned(), "x".to_owned());
-        after.labels.insert("zone".to_owned(), String::new());
+        before.labels.insert("zone", "x");
+        after.labels.insert("zone", "");
         (after.stale, after.carried_over, after.position) = (true, true, 7);
         let before = snapshot(vec![node("a"), before]);
         let after = snapshot(vec![after, node("c")]);

@@ -1,7 +1,6 @@
 //! Listings: a cluster's nodes as the API lists them, page by page, on their way to a snapshot.
 
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 use thiserror::Error;
 
@@ -9,6 +8,7 @@ use super::api::{ListedNode, NodeObject};
 use super::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
+use crate::text_map::TextMap;
 
 /// Nodes that were listed, in the order in which they came.
 #[derive(Clone, Debug, Default)]
@@ -197,8 +197,8 @@ fn texts(node: &Node) -> impl Iterator<Item = &str> {
     let maps = node
         .annotations
         .iter()
-        .chain(&node.labels)
-        .flat_map(|(key, value)| [key.as_str(), value.as_str()]);
+        .chain(node.labels.iter())
+        .flat_map(|(key, value)| [key, value]);
     let addresses = node.addresses.iter().map(|it| it.address.as_str());
     [node.name.as_str(), node.uid.as_str()]
         .into_iter()
@@ -211,7 +211,7 @@ fn texts(node: &Node) -> impl Iterator<Item = &str> {
 fn size(node: &Node) -> usize {
     /// The smallest number of bytes around a text.
     const AROUND: usize = 16;
-    let texts = |map: &BTreeMap<String, String>| -> usize {
+    let texts = |map: &TextMap| -> usize {
         let sizes = map
             .iter()
             .map(|(key, value)| key.len() + value.len() + AROUND);

@@ -20,9 +20,10 @@ const MODULES: &[(&str, &str)] = &[
     ("net", "id"),
     ("wireguard", "name net"),
     ("granularity", ""),
-    ("selector", "name"),
     ("place", ""),
     ("diagnostic", "name place"),
+    ("text_map", "diagnostic"),
+    ("selector", "name text_map"),
     ("schema", ""),
     // Gates
     ("document", "text place diagnostic"),
@@ -30,7 +31,7 @@ const MODULES: &[(&str, &str)] = &[
         "mesh",
         "text name net wireguard granularity selector place diagnostic schema document",
     ),
-    ("snapshot", "name place diagnostic schema"),
+    ("snapshot", "name place diagnostic text_map schema"),
     ("config", "name place diagnostic schema document mesh"),
     (
         "expectations",
@@ -102,8 +103,8 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "outputs",
-        "name net wireguard place diagnostic schema mesh config fleet plan yaml template manifest \
-         agent packet proof capacity",
+        "name net wireguard place diagnostic text_map schema mesh config fleet plan yaml template \
+         manifest agent packet proof capacity",
     ),
     // Judgement
     (

@@ -24,8 +24,10 @@ fn snapshot(lines: &str) -> Snapshot {
     let lines = lines.lines().filter(|line| !line.trim().is_empty());
     let nodes = lines.zip(1..).map(|(line, number)| {
         let mut node = node(line);
-        let own = node.annotations.entry("kilo.squat.ai/key".to_owned());
-        own.or_insert_with(|| key(number));
+        let name = "kilo.squat.ai/key";
+        if !node.annotations.contains_key(name) {
+            node.annotations.insert(name, key(number));
+        }
         node
     });
     Snapshot::new("target".parse().unwrap(), nodes.collect()).unwrap()

@@ -6,7 +6,7 @@ fn read(annotations: &[(&str, &str)]) -> KiloNode {
             .iter()
             .map(|&(key, value)| (format!("kilo.squat.ai/{key}"), value.to_owned()))
             .collect(),
-        labels: [("region".to_owned(), "eu".to_owned())].into(),
+        labels: [("region", "eu")].into_iter().collect(),
         ..Node::default()
     };
     KiloNode::read(&node, "region")

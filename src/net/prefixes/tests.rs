@@ -71,6 +71,10 @@ proptest! {
             prop_assert_eq!(prefixes.meets(span), ranges.iter().any(|it| it.overlaps(asked)));
             prop_assert_eq!(prefixes.look(span).longest, prefixes.around(span).next());
             prop_assert_eq!(prefixes.exactly(asked).is_some(), ranges.contains(&asked));
+            let around: Vec<SlotId> = prefixes.around(span).collect();
+            let inside = prefixes.within(span).filter(|it| !around.contains(it));
+            let met: Vec<SlotId> = around.iter().copied().chain(inside).collect();
+            prop_assert_eq!(prefixes.meeting(span).collect::<Vec<_>>(), met);
             let inner: usize = prefixes.within(span).map(|it| prefixes.at(it)).map(|it| it.1.len()).sum();
             prop_assert_eq!(inner, ranges.iter().filter(|it| asked.contains(**it)).count());
             let around: usize = prefixes.around(span).map(|it| prefixes.at(it)).map(|it| it.1.len()).sum();

@@ -45,14 +45,15 @@ pub(super) fn single_points(
             continue;
         }
         // Nodes that are not selected give nothing.
-        let given: BTreeSet<Cidr> = share
+        let mut given: Vec<Cidr> = share
             .kept()
             .map(|it| it.allowed.interface.network)
             .collect();
+        given.sort_unstable();
         let is_given = |node: &NodeId| {
             let pods = home.node(*node).kilo.pod_cidr;
             pods.is_some_and(|pods| {
-                given.contains(&pods) || given.iter().any(|it| it.contains(pods))
+                given.binary_search(&pods).is_ok() || given.iter().any(|it| it.contains(pods))
             })
         };
         let mut members = members.filter(is_given).peekable();

@@ -44,15 +44,11 @@ fn label(inspected: &InspectedCluster, label: &KeyOnNodes) -> Option<Finding> {
 
 /// Returns the commands that make an annotation of a label.
 fn moved(node: &Node, key: &str) -> String {
-    let is_safe = |text: &&String| {
+    let is_safe = |text: &&str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         text.bytes().all(is_plain)
     };
-    let value = node
-        .labels
-        .get(key)
-        .filter(is_safe)
-        .map_or("VALUE", String::as_str);
+    let value = node.labels.get(key).filter(is_safe).unwrap_or("VALUE");
     let annotate = annotate(node, &format!("{key}={value}"));
     let unlabel = annotate
         .replace(" annotate ", " label ")

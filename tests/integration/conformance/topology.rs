@@ -750,9 +750,7 @@ fn verified(scenario: &Scenario) -> Value {
                 kind: AddressKind::ExternalIP,
             })
             .into(),
-        annotations: annotations
-            .map(|(key, value)| (key.to_owned(), value))
-            .into(),
+        annotations: annotations.into_iter().collect(),
         ..Node::default()
     };
     let folder = tempfile::tempdir().unwrap();
