@@ -3,11 +3,15 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::ops::{Deref, Index, IndexMut, Range};
 
 /// A number in a list of things of one kind, which only the list creates.
+///
+/// Tables have millions of these, so they are small: an optional one too has four bytes. A list of four billion
+/// things does not fit into the memory of a run.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Id<K>(usize, PhantomData<K>);
+pub struct Id<K>(NonZeroU32, PhantomData<K>);
 
 /// Something about each of the things of one kind, in an order that does not change.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -15,18 +19,19 @@ pub struct Numbered<K, T>(Vec<T>, PhantomData<K>);
 
 impl<K> fmt::Debug for Id<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        self.0.fmt(formatter)
+        (self.0.get() - 1).fmt(formatter)
     }
 }
 
 impl<K> Id<K> {
     /// Returns its place in any list of the same things.
     pub fn index(self) -> usize {
-        self.0
+        usize::try_from(self.0.get() - 1).unwrap_or(usize::MAX)
     }
 
-    fn new(number: usize) -> Self {
-        Self(number, PhantomData)
+    fn new(place: usize) -> Self {
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        Self(NonZeroU32::MIN.saturating_add(place), PhantomData)
     }
 }
 
@@ -40,11 +45,6 @@ impl<K, T> Numbered<K, T> {
     pub fn push(&mut self, thing: T) -> Id<K> {
         self.0.push(thing);
         Id::new(self.0.len() - 1)
-    }
-
-    /// Returns the last one.
-    pub fn last_mut(&mut self) -> Option<&mut T> {
-        self.0.last_mut()
     }
 
     /// Returns the last of the first things that are all of a kind, in a list that is sorted so.
@@ -109,13 +109,13 @@ impl<K, T> Index<Id<K>> for Numbered<K, T> {
     type Output = T;
 
     fn index(&self, id: Id<K>) -> &T {
-        &self.0[id.0]
+        &self.0[id.index()]
     }
 }
 
 impl<K, T> IndexMut<Id<K>> for Numbered<K, T> {
     fn index_mut(&mut self, id: Id<K>) -> &mut T {
-        &mut self.0[id.0]
+        &mut self.0[id.index()]
     }
 }
 

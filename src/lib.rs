@@ -14,7 +14,7 @@ pub mod granularity;
 pub mod place;
 #[macro_use]
 pub mod diagnostic;
-pub mod text_map;
+pub mod string_map;
 pub mod selector;
 pub mod schema;
 pub mod document;

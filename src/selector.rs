@@ -1,6 +1,6 @@
 //! Label selectors, as Kubernetes reads them.
 
-use crate::text_map::TextMap;
+use crate::string_map::StringMap;
 
 /// A selector of nodes by labels: all requirements must be met, and an empty one selects everything.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -47,7 +47,7 @@ impl Selector {
     }
 
     /// Returns whether something with these labels is selected.
-    pub fn matches(&self, labels: &TextMap) -> bool {
+    pub fn matches(&self, labels: &StringMap) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = labels.get(&requirement.key);
             match &requirement.test {
@@ -85,6 +85,6 @@ mod tests {
 
     #[test]
     fn nothing_required_selects_everything() {
-        assert!(Selector::default().matches(&TextMap::default()));
+        assert!(Selector::default().matches(&StringMap::default()));
     }
 }

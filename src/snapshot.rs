@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::diagnostic::{Quoted, plain_json};
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::text_map::TextMap;
+use crate::string_map::StringMap;
 
 mod api;
 pub mod difference;
@@ -54,14 +54,14 @@ pub struct Node {
     /// Kilo's annotations.
     #[schemars(with = "BTreeMap<String, String>")]
     #[serde(default)]
-    pub annotations: TextMap,
+    pub annotations: StringMap,
     /// Its Kilo agent was away, so the annotations are those of an earlier snapshot.
     #[serde(default, skip_serializing_if = "is_false")]
     pub carried_over: bool,
     /// The labels, without those under the prefixes in `droppedLabels` that are not in `keptLabels`.
     #[schemars(with = "BTreeMap<String, String>")]
     #[serde(default)]
-    pub labels: TextMap,
+    pub labels: StringMap,
     /// The name.
     pub name: String,
     /// Its index in its file.

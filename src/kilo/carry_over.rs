@@ -61,8 +61,8 @@ fn restore(before: &Node, node: &mut Node) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::string_map::StringMap;
     use crate::testing::node;
-    use crate::text_map::TextMap;
 
     fn snapshot(nodes: Vec<Node>) -> Snapshot {
         Snapshot::new("east".parse().unwrap(), nodes).unwrap()
@@ -85,7 +85,7 @@ mod tests {
 
     fn stripped(uid: &str) -> Node {
         let mut node = annotated(uid);
-        node.annotations = TextMap::default();
+        node.annotations = StringMap::default();
         node
     }
 

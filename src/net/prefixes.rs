@@ -6,7 +6,6 @@
 
 use std::cmp::Ordering;
 use std::net::IpAddr;
-use std::ops::Range;
 
 use crate::id::{Id, Numbered};
 use crate::net::{Cidr, Family};
@@ -25,11 +24,16 @@ pub enum OfSlot {}
 /// The number of a range in its table: a range has a smaller one than those that it contains.
 pub type SlotId = Id<OfSlot>;
 
+/// Claims of the ranges of a table.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+enum OfClaim {}
+
 /// Ranges, each with what is claimed of it.
 #[derive(Clone, Debug)]
 pub struct Prefixes<T> {
     slots: Numbered<OfSlot, Slot>,
-    claims: Vec<T>,
+    /// In the order of the ranges.
+    claims: Numbered<OfClaim, T>,
 }
 
 /// One range.
@@ -38,7 +42,8 @@ struct Slot {
     cidr: Cidr,
     /// The next wider range that holds it.
     parent: Option<SlotId>,
-    claims: Range<usize>,
+    /// The first of its claims. They end where those of the next range begin.
+    first_claim: Id<OfClaim>,
 }
 
 /// Addresses whose longest prefix is one and the same.
@@ -83,7 +88,7 @@ impl<T: Clone> Prefixes<T> {
             .map(|(cidr, _)| (cidr.first(), cidr.prefix_length()));
         let mut prefixes = Self {
             slots: Numbered::new(Vec::with_capacity(claims.len())),
-            claims: Vec::with_capacity(claims.len()),
+            claims: Numbered::new(Vec::with_capacity(claims.len())),
         };
         let mut open: Vec<SlotId> = Vec::new();
         for number in Order::sort(ranges).numbers() {
@@ -91,12 +96,8 @@ impl<T: Clone> Prefixes<T> {
                 continue;
             };
             let (cidr, span) = (*cidr, Span::new(*cidr));
-            prefixes.claims.push(claim.clone());
-            let end = prefixes.claims.len();
-            if let Some(last) = prefixes.slots.last_mut()
-                && last.cidr == cidr
-            {
-                last.claims.end = end;
+            let first_claim = prefixes.claims.push(claim.clone());
+            if prefixes.slots.last().is_some_and(|last| last.cidr == cidr) {
                 continue;
             }
             while let Some(&top) = open.last()
@@ -107,7 +108,7 @@ impl<T: Clone> Prefixes<T> {
             open.push(prefixes.slots.push(Slot {
                 cidr,
                 parent: open.last().copied(),
-                claims: end - 1..end,
+                first_claim,
             }));
         }
         prefixes
@@ -127,9 +128,13 @@ impl<T> Prefixes<T> {
 
     /// Returns a range and what is claimed of it, in the order in which it was.
     pub fn at(&self, slot: SlotId) -> (Cidr, &[T]) {
-        let slot = &self.slots[slot];
-        let claims = self.claims.get(slot.claims.clone());
-        (slot.cidr, claims.unwrap_or_default())
+        let next = self.slots.get(slot.index() + 1);
+        let end = next.map_or(self.claims.len(), |it| it.first_claim.index());
+        let Slot {
+            cidr, first_claim, ..
+        } = self.slots[slot];
+        let claims = self.claims.get(first_claim.index()..end);
+        (cidr, claims.unwrap_or_default())
     }
 
     /// Returns the numbers of all ranges, in order.

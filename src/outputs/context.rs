@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Number, json};
 
 use crate::schema;
-use crate::text_map::TextMap;
+use crate::string_map::StringMap;
 
 mod facts;
 mod values;
@@ -179,7 +179,7 @@ struct ContextNode {
     wireguard_ip: Option<String>,
     /// Its labels in the snapshot.
     #[schemars(with = "BTreeMap<String, String>")]
-    labels: TextMap,
+    labels: StringMap,
 }
 
 /// Returns the JSON Schema of the values that a template can write.

@@ -1,32 +1,33 @@
 //! Verification: whether every cluster reaches what its links promise, and nothing else.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::reach::{Counts, Proven, Reach};
-use crate::agent::fabric::{At, Owner, SiteId, Sites};
-use crate::agent::model::TunnelClaim;
-use crate::agent::peers::PeerId;
-use crate::kilo::id::NodeId;
+use crate::agent::fabric::{At, SiteId, Sites};
 use crate::mesh::Mesh;
-use crate::net::{Cidr, Family};
-use crate::packet::premise::Premise;
-use crate::packet::trace::{AddressClass, Trace};
+use crate::net::Cidr;
+use assumption::AlikeFailures;
 use failures::Failures;
 use judge::PairJudge;
 use links::MeshLinks;
 use promise::Promises;
 
+pub use alone::SinglePoint;
+pub use assumption::Assumption;
+pub use beyond::{Leak, LeakedRange, Outsider};
 pub use declared::Declared;
 pub use excused::Excused;
+pub use failures::Failure;
 pub use links::Asked;
+pub use tally::{Pairing, Tallies, Tally};
 pub use undeclared::{Paths, Undeclared};
 
 mod alone;
+mod assumption;
 mod beyond;
 mod cause;
 mod declared;
@@ -35,6 +36,7 @@ mod failures;
 mod judge;
 mod links;
 mod promise;
+mod tally;
 mod undeclared;
 
 /// The result of a verification.
@@ -61,117 +63,6 @@ pub struct Verification {
     pub apart: Vec<At>,
     /// Whether no two clusters are to exchange Peers, as all others are joining or leaving.
     pub is_idle: bool,
-}
-
-/// Paths from one cluster to another.
-#[derive(Clone, Debug)]
-pub struct Pairing {
-    /// The cluster that sends.
-    pub from: SiteId,
-    /// The receiver.
-    pub to: SiteId,
-    /// Whether a mesh links the two.
-    pub is_linked: bool,
-    /// By class of sender and receiver. Of clusters with nothing between them many have the same.
-    pub tallies: Arc<Tallies>,
-}
-
-/// Tallies by class of sender and receiver.
-pub type Tallies = BTreeMap<(AddressClass, AddressClass), Tally>;
-
-/// Numbers of pairs of owners. An owner is a node, or a range that is declared for the whole cluster.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Tally {
-    /// Paths that a link declares.
-    pub promised: u64,
-    /// Declared paths that work in both directions.
-    pub kept: u64,
-    /// Those of them that hold only if something is so that no snapshot shows.
-    pub assumed: u64,
-    /// Paths that no link declares.
-    pub others: u64,
-    /// Undeclared paths that work.
-    pub reached: u64,
-}
-
-/// Declared paths that fail for the same cause.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// The smallest packet that shows it.
-    pub trace: Trace,
-    /// The number of paths that fail.
-    pub pairs: u64,
-    /// Between which clusters.
-    pub between: BTreeSet<(SiteId, SiteId)>,
-    /// Whether what nodes claim causes it, and not what people wrote.
-    pub is_claimed: bool,
-    /// The failure that it follows from, by its place in [`Verification::failures`].
-    pub follows: Option<usize>,
-    /// In which classes.
-    pub classes: BTreeSet<(AddressClass, AddressClass)>,
-    /// The owners of the addresses that are not reached.
-    pub receivers: BTreeSet<(SiteId, Owner)>,
-}
-
-/// Promises that hold only under a premise.
-#[derive(Clone, Debug)]
-pub struct Assumption {
-    /// The condition, for one of them.
-    pub premise: Premise,
-    /// The number of pairs.
-    pub pairs: u64,
-    /// Between which clusters.
-    pub between: BTreeSet<(SiteId, SiteId)>,
-    /// The nodes of which something must be so.
-    pub nodes: BTreeSet<At>,
-}
-
-/// The common part of premises: the cluster whose nodes must have a kind of address and where they
-/// dial, or a range.
-type AlikeFailures = (SiteId, SiteId, Result<Family, Cidr>);
-
-/// Something that reaches what no link promises.
-#[derive(Clone, Debug)]
-pub struct Leak {
-    /// A packet that does.
-    pub trace: Trace,
-    /// The range that lets it out, if the clusters are linked.
-    pub range: Option<LeakedRange>,
-}
-
-/// A range of a Peer that the cluster behind it does not declare.
-#[derive(Clone, Copy, Debug)]
-pub struct LeakedRange {
-    /// The cluster that gets the Peer.
-    pub site: SiteId,
-    /// The Peer.
-    pub claim: TunnelClaim,
-    /// The range.
-    pub range: Cidr,
-    /// The number of further ranges between the two clusters that have no entry of their own.
-    pub others: u64,
-}
-
-/// A Peer whose key no node of the fleet has.
-#[derive(Clone, Copy, Debug)]
-pub struct Outsider {
-    /// The cluster.
-    pub site: SiteId,
-    /// The Peer.
-    pub peer: PeerId,
-}
-
-/// A node whose loss cuts paths until its cluster is rendered again.
-#[derive(Clone, Debug)]
-pub struct SinglePoint {
-    /// The node.
-    pub at: At,
-    /// The clusters that lose something.
-    pub viewers: BTreeSet<SiteId>,
-    /// Declared ranges that it alone carries for them.
-    pub ranges: BTreeSet<Cidr>,
-    /// Nodes whose pods are reached only through this node.
-    pub members: BTreeSet<NodeId>,
 }
 
 /// Verifies clusters, from one of them after another.
@@ -257,7 +148,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 let (senders, receivers) = (reach.counts(from), reach.counts(to));
                 let tallies = apart
                     .entry(receivers)
-                    .or_insert_with(|| Arc::new(nothing(senders, receivers)));
+                    .or_insert_with(|| Arc::new(tally::nothing(senders, receivers)));
                 part.pairings.push(Pairing {
                     from,
                     to,
@@ -360,47 +251,6 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             verification.apart.extend(apart);
         }
         verification
-    }
-}
-
-/// Returns the tallies of two clusters with nothing between them: nothing is promised, and no packet
-/// leaves.
-fn nothing(senders: &Counts, receivers: &Counts) -> Tallies {
-    let mut tallies = Tallies::new();
-    for ((from, sends), ones) in senders {
-        for ((to, receives), others) in receivers {
-            if matches!(from, AddressClass::Pod | AddressClass::Node) && sends == receives {
-                let tally = tallies.entry((*from, *to)).or_default();
-                tally.others += ones.saturating_mul(*others);
-            }
-        }
-    }
-    tallies
-}
-
-impl Tally {
-    /// Returns whether a promise does not hold, assumed ones aside.
-    pub fn fails(&self) -> bool {
-        self.kept + self.assumed < self.promised
-    }
-}
-
-impl Assumption {
-    /// Adds paths with the same kind of premise.
-    fn add(&mut self, other: Self) {
-        self.pairs += other.pairs;
-        self.between.extend(other.between);
-        self.nodes.extend(other.nodes);
-        self.premise = self.premise.min(other.premise);
-    }
-}
-
-impl SinglePoint {
-    /// Adds what others lose with the same node.
-    fn add(&mut self, other: Self) {
-        self.viewers.extend(other.viewers);
-        self.ranges.extend(other.ranges);
-        self.members.extend(other.members);
     }
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::snapshot::{Address, AddressKind, Node};
-use crate::text_map::TextMap;
+use crate::string_map::StringMap;
 
 /// Returns a node of a cluster with its own /16 and /24.
 fn node(cluster: u8, number: u8) -> Node {
@@ -207,7 +207,7 @@ fn nodes_behind_nat_dial() {
 fn a_cluster_without_kilo_gets_a_free_range() {
     let mut west = nodes(2);
     for node in &mut west {
-        node.annotations = TextMap::default();
+        node.annotations = StringMap::default();
     }
     let mut east = nodes(1);
     for node in &mut east {

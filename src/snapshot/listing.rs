@@ -8,7 +8,7 @@ use super::api::{ListedNode, NodeObject};
 use super::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use crate::diagnostic::Quoted;
 use crate::name::ClusterName;
-use crate::text_map::TextMap;
+use crate::string_map::StringMap;
 
 /// Nodes that were listed, in the order in which they came.
 #[derive(Clone, Debug, Default)]
@@ -211,7 +211,7 @@ fn texts(node: &Node) -> impl Iterator<Item = &str> {
 fn size(node: &Node) -> usize {
     /// The smallest number of bytes around a text.
     const AROUND: usize = 16;
-    let texts = |map: &TextMap| -> usize {
+    let texts = |map: &StringMap| -> usize {
         let sizes = map
             .iter()
             .map(|(key, value)| key.len() + value.len() + AROUND);

@@ -22,8 +22,8 @@ const MODULES: &[(&str, &str)] = &[
     ("granularity", ""),
     ("place", ""),
     ("diagnostic", "name place"),
-    ("text_map", "diagnostic"),
-    ("selector", "name text_map"),
+    ("string_map", "diagnostic"),
+    ("selector", "name string_map"),
     ("schema", ""),
     // Gates
     ("document", "text place diagnostic"),
@@ -31,7 +31,7 @@ const MODULES: &[(&str, &str)] = &[
         "mesh",
         "text name net wireguard granularity selector place diagnostic schema document",
     ),
-    ("snapshot", "name place diagnostic text_map schema"),
+    ("snapshot", "name place diagnostic string_map schema"),
     ("config", "name place diagnostic schema document mesh"),
     (
         "expectations",
@@ -103,7 +103,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "outputs",
-        "name net wireguard place diagnostic text_map schema mesh config fleet plan yaml template \
+        "name net wireguard place diagnostic string_map schema mesh config fleet plan yaml template \
          manifest agent packet proof capacity",
     ),
     // Judgement

@@ -2,11 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::SinglePoint;
 use super::links::MeshLinks;
 use crate::agent::fabric::{At, Fabric, Holding, Owner, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;
+
+/// A node whose loss cuts paths until its cluster is rendered again.
+#[derive(Clone, Debug)]
+pub struct SinglePoint {
+    /// The node.
+    pub at: At,
+    /// The clusters that lose something.
+    pub viewers: BTreeSet<SiteId>,
+    /// Declared ranges that it alone carries for them.
+    pub ranges: BTreeSet<Cidr>,
+    /// Nodes whose pods are reached only through this node.
+    pub members: BTreeSet<NodeId>,
+}
 
 /// Finds the nodes of others without which a cluster that is linked with theirs loses something.
 pub(super) fn single_points(
@@ -71,4 +83,13 @@ pub(super) fn single_points(
         point.members.extend(members);
     }
     points
+}
+
+impl SinglePoint {
+    /// Adds what others lose with the same node.
+    pub(super) fn add(&mut self, other: Self) {
+        self.viewers.extend(other.viewers);
+        self.ranges.extend(other.ranges);
+        self.members.extend(other.members);
+    }
 }

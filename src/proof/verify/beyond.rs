@@ -3,13 +3,45 @@
 use std::collections::BTreeMap;
 
 use super::links::MeshLinks;
-use super::{Leak, LeakedRange, Outsider};
 use crate::agent::fabric::{At, Fabric, Holding, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
-use crate::net::Family;
+use crate::agent::peers::PeerId;
 use crate::net::prefixes::{Prefixes, Span};
+use crate::net::{Cidr, Family};
+use crate::packet::trace::Trace;
 use crate::packet::{Goal, Packet, Session};
 use crate::proof::bounded_list::APART;
+
+/// Something that reaches what no link promises.
+#[derive(Clone, Debug)]
+pub struct Leak {
+    /// A packet that does.
+    pub trace: Trace,
+    /// The range that lets it out, if the clusters are linked.
+    pub range: Option<LeakedRange>,
+}
+
+/// A range of a Peer that the cluster behind it does not declare.
+#[derive(Clone, Copy, Debug)]
+pub struct LeakedRange {
+    /// The cluster that gets the Peer.
+    pub site: SiteId,
+    /// The Peer.
+    pub claim: TunnelClaim,
+    /// The range.
+    pub range: Cidr,
+    /// The number of further ranges between the two clusters that have no entry of their own.
+    pub others: u64,
+}
+
+/// A Peer whose key no node of the fleet has.
+#[derive(Clone, Copy, Debug)]
+pub struct Outsider {
+    /// The cluster.
+    pub site: SiteId,
+    /// The Peer.
+    pub peer: PeerId,
+}
 
 /// Finds the Peers of all clusters that do not lead to a node of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {

@@ -2,13 +2,32 @@
 //! what a verification takes and prints depends on the number of clusters and not of ranges.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use super::Failure;
 use super::cause::{Explained, FailureCause};
-use crate::agent::fabric::SiteId;
-use crate::packet::trace::Trace;
+use crate::agent::fabric::{Owner, SiteId};
+use crate::packet::trace::{AddressClass, Trace};
 use crate::proof::bounded_list::APART;
+
+/// Declared paths that fail for the same cause.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The smallest packet that shows it.
+    pub trace: Trace,
+    /// The number of paths that fail.
+    pub pairs: u64,
+    /// Between which clusters.
+    pub between: BTreeSet<(SiteId, SiteId)>,
+    /// Whether what nodes claim causes it, and not what people wrote.
+    pub is_claimed: bool,
+    /// The failure that it follows from, by its place in [`Verification::failures`].
+    pub follows: Option<usize>,
+    /// In which classes.
+    pub classes: BTreeSet<(AddressClass, AddressClass)>,
+    /// The owners of the addresses that are not reached.
+    pub receivers: BTreeSet<(SiteId, Owner)>,
+}
 
 /// Failures by their causes.
 #[derive(Debug, Default)]

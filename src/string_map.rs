@@ -1,4 +1,4 @@
-//! Text maps: a few texts by key in one piece of memory, such as the labels of a node.
+//! String maps: a few texts by key in one piece of memory, such as the labels of a node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,26 +11,26 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Large fleets have a hundred thousand of these maps with a dozen short texts each, which are read and hardly
 /// ever changed. A `BTreeMap` of strings takes five times the memory, and an allocation for each text.
 #[derive(Clone, Default)]
-pub struct TextMap {
+pub struct StringMap {
     /// All keys and values.
     texts: Box<str>,
     /// The places of the entries, in the order of their keys.
-    entries: Box<[Entry]>,
+    entries: Box<[EntryPlace]>,
 }
 
 /// The place of a key and of the value behind it. No map has 4 GiB of texts: a file with one is refused before.
 #[derive(Clone, Copy)]
-struct Entry {
+struct EntryPlace {
     start: u32,
     middle: u32,
     end: u32,
 }
 
-impl TextMap {
+impl StringMap {
     /// Returns the value of a key.
     pub fn get(&self, key: impl AsRef<str>) -> Option<&str> {
         let key = key.as_ref();
-        let by_key = |entry: &Entry| self.key(*entry).cmp(key);
+        let by_key = |entry: &EntryPlace| self.key(*entry).cmp(key);
         let place = self.entries.binary_search_by(by_key).ok()?;
         self.entries.get(place).map(|entry| self.value(*entry))
     }
@@ -73,11 +73,11 @@ impl TextMap {
         *self = self.iter().filter(|it| is_kept(it.0, it.1)).collect();
     }
 
-    fn key(&self, entry: Entry) -> &str {
+    fn key(&self, entry: EntryPlace) -> &str {
         self.text(entry.start, entry.middle)
     }
 
-    fn value(&self, entry: Entry) -> &str {
+    fn value(&self, entry: EntryPlace) -> &str {
         self.text(entry.middle, entry.end)
     }
 
@@ -90,22 +90,22 @@ impl TextMap {
     }
 }
 
-impl PartialEq for TextMap {
+impl PartialEq for StringMap {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-impl Eq for TextMap {}
+impl Eq for StringMap {}
 
-impl fmt::Debug for TextMap {
+impl fmt::Debug for StringMap {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.debug_map().entries(self.iter()).finish()
     }
 }
 
 /// Of equal keys the last one counts.
-impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for TextMap {
+impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for StringMap {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut unfinished = UnfinishedMap::default();
         for (key, value) in entries {
@@ -118,25 +118,25 @@ impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for TextMap {
     }
 }
 
-impl Serialize for TextMap {
+impl Serialize for StringMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }
 }
 
 /// The keys are all different; JSON itself lets the last one win.
-impl<'de> Deserialize<'de> for TextMap {
+impl<'de> Deserialize<'de> for StringMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Unique;
 
         impl<'de> Visitor<'de> for Unique {
-            type Value = TextMap;
+            type Value = StringMap;
 
             fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
                 formatter.write_str("a map of texts")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<TextMap, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<StringMap, A::Error> {
                 let mut map = UnfinishedMap::default();
                 while access.next_key_seed(Append(&mut map.texts))?.is_some() {
                     let middle = map.length();
@@ -182,7 +182,7 @@ impl Visitor<'_> for Append<'_> {
 #[derive(Default)]
 struct UnfinishedMap {
     texts: String,
-    entries: Vec<Entry>,
+    entries: Vec<EntryPlace>,
     /// All keys, once one was out of order.
     keys: Option<BTreeSet<String>>,
 }
@@ -192,7 +192,7 @@ impl UnfinishedMap {
         u32::try_from(self.texts.len()).unwrap_or(u32::MAX)
     }
 
-    fn key(&self, entry: Entry) -> &str {
+    fn key(&self, entry: EntryPlace) -> &str {
         let place = |it: u32| usize::try_from(it).unwrap_or(usize::MAX);
         let text = self.texts.get(place(entry.start)..place(entry.middle));
         text.unwrap_or_default()
@@ -201,7 +201,7 @@ impl UnfinishedMap {
     /// Adds the entry of the last texts, and returns its key if there was one before.
     fn add(&mut self, middle: u32) -> Option<&str> {
         let last = self.entries.last().copied();
-        let entry = Entry {
+        let entry = EntryPlace {
             start: last.map_or(0, |it| it.end),
             middle,
             end: self.length(),
@@ -221,7 +221,7 @@ impl UnfinishedMap {
         (!is_new).then(|| self.key(entry))
     }
 
-    fn finish(mut self) -> TextMap {
+    fn finish(mut self) -> StringMap {
         if self.keys.is_some() {
             let mut entries = std::mem::take(&mut self.entries);
             // The last of equal keys comes first, and is the one that stays.
@@ -230,7 +230,7 @@ impl UnfinishedMap {
             entries.dedup_by(|a, b| self.key(*a) == self.key(*b));
             self.entries = entries;
         }
-        TextMap {
+        StringMap {
             texts: self.texts.into(),
             entries: self.entries.into(),
         }
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn holds_what_a_map_holds() {
         let texts = [("b", "2"), ("a", ""), ("", "x"), ("b", "3"), ("c", "4")];
-        let map: TextMap = texts.into_iter().collect();
+        let map: StringMap = texts.into_iter().collect();
         let tree: BTreeMap<&str, &str> = texts.into_iter().collect();
         assert!(map.iter().eq(tree));
         assert_eq!(map.get("b"), Some("3"));
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn changes_keep_the_order() {
-        let mut map = TextMap::default();
+        let mut map = StringMap::default();
         for (key, value) in [("b", "1"), ("a", "2"), ("b", "3")] {
             map.insert(key, value);
         }
@@ -266,22 +266,22 @@ mod tests {
         map.remove("a");
         assert!(map.keys().eq(["b"]));
         map.retain(|_, value| value != "3");
-        assert_eq!(map, TextMap::default());
+        assert_eq!(map, StringMap::default());
     }
 
     #[test]
     fn equal_whatever_the_order_of_the_entries() {
-        let one: TextMap = [("a", "1"), ("b", "2")].into_iter().collect();
-        let other: TextMap = [("b", "2"), ("a", "1")].into_iter().collect();
+        let one: StringMap = [("a", "1"), ("b", "2")].into_iter().collect();
+        let other: StringMap = [("b", "2"), ("a", "1")].into_iter().collect();
         assert_eq!(one, other);
     }
 
     #[test]
     fn json_has_each_key_once() {
-        let map: TextMap = serde_json::from_str(r#"{"b":"\u0041","a":"é"}"#).unwrap();
+        let map: StringMap = serde_json::from_str(r#"{"b":"\u0041","a":"é"}"#).unwrap();
         assert_eq!(serde_json::to_string(&map).unwrap(), r#"{"a":"é","b":"A"}"#);
         let error = |text| {
-            serde_json::from_str::<TextMap>(text)
+            serde_json::from_str::<StringMap>(text)
                 .unwrap_err()
                 .to_string()
         };

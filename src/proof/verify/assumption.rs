@@ -1,0 +1,34 @@
+//! Assumptions: what no snapshot shows and declared paths need.
+
+use std::collections::BTreeSet;
+
+use crate::agent::fabric::{At, SiteId};
+use crate::net::{Cidr, Family};
+use crate::packet::premise::Premise;
+
+/// Promises that hold only under a premise.
+#[derive(Clone, Debug)]
+pub struct Assumption {
+    /// The condition, for one of them.
+    pub premise: Premise,
+    /// The number of pairs.
+    pub pairs: u64,
+    /// Between which clusters.
+    pub between: BTreeSet<(SiteId, SiteId)>,
+    /// The nodes of which something must be so.
+    pub nodes: BTreeSet<At>,
+}
+
+/// The common part of premises: the cluster whose nodes must have a kind of address and where they
+/// dial, or a range.
+pub(super) type AlikeFailures = (SiteId, SiteId, Result<Family, Cidr>);
+
+impl Assumption {
+    /// Adds paths with the same kind of premise.
+    pub(super) fn add(&mut self, other: Self) {
+        self.pairs += other.pairs;
+        self.between.extend(other.between);
+        self.nodes.extend(other.nodes);
+        self.premise = self.premise.min(other.premise);
+    }
+}
