@@ -86,7 +86,8 @@ impl Source {
     /// Returns the first document that is not empty.
     ///
     /// # Errors
-    /// There is none, with the message for that. `single` is the message for each further one.
+    /// All documents are empty, with the message `empty`, or more than one is not, with `single` for each
+    /// further one.
     pub fn single_document(
         &self,
         empty: &str,

@@ -325,7 +325,7 @@ fn contested<'a>(
     for (cluster, file) in snapshots {
         for node in &file.snapshot.nodes {
             let text = node.annotations.get(crate::kilo::node::annotation::KEY);
-            let bytes = text.and_then(|text| PublicKey::bytes_as_kilo_reads(text));
+            let bytes = text.and_then(PublicKey::bytes_as_kilo_reads);
             let key = bytes.and_then(|bytes| PublicKey::try_from(bytes).ok());
             claims.extend(key.map(|key| (key, cluster, file, node)));
         }

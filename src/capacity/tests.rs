@@ -45,7 +45,7 @@ fn cluster(lines: &str) -> Snapshot {
         .map(|(number, line)| {
             let mut node = node(line);
             let annotations = &mut node.annotations;
-            annotations.insert("kilo.squat.ai/key".to_owned(), key(1_000_000 + number));
+            annotations.insert("kilo.squat.ai/key", key(1_000_000 + number));
             node
         });
     Snapshot::new("target".parse().unwrap(), nodes.collect()).unwrap()

@@ -187,8 +187,6 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         | Cause::ClusterRenamed { to: cluster, .. } => {
             comes_or_goes && (is_source(cluster) || cluster == target)
         }
-        // It exchanges no Peers.
-        Cause::ClusterAdded { .. } => false,
         Cause::Setting(setting) => match setting.field {
             "metadata.name" | "topology" | "state" => comes_or_goes,
             "persistentKeepalive" => has(|it| {
@@ -229,7 +227,8 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         } => is_source(cluster) && holder.is_some_and(|it| it.node == *from || it.node == *to),
         Cause::AnchorMoved { range, .. } => change.ranges().any(|it| range.overlaps(it)),
         Cause::ForeignPeer { target: it, peer } => it == target && *peer == change.name,
-        Cause::Other => false,
+        // A cluster that is only added exchanges no Peers.
+        Cause::ClusterAdded { .. } | Cause::Other => false,
     }
 }
 

@@ -34,7 +34,7 @@ fn nodes(cluster: u8) -> Vec<Node> {
 
 fn annotate(node: &mut Node, key: &str, value: &str) {
     node.annotations
-        .insert(format!("kilo.squat.ai/{key}"), value.to_owned());
+        .insert(format!("kilo.squat.ai/{key}"), value);
 }
 
 fn proposed(clusters: [Vec<Node>; 2]) -> Result<Proposal, Vec<Obstacle>> {

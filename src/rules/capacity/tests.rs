@@ -64,7 +64,7 @@ fn node_of(cluster: usize, number: usize) -> Node {
         u8::try_from(number).unwrap(),
     ]);
     let key = STANDARD.encode(key);
-    node.annotations.insert("kilo.squat.ai/key".to_owned(), key);
+    node.annotations.insert("kilo.squat.ai/key", key);
     node.position = number - 1;
     node
 }

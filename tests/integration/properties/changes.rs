@@ -267,9 +267,9 @@ fn edit(cluster: usize, nodes: &mut Vec<Claims>, others: &[Claims], (index, kind
 fn with_keepalives(mut nodes: Vec<Node>) -> Vec<Node> {
     for (number, node) in nodes.iter_mut().enumerate() {
         let key = "kilo.squat.ai/persistent-keepalive".to_owned();
-        node.annotations.insert(key, "25".to_owned());
+        node.annotations.insert(key, "25");
         if number % 3 != 1 {
-            node.labels.insert("gateway".to_owned(), "yes".to_owned());
+            node.labels.insert("gateway", "yes");
         }
     }
     nodes

@@ -233,7 +233,7 @@ proptest! {
         for (name, file) in &mut input.snapshots {
             for node in &mut file.snapshot.nodes {
                 let at = if name.as_str() == "c0" || node.name == "n1" { "x" } else { "y" };
-                node.labels.insert("at".to_owned(), at.to_owned());
+                node.labels.insert("at", at);
             }
         }
         let fabric = fabric(&input);
