@@ -16,7 +16,7 @@ pub(super) struct PeerDifferences<'s> {
     pub(super) now: Arc<Site<'s>>,
     /// It in the new version.
     pub(super) after: Arc<Site<'s>>,
-    /// What becomes of each Peer that does not stay as it is, in order of name.
+    /// Each Peer that does not stay as it is, with its difference, in order of name.
     pub(super) pairs: Vec<Pair<PeerId>>,
 }
 
