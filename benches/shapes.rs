@@ -12,6 +12,11 @@ const FULL: Layout = Layout::Full {
     clusters: 50,
     nodes: 50,
 };
+/// A node in each location.
+const SMALL: Layout = Layout::Full {
+    clusters: 200,
+    nodes: 3,
+};
 const HUB: Layout = Layout::Hub {
     nodes: 30,
     spokes: 200,
@@ -149,6 +154,11 @@ fn shapes() -> Vec<Shape> {
         Shape {
             locations: 3,
             ..shared(FULL, Lan::ByLocation)
+        },
+        // As many Peers as the full mesh of 50: one for each node.
+        Shape {
+            locations: 3,
+            ..shared(SMALL, Lan::ByLocation)
         },
         shared(HUB, Lan::SharedBy(u32::MAX)),
     ]

