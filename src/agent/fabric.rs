@@ -77,6 +77,31 @@ pub struct At {
     pub node: NodeId,
 }
 
+/// Two clusters, in the direction of packets from one to the other.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct SitePair {
+    /// The cluster of the senders.
+    pub from: SiteId,
+    /// The cluster of the receivers.
+    pub to: SiteId,
+}
+
+impl SitePair {
+    /// Returns the direction of the answers.
+    #[must_use]
+    pub fn back(self) -> Self {
+        Self {
+            from: self.to,
+            to: self.from,
+        }
+    }
+
+    /// Returns both clusters.
+    pub fn both(self) -> [SiteId; 2] {
+        [self.from, self.to]
+    }
+}
+
 /// The node of any cluster that has the key of a Peer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Holding {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use crate::agent::fabric::{Owner, Site, SiteId};
+use crate::agent::fabric::{Owner, Site, SitePair, Sites};
 use crate::net::prefixes::Span;
 use crate::proof::reach::{AddressBlock, Proven, Reach, address_blocks};
 
@@ -126,10 +126,11 @@ impl StateProof {
     /// Proves which paths hold.
     pub(super) fn new<'r>(
         reach: &'r Reach,
-        (from, to): (SiteId, SiteId),
-        (senders, receivers): (&Blocks, &Blocks),
+        SitePair { from, to }: SitePair,
+        blocks: &Sites<Blocks>,
         proven: &mut Proven<'r>,
     ) -> Self {
+        let (senders, receivers) = (&blocks[from], &blocks[to]);
         let mut proof = Self::default();
         for verdict in reach.between(from, to, proven) {
             let paths = if verdict.holds() {
@@ -251,7 +252,8 @@ impl Held {
     /// Returns the paths between senders and receivers of kinds that are meant, of which there are few.
     pub(super) fn between<T: Copy + Default + PartialEq>(
         &self,
-        (senders, receivers): (&[T], &[T]),
+        senders: &[T],
+        receivers: &[T],
         are_meant: impl Fn(T, T) -> bool,
     ) -> Self {
         let kind = |all: &[T], place: usize| all.get(place).copied().unwrap_or_default();

@@ -12,7 +12,7 @@ use super::held::{Blocks, Held, PlaceMap, StateProof, Translated};
 use super::path_change::{PathChange, PathCounts};
 use super::paths::{PathProof, Proved};
 use super::stages::Passages;
-use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
 use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, Proven, Reach};
@@ -106,7 +106,7 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         proved: &Proved,
         known: &mut Proven<'s>,
     ) -> PathChange {
-        let (from, to) = (proved.from, proved.to);
+        let SitePair { from, to } = proved.pair;
         let mut change = PathChange {
             states: proved.states,
             holds_any: !proved.new.is_empty() || !proved.kept.is_empty(),
@@ -121,7 +121,7 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
             Some((sender, receiver)) => {
                 let (was, had) = (sender.site, receiver.site);
                 if self.is_other[was] || self.is_other[had] {
-                    let held = self.held((was, had), known).any();
+                    let held = self.held(SitePair { from: was, to: had }, known).any();
                     held.translated(&sender.places, &receiver.places)
                 } else {
                     Translated {
@@ -142,9 +142,12 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         if differences.all(Held::is_empty) {
             return change;
         }
-        let mut counter = future.counter(from, to);
+        let mut counter = future.counter(proved.pair);
         if let Some((sender, receiver)) = origins {
-            let past = self.counter(sender.site, receiver.site);
+            let past = self.counter(SitePair {
+                from: sender.site,
+                to: receiver.site,
+            });
             counter.declare(&past, &sender.places, &receiver.places);
             change.lost = past.count(&old.gone);
         }
@@ -156,7 +159,7 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let worst = [&lost, &proved.apart, &stuck, &paused].into_iter();
         let mut worst = worst.flat_map(Held::rows);
         let example = worst.find_map(|(sender, row)| Some((sender, row.iter().next()?)));
-        change.example = example.and_then(|it| counter.example(it));
+        change.example = example.and_then(|(sender, receiver)| counter.example(sender, receiver));
         change
     }
 
@@ -164,64 +167,81 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
     fn left(&self, counterparts: &Counterparts) -> Vec<PathChange> {
         let has_left = |it: SiteId| counterparts.after(it).is_none();
         let sites = || self.fabric.sites.ids();
-        let pairs = sites().flat_map(|from| sites().map(move |to| (from, to)));
-        let pairs = pairs.filter(|(from, to)| from != to && (has_left(*from) || has_left(*to)));
-        let changes = pairs.map(|(from, to)| PathChange {
+        let pairs = sites().flat_map(|from| sites().map(move |to| SitePair { from, to }));
+        let pairs = pairs.filter(|it| it.from != it.to && it.both().into_iter().any(has_left));
+        let changes = pairs.map(|pair| PathChange {
             lost: self
-                .counter(from, to)
-                .count(&self.held((from, to), &mut Proven::default()).any()),
+                .counter(pair)
+                .count(&self.held(pair, &mut Proven::default()).any()),
             states: 1,
-            ..change(self.fabric.site(from), self.fabric.site(to))
+            ..change(self.fabric.site(pair.from), self.fabric.site(pair.to))
         });
         changes.collect()
     }
 
-    fn held<'s>(&'s self, (from, to): (SiteId, SiteId), known: &mut Proven<'s>) -> StateProof {
-        let blocks = (&self.blocks[from], &self.blocks[to]);
-        StateProof::new(&self.reach, (from, to), blocks, known)
+    fn held<'s>(&'s self, pair: SitePair, known: &mut Proven<'s>) -> StateProof {
+        StateProof::new(&self.reach, pair, &self.blocks, known)
     }
 
-    fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {
-        let end = |site: SiteId| (self.fabric.site(site), &self.blocks[site]);
+    fn counter(&self, pair: SitePair) -> Counter<'_> {
         let new = || Declared::new(self.fabric, self.asked);
-        Counter::new(
-            self.declared.get_or_init(new),
-            (from, to),
-            (end(from), end(to)),
-        )
+        let declared = self.declared.get_or_init(new);
+        let end = |site| PathEnd {
+            site: self.fabric.site(site),
+            blocks: &self.blocks[site],
+        };
+        Counter::new(declared, pair, pair.both().map(end))
     }
 }
 
 impl Future<'_, '_, '_> {
-    fn end(&self, site: SiteId) -> PathEnd<'_> {
-        (self.fabric.site(site), &self.blocks[site])
-    }
-
-    fn counter(&self, from: SiteId, to: SiteId) -> Counter<'_> {
+    fn counter(&self, pair: SitePair) -> Counter<'_> {
         let new = || Declared::new(self.fabric, self.asked);
         let declared = self.declared.get_or_init(new);
-        Counter::new(declared, (from, to), (self.end(from), self.end(to)))
+        let end = |site| PathEnd {
+            site: self.fabric.site(site),
+            blocks: &self.blocks[site],
+        };
+        Counter::new(declared, pair, pair.both().map(end))
     }
 }
 
 /// A cluster, and its blocks.
-type PathEnd<'e> = (&'e Site<'e>, &'e Blocks);
+#[derive(Clone, Copy)]
+struct PathEnd<'e> {
+    site: &'e Site<'e>,
+    blocks: &'e Blocks,
+}
+
+impl PathEnd<'_> {
+    fn class(self, place: usize) -> Option<AddressClass> {
+        self.blocks.all.get(place)?.owner.class()
+    }
+
+    /// Returns a name for people: that of a node, else an address.
+    fn name(self, place: usize) -> Option<String> {
+        let block = self.blocks.all.get(place)?;
+        let end = match block.owner.node() {
+            Some(node) => self.site.node(node).kilo.name.clone(),
+            None => block.span.first_address().to_string(),
+        };
+        Some(format!("{}/{end}", self.site.cluster))
+    }
+}
 
 /// Counts paths between two clusters.
 struct Counter<'e> {
-    ends: (PathEnd<'e>, PathEnd<'e>),
+    /// The senders and the receivers.
+    ends: [PathEnd<'e>; 2],
     /// True where a link declares a sender, and a receiver.
     declared: [Vec<bool>; 2],
 }
 
 impl<'e> Counter<'e> {
-    fn new(
-        declared: &Declared,
-        (from, to): (SiteId, SiteId),
-        ends: (PathEnd<'e>, PathEnd<'e>),
-    ) -> Self {
-        let sends = declared.promised(from, to, &ends.0.1.all);
-        let takes = declared.promised(to, from, &ends.1.1.all);
+    fn new(declared: &Declared, SitePair { from, to }: SitePair, ends: [PathEnd<'e>; 2]) -> Self {
+        let [senders, receivers] = ends.map(|it| &it.blocks.all);
+        let sends = declared.promised(from, to, senders);
+        let takes = declared.promised(to, from, receivers);
         Self {
             ends,
             declared: [sends, takes],
@@ -244,14 +264,12 @@ impl<'e> Counter<'e> {
     fn count(&self, held: &Held) -> PathCounts {
         let mut counts = PathCounts::default();
         let [sends, takes] = &self.declared;
-        let class = |end: PathEnd<'e>, place: usize| -> Option<AddressClass> {
-            end.1.all.get(place)?.owner.class()
-        };
+        let [senders, receivers] = self.ends;
         for (sender, row) in held.rows() {
-            let from = class(self.ends.0, sender);
+            let from = senders.class(sender);
             let is_sent = sends.get(sender) == Some(&true);
             for receiver in row.iter() {
-                let to = class(self.ends.1, receiver);
+                let to = receivers.class(receiver);
                 let is_declared = is_sent
                     && takes.get(receiver) == Some(&true)
                     && from
@@ -263,16 +281,9 @@ impl<'e> Counter<'e> {
         counts
     }
 
-    fn example(&self, (sender, receiver): (usize, usize)) -> Option<(String, String)> {
-        let name = |(site, blocks): PathEnd, place: usize| {
-            let block = blocks.all.get(place)?;
-            let end = match block.owner.node() {
-                Some(node) => site.node(node).kilo.name.clone(),
-                None => block.span.first_address().to_string(),
-            };
-            Some(format!("{}/{end}", site.cluster))
-        };
-        Some((name(self.ends.0, sender)?, name(self.ends.1, receiver)?))
+    fn example(&self, sender: usize, receiver: usize) -> Option<(String, String)> {
+        let [senders, receivers] = self.ends;
+        Some((senders.name(sender)?, receivers.name(receiver)?))
     }
 }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::held::{Blocks, Held, StateProof};
-use super::stages::{NEW, OLD, Passage, Passages, StageId, Touched};
-use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use super::stages::{NEW, OLD, Passage, Passages, StageId, StagePair, Touched};
+use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
 use crate::proof::reach::{BlockLikeness, Proven, Reach};
 
 /// The most fabrics of clusters in different stages.
@@ -19,10 +19,8 @@ const MOST_MIXED: usize = 64;
 
 /// The paths from one cluster to another in every state.
 pub(super) struct Proved {
-    /// The cluster that sends.
-    pub(super) from: SiteId,
-    /// The cluster that receives.
-    pub(super) to: SiteId,
+    /// The clusters.
+    pub(super) pair: SitePair,
     /// The paths that work with the old Peers.
     pub(super) old: StateProof,
     /// The paths of which everything works with the new Peers.
@@ -41,7 +39,7 @@ pub(super) struct Proved {
     /// The number of states that were proved.
     pub(super) states: usize,
     /// States of the sender and of the receiver that have to be followed.
-    mixed: Vec<(StageId, StageId)>,
+    mixed: Vec<StagePair>,
 }
 
 /// All proofs of a fleet on its way.
@@ -111,25 +109,23 @@ impl<'p> Prover<'p, '_, '_> {
     fn from(&self, from: SiteId, touched: &Touched) -> Vec<Proved> {
         let mut known: Vec<Proven> = self.reaches.iter().map(|_| Proven::default()).collect();
         let others = touched.others(from);
-        let pairs = others.filter_map(|to| self.between((from, to), &mut known));
+        let pairs = others.filter_map(|to| self.between(SitePair { from, to }, &mut known));
         pairs.collect()
     }
 
-    fn between(&self, (from, to): (SiteId, SiteId), known: &mut [Proven<'p>]) -> Option<Proved> {
-        let blocks = (&self.blocks[from], &self.blocks[to]);
-        let [of_sender, of_receiver] = [from, to].map(|it| self.passages.0[it].stages());
+    fn between(&self, pair: SitePair, known: &mut [Proven<'p>]) -> Option<Proved> {
+        let [of_sender, of_receiver] = pair.both().map(|it| self.passages.0[it].stages());
         let mut proofs = Vec::new();
         for stage in 0..of_sender.max(of_receiver) {
             let (reach, known) = (self.reaches.get(stage)?, known.get_mut(stage)?);
-            proofs.push(StateProof::new(reach, (from, to), blocks, known));
+            proofs.push(StateProof::new(reach, pair, self.blocks, known));
         }
         let old = proofs.first()?.clone();
         let new = proofs.get(NEW).unwrap_or(&old).whole.clone();
-        let lost = self.missing((from, to), (NEW, NEW), &old, &new);
+        let lost = self.missing(pair, StagePair::same(NEW), &old, &new);
         let kept = old.without(&lost);
         let mut proved = Proved {
-            from,
-            to,
+            pair,
             new,
             kept,
             apart: Held::default(),
@@ -140,8 +136,8 @@ impl<'p> Prover<'p, '_, '_> {
             old,
         };
         for (stage, proof) in proofs.iter().enumerate().skip(2) {
-            let missing = self.missing((from, to), (stage, stage), &proved.kept, &proof.whole);
-            if self.is_final(from, stage) || self.is_final(to, stage) {
+            let missing = self.missing(pair, StagePair::same(stage), &proved.kept, &proof.whole);
+            if pair.both().iter().any(|it| self.is_final(*it, stage)) {
                 proved.stuck.add(&missing);
             } else {
                 proved.paused.add(&missing);
@@ -149,7 +145,7 @@ impl<'p> Prover<'p, '_, '_> {
         }
         let kept = proved.kept.any();
         let states = mixed(of_sender, of_receiver);
-        let open = states.filter(|it| !self.open((from, to), *it, &kept).is_empty());
+        let open = states.filter(|it| !self.open(pair, *it, &kept).is_empty());
         proved.mixed = open.collect();
         Some(proved)
     }
@@ -162,16 +158,10 @@ impl<'p> Prover<'p, '_, '_> {
     }
 
     /// Returns the paths that may not hold in a state as they do in others.
-    fn missing(
-        &self,
-        ends: (SiteId, SiteId),
-        stages: (StageId, StageId),
-        paths: &StateProof,
-        holds: &Held,
-    ) -> Held {
+    fn missing(&self, pair: SitePair, stages: StagePair, paths: &StateProof, holds: &Held) -> Held {
         let mut missing = paths.whole.without(holds);
         let partial = paths.partial.without(holds);
-        missing.add(&self.open(ends, stages, &partial));
+        missing.add(&self.open(pair, stages, &partial));
         missing
     }
 
@@ -179,8 +169,11 @@ impl<'p> Prover<'p, '_, '_> {
     /// neither that in which both clusters have the sender's nor that in which both have the receiver's.
     fn open(
         &self,
-        (from, to): (SiteId, SiteId),
-        (one, other): (StageId, StageId),
+        SitePair { from, to }: SitePair,
+        StagePair {
+            sender: one,
+            receiver: other,
+        }: StagePair,
         paths: &Held,
     ) -> Held {
         let is_mixed = one != other;
@@ -190,7 +183,7 @@ impl<'p> Prover<'p, '_, '_> {
             _ => Vec::new(),
         };
         let (senders, receivers) = (likeness(from, to), likeness(to, from));
-        paths.between((&senders, &receivers), |sender: BlockLikeness, receiver| {
+        paths.between(&senders, &receivers, |sender: BlockLikeness, receiver| {
             let by_sender = sender.is_seen_alike && receiver.is_handled_alike;
             let by_receiver = receiver.is_seen_alike && sender.is_handled_alike;
             if is_mixed {
@@ -206,19 +199,19 @@ impl<'p> Prover<'p, '_, '_> {
         let mut groups: BTreeMap<Mixture, Vec<usize>> = BTreeMap::new();
         for (place, it) in proved.iter().enumerate() {
             for stages in &it.mixed {
-                let mixture = Mixture::new((it.from, it.to), *stages);
+                let mixture = Mixture::new(it.pair, *stages);
                 groups.entry(mixture).or_default().push(place);
             }
         }
         let mut unproven = BTreeSet::new();
         for (number, (mixture, places)) in groups.into_iter().enumerate() {
-            let pairs: BTreeSet<(SiteId, SiteId)> = places
+            let pairs: BTreeSet<SitePair> = places
                 .iter()
                 .filter_map(|it| proved.get(*it))
-                .map(|it| (it.from, it.to))
+                .map(|it| it.pair)
                 .collect();
             if MOST_MIXED <= number {
-                unproven.extend(pairs.iter().flat_map(|it| [it.0, it.1]));
+                unproven.extend(pairs.iter().flat_map(|it| it.both()));
                 continue;
             }
             let held = self.held(mixture, &pairs);
@@ -226,14 +219,18 @@ impl<'p> Prover<'p, '_, '_> {
                 let Some(it) = proved.get_mut(place) else {
                     continue;
                 };
-                let Some(held) = held.get(&(it.from, it.to)) else {
+                let Some(held) = held.get(&it.pair) else {
                     continue;
                 };
-                let stages = (mixture.of(it.from), mixture.of(it.to));
-                let missing = self.missing((it.from, it.to), stages, &it.kept, held);
-                if stages.0 <= NEW && stages.1 <= NEW {
+                let SitePair { from, to } = it.pair;
+                let stages = StagePair {
+                    sender: mixture.of(from),
+                    receiver: mixture.of(to),
+                };
+                let missing = self.missing(it.pair, stages, &it.kept, held);
+                if stages.sender <= NEW && stages.receiver <= NEW {
                     it.apart.add(&missing);
-                } else if self.is_final(it.from, stages.0) || self.is_final(it.to, stages.1) {
+                } else if self.is_final(from, stages.sender) || self.is_final(to, stages.receiver) {
                     it.stuck.add(&missing);
                 } else {
                     it.paused.add(&missing);
@@ -244,36 +241,34 @@ impl<'p> Prover<'p, '_, '_> {
     }
 
     /// Proves the paths between some clusters in a mixed state.
-    fn held(
-        &self,
-        mixture: Mixture,
-        pairs: &BTreeSet<(SiteId, SiteId)>,
-    ) -> BTreeMap<(SiteId, SiteId), Held> {
+    fn held(&self, mixture: Mixture, pairs: &BTreeSet<SitePair>) -> BTreeMap<SitePair, Held> {
         let passages = self.passages.0.numbered();
         let sites = passages.map(|(site, it)| it.site(mixture.of(site)));
         let sites: Vec<Arc<Site>> = sites.collect();
         let fabric = Fabric::shared(sites);
         let reach = Reach::among(&fabric, |viewer, home| {
-            pairs.contains(&(viewer, home)) || pairs.contains(&(home, viewer))
+            let pair = SitePair {
+                from: viewer,
+                to: home,
+            };
+            pairs.contains(&pair) || pairs.contains(&pair.back())
         });
         let mut proven = Proven::default();
         let mut held = BTreeMap::new();
-        for &(from, to) in pairs {
-            let blocks = (&self.blocks[from], &self.blocks[to]);
-            held.insert(
-                (from, to),
-                StateProof::new(&reach, (from, to), blocks, &mut proven).whole,
-            );
+        for pair in pairs {
+            let proof = StateProof::new(&reach, *pair, self.blocks, &mut proven);
+            held.insert(*pair, proof.whole);
         }
         held
     }
 }
 
 /// Returns the states in which two clusters are in different stages.
-fn mixed(ones: usize, others: usize) -> impl Iterator<Item = (StageId, StageId)> {
-    let all = (OLD..ones).flat_map(move |one| (OLD..others).map(move |other| (one, other)));
+fn mixed(ones: usize, others: usize) -> impl Iterator<Item = StagePair> {
+    let pair = |sender, receiver| StagePair { sender, receiver };
+    let all = (OLD..ones).flat_map(move |one| (OLD..others).map(move |other| pair(one, other)));
     // A cluster with one stage is the same in all of them.
-    all.filter(move |(one, other)| one != other && 1 < ones && 1 < others)
+    all.filter(move |it| it.sender != it.receiver && 1 < ones && 1 < others)
 }
 
 /// A stage for every cluster: one of two, by a bit of the cluster's number. Every two clusters differ in a
@@ -286,9 +281,9 @@ struct Mixture {
 }
 
 impl Mixture {
-    fn new((from, to): (SiteId, SiteId), (one, other): (StageId, StageId)) -> Self {
+    fn new(SitePair { from, to }: SitePair, stages: StagePair) -> Self {
         let bit = (from.index() ^ to.index()).trailing_zeros();
-        let mut stages = [one, other];
+        let mut stages = [stages.sender, stages.receiver];
         if from.index() >> bit & 1 == 1 {
             stages.reverse();
         }

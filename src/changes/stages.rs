@@ -20,6 +20,25 @@ use crate::net::Cidr;
 /// The number of a stage: what a cluster has.
 pub(super) type StageId = usize;
 
+/// The stages of two clusters in a state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StagePair {
+    /// That of the cluster that sends.
+    pub(super) sender: StageId,
+    /// That of the cluster that receives.
+    pub(super) receiver: StageId,
+}
+
+impl StagePair {
+    /// Returns a state in which both clusters are in the same stage.
+    pub(super) fn same(stage: StageId) -> Self {
+        Self {
+            sender: stage,
+            receiver: stage,
+        }
+    }
+}
+
 /// The old Peers.
 pub(super) const OLD: StageId = 0;
 /// The new Peers. Between the two are the tables on the way.

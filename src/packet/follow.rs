@@ -96,7 +96,7 @@ impl Fabric<'_> {
                 return Err(ambiguous(Doubt::Key { holders }));
             }
         };
-        self.hits(packet.to, receiver, (at, claim, range))?;
+        self.hits(packet.to, receiver, at, claim, range)?;
         let place = site.model.place(claim);
         steps.push(Step::Selected {
             by: at,
@@ -113,7 +113,9 @@ impl Fabric<'_> {
         &self,
         goal: Goal,
         receiver: At,
-        (at, claim, range): (At, TunnelClaim, Cidr),
+        at: At,
+        claim: TunnelClaim,
+        range: Cidr,
     ) -> Result<(), Ending> {
         let of = |at: At| self.site(at.site).segment(at.node);
         let is_meant = match goal {

@@ -13,11 +13,11 @@ use std::sync::{Arc, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::agent::fabric::{At, Fabric, SiteId, Sites};
+use crate::agent::fabric::{At, Fabric, SiteId, SitePair, Sites};
 use crate::net::Family;
-use crate::net::prefixes::Span;
 use crate::packet::trace::{AddressClass, Trace};
 use crate::packet::{Packet, Session};
+use class_part::{ClassPart, CutBlock};
 use equivalence_class::{EquivalenceClass, PieceView};
 use local_addresses::LocalAddresses;
 use observer::ForwardingViews;
@@ -41,6 +41,7 @@ mod address_block;
 mod premised;
 mod shared_views;
 mod equivalence_class;
+mod class_part;
 mod forwarding_view;
 mod observer;
 
@@ -182,14 +183,14 @@ impl<'f, 'a> Reach<'f, 'a> {
                     verdicts.push(ClassVerdict::kept(source, target));
                     continue;
                 }
-                let pair = ((from, source), (to, target));
+                let pair = SitePair { from, to };
                 if source.is_uniform() && target.is_uniform() {
-                    verdicts.extend(self.verdict(pair, (&source.blocks, &target.blocks), proven));
+                    verdicts.extend(self.verdict(pair, source.into(), target.into(), proven));
                     continue;
                 }
-                for one in source.blocks.chunks(1) {
-                    for other in target.blocks.chunks(1) {
-                        verdicts.extend(self.verdict(pair, (one, other), proven));
+                for one in source.parts() {
+                    for other in target.parts() {
+                        verdicts.extend(self.verdict(pair, one, other, proven));
                     }
                 }
             }
@@ -199,13 +200,9 @@ impl<'f, 'a> Reach<'f, 'a> {
 
     /// Returns how kept packets end: senders and receivers between which they end alike are together, with
     /// every way in which they end and a packet for each.
-    pub fn follow(
-        &self,
-        (from, to): (SiteId, SiteId),
-        kept: &ClassVerdict,
-    ) -> Vec<ClassVerdict<'static>> {
+    pub fn follow(&self, pair: SitePair, kept: &ClassVerdict) -> Vec<ClassVerdict<'static>> {
         let mut verdicts = Vec::new();
-        for (endings, receivers) in self.ending_alike((from, to), &kept.receivers) {
+        for (endings, receivers) in self.ending_alike(pair, &kept.receivers) {
             let mut groups: BTreeMap<Vec<Option<&str>>, Vec<AddressBlock>> = BTreeMap::new();
             for sender in &*kept.senders {
                 let on_node = |it: &NodeEndings| it[sender.owner.node()?];
@@ -214,7 +211,7 @@ impl<'f, 'a> Reach<'f, 'a> {
             }
             for senders in groups.into_values() {
                 verdicts.push(ClassVerdict {
-                    traces: self.traces_of_kept((from, &senders), (to, &receivers)),
+                    traces: self.traces_of_kept(pair, &senders, &receivers),
                     senders: Cow::Owned(senders),
                     receivers: Cow::Owned(receivers.clone()),
                     ..*kept
@@ -227,7 +224,7 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Puts receivers together by how kept packets to their pieces end on each node.
     fn ending_alike(
         &self,
-        (from, to): (SiteId, SiteId),
+        SitePair { from, to }: SitePair,
         receivers: &[AddressBlock],
     ) -> BTreeMap<Vec<NodeEndings>, Vec<AddressBlock>> {
         let (home, away) = (self.fabric.site(from), self.fabric.site(to));
@@ -239,7 +236,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         for receiver in receivers {
             let pieces = pieces(home, away, receiver.span).into_iter();
             let mut endings: Vec<NodeEndings> = pieces
-                .map(|piece| uncovered.endings((from, home), piece).clone())
+                .map(|piece| uncovered.endings(from, home, piece).clone())
                 .collect();
             endings.sort_unstable();
             endings.dedup();
@@ -251,17 +248,22 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Returns every way in which kept packets end, for the first sender and receiver.
     fn traces_of_kept(
         &self,
-        (from, senders): (SiteId, &[AddressBlock]),
-        (to, receivers): (SiteId, &[AddressBlock]),
+        pair: SitePair,
+        senders: &[AddressBlock],
+        receivers: &[AddressBlock],
     ) -> Vec<Trace> {
         let ends = senders.first().zip(receivers.first());
         let traces = ends.and_then(|(sender, receiver)| {
-            let (home, away) = (self.fabric.site(from), self.fabric.site(to));
-            let destinations = pieces(home, away, receiver.span);
-            self.traces(
-                (from, *sender, &[sender.span]),
-                (to, *receiver, &destinations),
-            )
+            let [home, away] = pair.both().map(|it| self.fabric.site(it));
+            let sender = CutBlock {
+                block: *sender,
+                pieces: vec![sender.span],
+            };
+            let receiver = CutBlock {
+                block: *receiver,
+                pieces: pieces(home, away, receiver.span),
+            };
+            self.traces(pair, &sender, &receiver)
         });
         traces.unwrap_or_default()
     }
@@ -278,31 +280,22 @@ impl<'f, 'a> Reach<'f, 'a> {
 
     fn verdict<'r>(
         &'r self,
-        ((from, sender), (to, receiver)): (
-            (SiteId, &'r EquivalenceClass),
-            (SiteId, &'r EquivalenceClass),
-        ),
-        (senders, receivers): (&'r [AddressBlock], &'r [AddressBlock]),
+        pair: SitePair,
+        senders: ClassPart<'r>,
+        receivers: ClassPart<'r>,
         proven: &mut Proven<'r>,
     ) -> Option<ClassVerdict<'r>> {
-        let (home, viewer) = (self.fabric.site(from), self.fabric.site(to));
+        let [home, viewer] = pair.both().map(|it| self.fabric.site(it));
+        let (sender, receiver) = (senders.class, receivers.class);
         let looks = [sender, receiver].map(|side| (side.class, &*side.views));
         let is_plain = [sender, receiver].iter().all(|it| it.is_plain())
             && [home, viewer].iter().all(|it| it.is_undisturbed());
         let traces = if is_plain && proven.0.contains(&looks) {
             Vec::new()
         } else {
-            let ends = (*senders.first()?, *receivers.first()?);
-            let cut = |class: &EquivalenceClass, (viewer, home), span| {
-                if class.is_whole() {
-                    vec![span]
-                } else {
-                    pieces(viewer, home, span)
-                }
-            };
-            let sources = cut(sender, (viewer, home), ends.0.span);
-            let destinations = cut(receiver, (home, viewer), ends.1.span);
-            let traces = self.traces((from, ends.0, &sources), (to, ends.1, &destinations))?;
+            let from = senders.first(|span| pieces(viewer, home, span))?;
+            let to = receivers.first(|span| pieces(home, viewer, span))?;
+            let traces = self.traces(pair, &from, &to)?;
             if is_plain && traces.iter().all(|it| it.ending().is_delivered()) {
                 proven.0.insert(looks);
             }
@@ -311,27 +304,26 @@ impl<'f, 'a> Reach<'f, 'a> {
         Some(ClassVerdict {
             from: sender.class,
             to: receiver.class,
-            senders: Cow::Borrowed(senders),
-            receivers: Cow::Borrowed(receivers),
+            senders: Cow::Borrowed(senders.blocks),
+            receivers: Cow::Borrowed(receivers.blocks),
             traces,
             is_kept: false,
         })
     }
 
     /// Returns every way in which packets between pieces of two blocks end.
-    fn traces(
-        &self,
-        (from, sender, sources): (SiteId, AddressBlock, &[Span]),
-        (to, receiver, destinations): (SiteId, AddressBlock, &[Span]),
-    ) -> Option<Vec<Trace>> {
-        let node = sender.owner.node()?;
+    fn traces(&self, pair: SitePair, sender: &CutBlock, receiver: &CutBlock) -> Option<Vec<Trace>> {
+        let node = sender.block.owner.node()?;
         let mut traces: Vec<Trace> = Vec::new();
-        for source in sources {
-            for destination in destinations {
+        for source in &sender.pieces {
+            for destination in &receiver.pieces {
                 let trace = self.fabric.exchange(Packet {
-                    from: At { site: from, node },
+                    from: At {
+                        site: pair.from,
+                        node,
+                    },
                     source: source.first_address(),
-                    to: receiver.owner.goal(to),
+                    to: receiver.block.owner.goal(pair.to),
                     destination: destination.first_address(),
                     session: Session::New,
                 });

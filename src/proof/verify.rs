@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::reach::{Counts, Proven, Reach};
-use crate::agent::fabric::{At, SiteId, Sites};
+use crate::agent::fabric::{At, SiteId, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::net::Cidr;
 use assumption::AlikeFailures;
@@ -159,14 +159,13 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             }
             let mut judge = PairJudge {
                 reach,
-                from,
-                to,
+                pair: SitePair { from, to },
                 link: self.links.kind(from, to),
                 sends: &self.promises[from],
                 receives: &self.promises[to],
                 takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
                 local: [from, to].map(|it| Asked::local(link, fabric.site(it))),
-                excused: [(from, to), (to, from)].map(|it| self.excused(it)),
+                excused: [self.excused(from, to), self.excused(to, from)],
                 lists_undeclared: self.asked.lists_undeclared,
                 explains: self.excused.is_some(),
                 tallies: BTreeMap::new(),
@@ -198,7 +197,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     }
 
     /// Returns what one cluster does not get of another because of nodes' claims.
-    fn excused(&self, (target, source): (SiteId, SiteId)) -> &'r [Cidr] {
+    fn excused(&self, target: SiteId, source: SiteId) -> &'r [Cidr] {
         let cluster = |number: SiteId| self.reach.fabric.site(number).cluster;
         self.excused
             .map_or(&[], |it| it.ranges(cluster(target), cluster(source)))

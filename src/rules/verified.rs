@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
 use super::{Finding, bare};
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
 use crate::agent::model::Tunnel;
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
 use crate::diagnostic::Severity;
@@ -232,9 +232,9 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
 }
 
 /// Lists pairs of clusters.
-fn between(fabric: &Fabric, pairs: &BTreeSet<(SiteId, SiteId)>) -> String {
-    let between = pairs.iter().map(|&(from, to)| {
-        let (from, to) = (cluster(fabric, from), cluster(fabric, to));
+fn between(fabric: &Fabric, pairs: &BTreeSet<SitePair>) -> String {
+    let between = pairs.iter().map(|it| {
+        let [from, to] = it.both().map(|it| cluster(fabric, it));
         format!("{from} → {to}")
     });
     listed(between)

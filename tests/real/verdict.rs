@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use clustermesh::agent::applied::AppliedFile;
-use clustermesh::agent::fabric::{Fabric, Site};
+use clustermesh::agent::fabric::{Fabric, Site, SitePair};
 use clustermesh::document::Source;
 use clustermesh::mesh;
 use clustermesh::net::Cidr;
@@ -180,13 +180,16 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let trace = fabric.trace(from, to).unwrap();
     let holds =
         |block: &AddressBlock, end: &End| block.span.holds(Span::new(Cidr::host(end.address)));
-    let ends = (from.site, to.site);
+    let sites = SitePair {
+        from: from.site,
+        to: to.site,
+    };
     let mut classes: Vec<_> = reach
         .between(from.site, to.site, &mut Proven::default())
         .into_iter()
         .flat_map(|it| {
             if it.is_kept {
-                reach.follow(ends, &it)
+                reach.follow(sites, &it)
             } else {
                 vec![it]
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{At, Site, SiteId, Sites, contents};
+use super::{At, Site, SitePair, Sites, contents};
 use crate::kilo::id::{Id, Numbered};
 use crate::kilo::peer::translation::PresharedKey;
 
@@ -34,7 +34,7 @@ impl MutualSecrets {
         if !specs.any(|it| it.spec.as_ref().is_ok_and(|it| it.preshared_key.is_some())) {
             return Self::default();
         }
-        let mut users: BTreeMap<PresharedKey, BTreeSet<(SiteId, SiteId)>> = BTreeMap::new();
+        let mut users: BTreeMap<PresharedKey, BTreeSet<SitePair>> = BTreeMap::new();
         for (number, site) in sites.numbered() {
             let shares = site.model.peers.iter().filter_map(|it| it.share());
             for translation in shares.map(|it| it.translation) {
@@ -42,14 +42,15 @@ impl MutualSecrets {
                     continue;
                 };
                 let holders = keys.get(&translation.key).into_iter().flatten();
-                let pairs = holders.map(|it| (number, it.site));
+                let pairs = holders.map(|it| SitePair {
+                    from: number,
+                    to: it.site,
+                });
                 users.entry(secret).or_default().extend(pairs);
             }
         }
-        let is_mutual = |pairs: &BTreeSet<(SiteId, SiteId)>| {
-            let mut pairs_back = pairs.iter().map(|&(one, other)| (other, one));
-            pairs_back.any(|it| pairs.contains(&it))
-        };
+        let is_mutual =
+            |pairs: &BTreeSet<SitePair>| pairs.iter().any(|it| pairs.contains(&it.back()));
         users.retain(|_, pairs| is_mutual(pairs));
         Self(Numbered::new(users.into_keys().collect()))
     }

@@ -26,9 +26,13 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
             claim,
             range,
             thief,
-        } => stolen_by(fabric, packet, (*at, *claim, *range), *thief),
+        } => {
+            let (at, claim, range) = (*at, *claim, *range);
+            stolen_by(fabric, packet, &ChosenRange { at, claim, range }, *thief)
+        }
         Ending::UnknownKey { at, claim, range } => {
-            unknown_key(fabric, packet, (*at, *claim, *range))
+            let (at, claim, range) = (*at, *claim, *range);
+            unknown_key(fabric, packet, &ChosenRange { at, claim, range })
         }
         Ending::NotAccepted { by, why } => not_accepted(fabric, packet, *by, *why),
         Ending::NoInitiator {
@@ -36,16 +40,19 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
             peer,
             to,
             back,
-        } => no_initiator(fabric, (*from, *peer), (*to, *back)),
-        Ending::Flapping { at, peer, other } => flapping(fabric, (*at, *peer), *other),
+        } => no_initiator(fabric, *from, *peer, *to, *back),
+        Ending::Flapping { at, peer, other } => flapping(fabric, *at, *peer, *other),
         Ending::Loops {
             at,
             peer,
             range,
             claim,
-        } => loops(fabric, (*at, *peer), (*claim, *range)),
+        } => {
+            let (at, claim, range) = (*at, *claim, *range);
+            loops(fabric, *peer, &ChosenRange { at, claim, range })
+        }
         Ending::SourceRejected { by, owner, peer } => {
-            source_rejected(fabric, packet, *by, (*owner, *peer))
+            source_rejected(fabric, packet, *by, *owner, *peer)
         }
         Ending::Ambiguous { at, doubt } => ambiguous(fabric, *at, doubt),
         Ending::NotReady { node } => not_ready(fabric, *node),
@@ -138,13 +145,17 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     finding.help(LEFT_OUT)
 }
 
-/// A range where it is decided on: the node, the claim, the range.
-type Decision = (At, TunnelClaim, Cidr);
+/// A range of a Peer on a node that sends to it.
+struct ChosenRange {
+    at: At,
+    claim: TunnelClaim,
+    range: Cidr,
+}
 
 fn stolen_by(
     fabric: &Fabric,
     packet: &Packet,
-    (at, claim, range): Decision,
+    &ChosenRange { at, claim, range }: &ChosenRange,
     thief: Option<At>,
 ) -> Finding {
     let to = packet.destination;
@@ -171,7 +182,11 @@ fn stolen_by(
     ))
 }
 
-fn unknown_key(fabric: &Fabric, packet: &Packet, (at, claim, range): Decision) -> Finding {
+fn unknown_key(
+    fabric: &Fabric,
+    packet: &Packet,
+    &ChosenRange { at, claim, range }: &ChosenRange,
+) -> Finding {
     let finding = Finding::new(
         &rule::UNKNOWN_KEY,
         format!(
@@ -229,7 +244,7 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
 }
 
 /// Returns why a node does not get to another one where it dials its Peer.
-fn missed(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> String {
+fn missed(fabric: &Fabric, at: At, peer: PeerId, other: At) -> String {
     let site = fabric.site(at.site);
     let name = peer_of(fabric, at.site, peer);
     match site.model.endpoint(Tunnel::Peer(peer)) {
@@ -247,8 +262,8 @@ fn missed(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> String {
     }
 }
 
-fn no_initiator(fabric: &Fabric, (from, peer): (At, PeerId), (to, back): (At, PeerId)) -> Finding {
-    let there = missed(fabric, (from, peer), to);
+fn no_initiator(fabric: &Fabric, from: At, peer: PeerId, to: At, back: PeerId) -> Finding {
+    let there = missed(fabric, from, peer, to);
     let quiet = fabric.dials(to, back, from).is_ok_and(Dials::may_be);
     let (here, other) = (called(fabric, from), called(fabric, to));
     let dialled = "one of the two nodes an endpoint that the other one can dial \
@@ -263,7 +278,7 @@ fn no_initiator(fabric: &Fabric, (from, peer): (At, PeerId), (to, back): (At, Pe
         );
         (message, help)
     } else {
-        let again = missed(fabric, (to, back), from);
+        let again = missed(fabric, to, back, from);
         let message = format!("{here} and {other} cannot dial each other: {there}, and {again}");
         (message, format!("give {dialled}"))
     };
@@ -279,9 +294,9 @@ fn endpoint(fabric: &Fabric, at: At, peer: PeerId) -> Place {
     peer.place().key("spec").key("endpoint")
 }
 
-fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
+fn flapping(fabric: &Fabric, at: At, peer: PeerId, other: At) -> Finding {
     let (here, there) = (called(fabric, at), called(fabric, other));
-    let why = missed(fabric, (at, peer), other);
+    let why = missed(fabric, at, peer, other);
     let name = peer_of(fabric, at.site, peer);
     let message = format!(
         "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
@@ -299,8 +314,8 @@ fn flapping(fabric: &Fabric, (at, peer): (At, PeerId), other: At) -> Finding {
 
 fn loops(
     fabric: &Fabric,
-    (at, peer): (At, PeerId),
-    (claim, range): (TunnelClaim, Cidr),
+    peer: PeerId,
+    &ChosenRange { at, claim, range }: &ChosenRange,
 ) -> Finding {
     let site = fabric.site(at.site);
     let tunnel_of = Tunnel::Peer(peer);
@@ -347,7 +362,8 @@ fn source_rejected(
     fabric: &Fabric,
     packet: &Packet,
     by: At,
-    (owner, back): (Option<(TunnelClaim, Cidr)>, Option<PeerId>),
+    owner: Option<(TunnelClaim, Cidr)>,
+    back: Option<PeerId>,
 ) -> Finding {
     let (here, source) = (called(fabric, by), packet.source);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
 use super::{Check, ExpectationSide};
-use crate::agent::fabric::{At, Fabric, SiteId, Sites};
+use crate::agent::fabric::{At, Fabric, SiteId, SitePair, Sites};
 use crate::expectations::{Expectation, Expected};
 use crate::net::Family;
 use crate::packet::trace::Trace;
@@ -68,7 +68,11 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         for (from, sent) in &mut sent {
             for (to, taken) in &mut taken {
                 if from != to && !sent.chosen.is_empty() && !taken.chosen.is_empty() {
-                    self.judge(&mut check, (*from, sent), (*to, taken));
+                    let pair = SitePair {
+                        from: *from,
+                        to: *to,
+                    };
+                    self.judge(&mut check, pair, sent, taken);
                 }
             }
         }
@@ -81,14 +85,10 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         sites.map_ids(|id| meant.choose(&sites[id], &self.stocks[id]))
     }
 
-    fn judge(
-        &self,
-        check: &mut Check,
-        (from, sent): (SiteId, &mut Grouped),
-        (to, taken): (SiteId, &mut Grouped),
-    ) {
+    fn judge(&self, check: &mut Check, pair: SitePair, sent: &mut Grouped, taken: &mut Grouped) {
         let fabric = self.reach.fabric;
-        check.judge_unready(fabric, (from, sent.chosen), (to, taken.chosen));
+        check.judge_unready(fabric, pair, sent.chosen, taken.chosen);
+        let SitePair { from, to } = pair;
         let (near, far) = (self.reach.view(from, to), self.reach.view(to, from));
         let senders = sent.seen_as(near);
         let receivers = taken.seen_as(far);
@@ -100,7 +100,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
                         .get(sender.class * far.class_count() + receiver.class)
                         .copied()
                         .unwrap_or(ClassOutcome::Apart);
-                    check.judge(fabric, fate, (from, sender), (to, receiver));
+                    check.judge(fabric, fate, pair, sender, receiver);
                 }
             }
         }
@@ -124,23 +124,24 @@ impl Check<'_> {
         &mut self,
         fabric: &Fabric,
         fate: ClassOutcome,
-        (from, senders): (SiteId, &ClassGroup),
-        (to, receivers): (SiteId, &ClassGroup),
+        pair: SitePair,
+        senders: &ClassGroup,
+        receivers: &ClassGroup,
     ) {
         let are_meant = senders.is_whole() && receivers.is_whole();
         if let ClassOutcome::Alike { endings, is_whole } = fate
             && (is_whole || are_meant)
         {
-            self.tally(fabric, endings, (from, senders.lot), (to, receivers.lot));
+            self.tally(fabric, endings, pair, senders.lot, receivers.lot);
             return;
         }
         let are_alike = fate != ClassOutcome::Apart;
         let receivers = receivers.lots(are_alike);
         for sender in senders.lots(are_alike) {
             for receiver in &receivers {
-                let traces = traces(fabric, (from, sender.first), (to, receiver.first));
+                let traces = traces(fabric, pair, sender.first, receiver.first);
                 let endings = Endings::from_traces(&traces.collect::<Vec<_>>());
-                self.tally(fabric, endings, (from, sender), (to, *receiver));
+                self.tally(fabric, endings, pair, sender, *receiver);
             }
         }
     }
@@ -150,8 +151,9 @@ impl Check<'_> {
         &mut self,
         fabric: &Fabric,
         endings: Endings,
-        (from, senders): (SiteId, Lot),
-        (to, receivers): (SiteId, Lot),
+        pair: SitePair,
+        senders: Lot,
+        receivers: Lot,
     ) {
         let pairs = senders.count.saturating_mul(receivers.count);
         self.pairs += pairs;
@@ -159,15 +161,15 @@ impl Check<'_> {
             return;
         }
         self.broken += pairs;
-        let least = packet((from, senders.least), (to, receivers.least));
+        let least = packet(pair, senders.least, receivers.least);
         let Some(least) = least.filter(|it| self.is_smaller(it)) else {
             return;
         };
         let least = fabric.exchange(least);
         let is_breaking = |it: &Trace| self.is_broken_by(Endings::from_traces([it]));
-        let shown = Some(least).filter(is_breaking).or_else(|| {
-            traces(fabric, (from, senders.first), (to, receivers.first)).find(is_breaking)
-        });
+        let shown = Some(least)
+            .filter(is_breaking)
+            .or_else(|| traces(fabric, pair, senders.first, receivers.first).find(is_breaking));
         if let Some(shown) = shown.filter(|it| self.is_smaller(&it.packet)) {
             self.counterexample = Some(shown);
         }
@@ -178,8 +180,9 @@ impl Check<'_> {
     fn judge_unready(
         &mut self,
         fabric: &Fabric,
-        (from, senders): (SiteId, &Chosen),
-        (to, receivers): (SiteId, &Chosen),
+        pair: SitePair,
+        senders: &Chosen,
+        receivers: &Chosen,
     ) {
         if senders.unready.is_empty() && receivers.unready.is_empty() {
             return;
@@ -194,7 +197,7 @@ impl Check<'_> {
             ];
             for (senders, receivers) in apart.into_iter().filter_map(|(one, other)| one.zip(other))
             {
-                self.tally(fabric, Endings::LOST, (from, senders), (to, receivers));
+                self.tally(fabric, Endings::LOST, pair, senders, receivers);
             }
         }
     }
@@ -210,10 +213,11 @@ impl Check<'_> {
 /// Follows a packet from each piece of a block to each piece of another one.
 fn traces(
     fabric: &Fabric,
-    (from, sender): (SiteId, AddressBlock),
-    (to, receiver): (SiteId, AddressBlock),
+    pair: SitePair,
+    sender: AddressBlock,
+    receiver: AddressBlock,
 ) -> impl Iterator<Item = Trace> {
-    let (home, away) = (fabric.site(from), fabric.site(to));
+    let [home, away] = pair.both().map(|it| fabric.site(it));
     let sources = pieces(away, home, sender.span);
     let destinations = pieces(home, away, receiver.span);
     let packets = sources.into_iter().flat_map(move |source| {
@@ -227,22 +231,22 @@ fn traces(
                 span: destination,
                 ..receiver
             };
-            packet((from, sender), (to, receiver))
+            packet(pair, sender, receiver)
         })
     });
     packets.map(|it| fabric.exchange(it))
 }
 
 /// Returns the smallest packet from one block to another.
-fn packet(
-    (from, sender): (SiteId, AddressBlock),
-    (to, receiver): (SiteId, AddressBlock),
-) -> Option<Packet> {
+fn packet(pair: SitePair, sender: AddressBlock, receiver: AddressBlock) -> Option<Packet> {
     let node = sender.owner.node()?;
     Some(Packet {
-        from: At { site: from, node },
+        from: At {
+            site: pair.from,
+            node,
+        },
         source: sender.span.first_address(),
-        to: receiver.owner.goal(to),
+        to: receiver.owner.goal(pair.to),
         destination: receiver.span.first_address(),
         session: Session::New,
     })

@@ -2,7 +2,7 @@
 
 use super::equivalence_class::EquivalenceClass;
 use super::{ClassVerdict, Proven, Reach};
-use crate::agent::fabric::SiteId;
+use crate::agent::fabric::{SiteId, SitePair};
 use crate::packet::Ending;
 use crate::packet::trace::Trace;
 
@@ -54,7 +54,8 @@ impl Reach<'_, '_> {
     /// is alike in another, in the order of senders and, for each, of receivers.
     pub(crate) fn fates(&self, from: SiteId, to: SiteId) -> Vec<ClassOutcome> {
         let sources = self.classes(from, to).iter();
-        let fate = |source, target| self.fate((from, source), (to, target));
+        let pair = SitePair { from, to };
+        let fate = move |source, target| self.fate(pair, source, target);
         sources
             .flat_map(|source| {
                 self.classes(to, from)
@@ -66,19 +67,19 @@ impl Reach<'_, '_> {
 
     fn fate(
         &self,
-        (from, source): (SiteId, &EquivalenceClass),
-        (to, target): (SiteId, &EquivalenceClass),
+        pair: SitePair,
+        source: &EquivalenceClass,
+        target: &EquivalenceClass,
     ) -> ClassOutcome {
         if target.is_kept() {
-            return self.fate_of_kept((from, source), (to, target));
+            return self.fate_of_kept(pair, source, target);
         }
         let is_pair = source.family() == target.family() && source.is_uniform();
         if !is_pair || !target.is_uniform() {
             return ClassOutcome::Apart;
         }
         let mut proven = Proven::default();
-        let pair = ((from, source), (to, target));
-        let verdict = self.verdict(pair, (&source.blocks, &target.blocks), &mut proven);
+        let verdict = self.verdict(pair, source.into(), target.into(), &mut proven);
         verdict.map_or(ClassOutcome::Apart, |ClassVerdict { traces, .. }| {
             ClassOutcome::Alike {
                 endings: Endings::from_traces(&traces),
@@ -86,14 +87,16 @@ impl Reach<'_, '_> {
             }
         })
     }
+
     /// Returns what becomes of packets that do not leave their cluster. None of them arrives, but it may
     /// be uncertain how they end.
     fn fate_of_kept(
         &self,
-        (from, source): (SiteId, &EquivalenceClass),
-        (to, target): (SiteId, &EquivalenceClass),
+        pair: SitePair,
+        source: &EquivalenceClass,
+        target: &EquivalenceClass,
     ) -> ClassOutcome {
-        let kept = self.follow((from, to), &ClassVerdict::kept(source, target));
+        let kept = self.follow(pair, &ClassVerdict::kept(source, target));
         let mut endings = kept
             .iter()
             .map(|verdict| Endings::from_traces(&verdict.traces));

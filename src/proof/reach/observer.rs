@@ -52,16 +52,15 @@ impl ForwardingViews {
             unique: 0,
             disputed: Disputed::find(site),
         };
-        let standpoint = shared.standpoint((viewer, site), &observer.disputed);
+        let standpoint = shared.standpoint(viewer, &observer.disputed);
         let others = fabric.sites.map_ids(|number| {
-            let (home, facts) = (fabric.site(number), &shared.homes[number]);
             if !is_wanted(number) {
                 return Arc::default();
             }
             shared.alike(number, standpoint.as_ref(), || {
                 let mut view = ForwardingView::default();
-                for local in &facts.locals {
-                    observer.sort((number, home), local, &mut view);
+                for local in &shared.homes[number].locals {
+                    observer.sort(number, local, &mut view);
                 }
                 view.is_kept = view.classes.iter().all(EquivalenceClass::is_kept);
                 view
@@ -89,6 +88,7 @@ struct Observer<'e, 'a> {
 }
 
 /// The entries for some addresses in the tables of the viewing cluster.
+#[derive(Clone, Copy)]
 struct Ruling {
     /// Whether a Peer has a range around them.
     is_claimed: bool,
@@ -114,27 +114,30 @@ impl Ruling {
 
 impl Observer<'_, '_> {
     /// Puts a block to those that are seen like it.
-    fn sort(
-        &mut self,
-        (number, home): (SiteId, &Site),
-        local: &LocalBlock,
-        view: &mut ForwardingView,
-    ) {
+    fn sort(&mut self, home: SiteId, local: &LocalBlock, view: &mut ForwardingView) {
         let span = local.block.span;
         let (one, several);
         let views = if let Some(ruling) = self.ruling_for_all(local) {
-            one = [self.view((number, home), local, (span, ruling))];
+            one = [self.view(home, local, span, ruling)];
             &one[..]
         } else {
             let mut views = Vec::new();
-            for piece in pieces(self.site, home, span) {
+            for piece in pieces(self.site, self.fabric.site(home), span) {
                 let ruling = self.ruling(piece, Lookup::new(self.site, piece));
-                views.push(self.view((number, home), local, (piece, ruling)));
+                views.push(self.view(home, local, piece, ruling));
             }
             several = views;
             &several[..]
         };
         view.add(local, views);
+    }
+
+    /// Returns whether a Peer that leads to `at` leads to the block.
+    fn is_meant(&self, home: SiteId, local: &LocalBlock, at: At) -> bool {
+        at.site == home
+            && local.block.owner.node().is_none_or(|_| {
+                local.segment.is_some() && self.fabric.site(home).segment(at.node) == local.segment
+            })
     }
 
     /// Returns what the cluster knows of one of its Peers.
@@ -162,12 +165,7 @@ impl Observer<'_, '_> {
         }
     }
 
-    fn view(
-        &mut self,
-        (number, home): (SiteId, &Site),
-        local: &LocalBlock,
-        (span, ruling): (Span, Ruling),
-    ) -> PieceView {
+    fn view(&mut self, home: SiteId, local: &LocalBlock, span: Span, ruling: Ruling) -> PieceView {
         let Ruling {
             is_claimed,
             selected,
@@ -177,7 +175,7 @@ impl Observer<'_, '_> {
         let mut onward = PeerLink::None;
         // The leader of the addresses, in the view of the viewing cluster.
         let mut speaker = local.leader.map(|it| At {
-            site: number,
+            site: home,
             node: it.node(),
         });
         let leader = speaker;
@@ -187,7 +185,7 @@ impl Observer<'_, '_> {
                 let known = self.known(peer);
                 is_uniform &= known.is_uniform;
                 match known.holding {
-                    Holding::One(at) if is_meant((number, home), local, at) => {
+                    Holding::One(at) if self.is_meant(home, local, at) => {
                         (onward, speaker) = (known.link, Some(at));
                         NextHop::Right
                     }
@@ -197,6 +195,7 @@ impl Observer<'_, '_> {
                 }
             }
         };
+        let home = self.fabric.site(home);
         let is_alone = matches!(onward, PeerLink::One { .. } | PeerLink::Silent);
         let (back, source_check) = if is_alone && (leader.is_none() || leader == speaker) {
             (onward, SourceCheck::Yes)
@@ -338,16 +337,6 @@ impl Observer<'_, '_> {
         };
         (held, is_same)
     }
-}
-
-/// Returns whether a Peer that leads to `at` leads to the block.
-fn is_meant((number, home): (SiteId, &Site), local: &LocalBlock, at: At) -> bool {
-    at.site == number
-        && local
-            .block
-            .owner
-            .node()
-            .is_none_or(|_| local.segment.is_some() && home.segment(at.node) == local.segment)
 }
 
 fn stays_at(site: &Site, at: At, span: Span) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Reach;
 use super::address_block::{AddressBlock, pieces};
-use crate::agent::fabric::{At, Fabric, Site, SiteId};
+use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
 use crate::net::{Families, Family, family};
@@ -56,7 +56,7 @@ enum FoundPremise {
 
 impl Reach<'_, '_> {
     /// Returns whether packets between two clusters may need a premise.
-    pub fn may_be_premised(&self, (from, to): (SiteId, SiteId)) -> bool {
+    pub fn may_be_premised(&self, SitePair { from, to }: SitePair) -> bool {
         let (home, away) = (self.fabric.site(from), self.fabric.site(to));
         home.has_unseen || away.has_unseen || away.has_distant()
     }
@@ -65,19 +65,19 @@ impl Reach<'_, '_> {
     /// all of them, and their answers, are known to arrive if all premises hold.
     pub fn premised(
         &self,
-        (from, to): (SiteId, SiteId),
+        SitePair { from, to }: SitePair,
         senders: &[AddressBlock],
         receivers: &[AddressBlock],
     ) -> Vec<Premised> {
         let fabric = self.fabric;
         let (home, away) = (fabric.site(from), fabric.site(to));
-        let senders = parties(fabric, away, (from, home), senders);
-        let receivers = parties(fabric, home, (to, away), receivers);
+        let senders = parties(fabric, away, from, senders);
+        let receivers = parties(fabric, home, to, receivers);
         let mut premised = Vec::new();
         for sending in senders.values() {
             for (party, receiving) in &receivers {
                 let is_range = matches!(party, Party::Range(_));
-                let premise = self.premise((from, to), sending, receiving, is_range);
+                let premise = self.premise(SitePair { from, to }, sending, receiving, is_range);
                 premised.extend(premise.map(|premise| Premised {
                     premise,
                     senders: sending.clone(),
@@ -91,7 +91,7 @@ impl Reach<'_, '_> {
     /// Returns the premise of packets between two parties.
     fn premise(
         &self,
-        (from, to): (SiteId, SiteId),
+        SitePair { from, to }: SitePair,
         senders: &[AddressBlock],
         receivers: &[AddressBlock],
         is_range: bool,
@@ -120,13 +120,13 @@ impl Reach<'_, '_> {
 fn parties(
     fabric: &Fabric,
     viewer: &Site,
-    (number, home): (SiteId, &Site),
+    home: SiteId,
     blocks: &[AddressBlock],
 ) -> BTreeMap<Party, Vec<AddressBlock>> {
     let mut parties: BTreeMap<Party, Vec<AddressBlock>> = BTreeMap::new();
     for (index, block) in blocks.iter().enumerate() {
         let party = match block.owner.node() {
-            Some(node) => party(fabric, viewer, (number, home), node),
+            Some(node) => party(fabric, viewer, home, node),
             None => Party::Range(index),
         };
         parties.entry(party).or_default().push(*block);
@@ -135,7 +135,8 @@ fn parties(
 }
 
 /// Returns to which party a node belongs for `viewer`.
-fn party(fabric: &Fabric, viewer: &Site, (number, home): (SiteId, &Site), node: NodeId) -> Party {
+fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party {
+    let home = fabric.site(number);
     let segment = home.segment(node);
     let leader = segment.map_or(node, |it| home.leader(it).node());
     let like = || {

@@ -130,14 +130,11 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     }
 
     /// Returns where a cluster stands, if views are shared.
-    pub(super) fn standpoint(
-        &self,
-        (viewer, site): (SiteId, &Site),
-        disputed: &Disputed,
-    ) -> Option<Standpoint> {
+    pub(super) fn standpoint(&self, viewer: SiteId, disputed: &Disputed) -> Option<Standpoint> {
         if !self.are_shared {
             return None;
         }
+        let site = self.fabric.site(viewer);
         let routed = widest(routed(site));
         let mut dialled = routed.iter().flat_map(|it| self.fabric.dialled(*it));
         let is_disputed = |it: &Cidr| disputed.meets(Span::new(*it));

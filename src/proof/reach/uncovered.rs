@@ -95,7 +95,7 @@ impl Lookup {
 
 impl Uncovered {
     /// Returns how packets end that nodes of a cluster send to addresses which no Peer has.
-    pub(super) fn endings(&mut self, (viewer, site): (SiteId, &Site), span: Span) -> &NodeEndings {
+    pub(super) fn endings(&mut self, viewer: SiteId, site: &Site, span: Span) -> &NodeEndings {
         let lookup = Lookup::new(site, span);
         let slots = [lookup.owned, lookup.connected, lookup.tunnels].map(|it| it.longest);
         self.0.entry(slots).or_insert_with(|| {

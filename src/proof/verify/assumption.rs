@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::fabric::{At, SiteId};
+use crate::agent::fabric::{At, SiteId, SitePair};
 use crate::net::{Cidr, Family};
 use crate::packet::premise::Premise;
 
@@ -14,7 +14,7 @@ pub struct Assumption {
     /// The number of pairs.
     pub pairs: u64,
     /// Between which clusters.
-    pub between: BTreeSet<(SiteId, SiteId)>,
+    pub between: BTreeSet<SitePair>,
     /// The nodes of which something must be so.
     pub nodes: BTreeSet<At>,
 }

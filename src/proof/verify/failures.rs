@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::cause::{Explained, FailureCause};
-use crate::agent::fabric::{Owner, SiteId};
+use crate::agent::fabric::{Owner, SiteId, SitePair};
 use crate::packet::trace::{AddressClass, Trace};
 use crate::proof::bounded_list::APART;
 
@@ -18,7 +18,7 @@ pub struct Failure {
     /// The number of paths that fail.
     pub pairs: u64,
     /// Between which clusters.
-    pub between: BTreeSet<(SiteId, SiteId)>,
+    pub between: BTreeSet<SitePair>,
     /// Whether what nodes claim causes it, and not what people wrote.
     pub is_claimed: bool,
     /// The failure that it follows from, by its place in [`Verification::failures`].
@@ -75,7 +75,7 @@ impl Failures {
     pub(super) fn in_order(self) -> Vec<Failure> {
         let mut failures: Vec<(FailureCause, Failure)> = self.by_cause.into_iter().collect();
         failures.sort_by_key(|(_, failure)| Reverse(failure.pairs));
-        let mut explaining: BTreeMap<(Explained, (SiteId, SiteId)), Vec<usize>> = BTreeMap::new();
+        let mut explaining: BTreeMap<(Explained, SitePair), Vec<usize>> = BTreeMap::new();
         for (index, (cause, failure)) in failures.iter().enumerate() {
             if let Some(explained) = cause.explains() {
                 for pair in &failure.between {
@@ -89,7 +89,7 @@ impl Failures {
         let follows: Vec<Option<usize>> = failures
             .iter()
             .map(|(cause, failure)| {
-                let mut back = failure.between.iter().map(|&(from, to)| (to, from));
+                let mut back = failure.between.iter().map(|it| it.back());
                 let mut explaining = explaining
                     .get(&(cause.explained()?, back.next()?))?
                     .iter()

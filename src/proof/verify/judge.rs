@@ -8,7 +8,7 @@ use super::failures::Failures;
 use super::promise::Promises;
 use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tally};
 use super::{excused, undeclared};
-use crate::agent::fabric::{At, Site, SiteId};
+use crate::agent::fabric::{At, Site, SiteId, SitePair};
 use crate::mesh::{Link, Range};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
@@ -20,8 +20,7 @@ use crate::proof::reach::{AddressBlock, ClassVerdict, Reach};
 /// Counts what holds between two clusters.
 pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) reach: &'j Reach<'f, 'a>,
-    pub(super) from: SiteId,
-    pub(super) to: SiteId,
+    pub(super) pair: SitePair,
     /// The link. If one of the two leaves, what still works is undeclared and ends with the Peers that
     /// are left.
     pub(super) link: Option<Link>,
@@ -54,9 +53,10 @@ impl PairJudge<'_, '_, '_> {
                 )
         };
         // Answers need the way back, so each must take what the other has.
-        let is_sent = |it: &&AddressBlock| is_promised(it, self.sends, (self.from, far, local_far));
+        let is_sent =
+            |it: &&AddressBlock| is_promised(it, self.sends, (self.pair.from, far, local_far));
         let is_taken =
-            |it: &&AddressBlock| is_promised(it, self.receives, (self.to, near, local_near));
+            |it: &&AddressBlock| is_promised(it, self.receives, (self.pair.to, near, local_near));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
         let promised = count(senders()).saturating_mul(count(receivers()));
@@ -77,8 +77,7 @@ impl PairJudge<'_, '_, '_> {
             tally.assumed += assumed;
             tally.reached += others;
             if self.lists_undeclared && 0 < others {
-                let ends = (self.from, self.to);
-                undeclared::add(&mut part.undeclared, ends, verdict, is_sent, is_taken);
+                undeclared::add(&mut part.undeclared, self.pair, verdict, is_sent, is_taken);
             }
         } else if 0 < promised && self.explains {
             let promised = ClassVerdict {
@@ -110,25 +109,24 @@ impl PairJudge<'_, '_, '_> {
         ),
         assumptions: &mut BTreeMap<AlikeFailures, Assumption>,
     ) -> u64 {
-        let ends = (self.from, self.to);
-        if !self.reach.may_be_premised(ends) {
+        if !self.reach.may_be_premised(self.pair) {
             return 0;
         }
         let (senders, receivers): (Vec<AddressBlock>, Vec<AddressBlock>) =
             (senders.collect(), receivers.collect());
         let mut assumed = 0;
-        for premised in self.reach.premised(ends, &senders, &receivers) {
+        for premised in self.reach.premised(self.pair, &senders, &receivers) {
             let pairs =
                 count(premised.senders.iter()).saturating_mul(count(premised.receivers.iter()));
             assumed += pairs;
             let (alike, nodes) = match premised.premise {
                 Premise::Family(Unseen { at, family, .. }) => {
-                    let other = if at.site == self.from {
-                        self.to
+                    let other = if at.site == self.pair.from {
+                        self.pair.to
                     } else {
-                        self.from
+                        self.pair.from
                     };
-                    let blocks = if at.site == self.from {
+                    let blocks = if at.site == self.pair.from {
                         &premised.senders
                     } else {
                         &premised.receivers
@@ -144,7 +142,7 @@ impl PairJudge<'_, '_, '_> {
             let assumption = Assumption {
                 premise: premised.premise,
                 pairs,
-                between: BTreeSet::from([ends]),
+                between: BTreeSet::from([self.pair]),
                 nodes,
             };
             match assumptions.entry(alike) {
@@ -170,7 +168,7 @@ impl PairJudge<'_, '_, '_> {
         if !promised.is_kept {
             return self.blame(promised, failures);
         }
-        for verdict in self.reach.follow((self.from, self.to), promised) {
+        for verdict in self.reach.follow(self.pair, promised) {
             self.blame(&verdict, failures);
         }
     }
@@ -223,7 +221,7 @@ impl PairJudge<'_, '_, '_> {
             return false;
         };
         let site = self.reach.fabric.site(at.site);
-        let is_back = at.site == self.to;
+        let is_back = at.site == self.pair.to;
         let asked = if is_back {
             failing.packet.source
         } else {
@@ -249,13 +247,13 @@ impl PairJudge<'_, '_, '_> {
     ) {
         let trace = self.smallest(failing, senders, receivers);
         let cause = FailureCause::find(self.reach.fabric, &trace, is_claimed);
-        let owners = receivers.iter().map(|it| (self.to, it.owner));
+        let owners = receivers.iter().map(|it| (self.pair.to, it.owner));
         let failure = Failure {
             trace,
             is_claimed,
             follows: None,
             pairs: count(senders.iter()).saturating_mul(count(receivers.iter())),
-            between: BTreeSet::from([(self.from, self.to)]),
+            between: BTreeSet::from([self.pair]),
             classes: BTreeSet::from([(verdict.from, verdict.to)]),
             receivers: owners.collect(),
         };
@@ -280,14 +278,14 @@ impl PairJudge<'_, '_, '_> {
         };
         let to = match receiver.owner.node() {
             Some(node) => Goal::Node(At {
-                site: self.to,
+                site: self.pair.to,
                 node,
             }),
             None => failing.packet.to,
         };
         let packet = Packet {
             from: At {
-                site: self.from,
+                site: self.pair.from,
                 node,
             },
             source: sender.span.first_address(),

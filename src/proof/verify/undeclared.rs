@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Asked;
-use crate::agent::fabric::{Fabric, Owner, SiteId};
+use crate::agent::fabric::{Fabric, Owner, SiteId, SitePair};
 use crate::net::prefixes::Span;
 use crate::net::{Cidr, Nest};
 use crate::packet::trace::AddressClass;
@@ -46,7 +46,7 @@ pub(super) type FoundPaths = BTreeMap<Paths, u64>;
 /// declares, and for other receivers those with undeclared senders.
 pub(super) fn add<'v>(
     found: &mut FoundPaths,
-    (from, to): (SiteId, SiteId),
+    SitePair { from, to }: SitePair,
     verdict: &'v ClassVerdict,
     is_sent: impl Fn(&&'v AddressBlock) -> bool,
     is_taken: impl Fn(&&'v AddressBlock) -> bool,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use clustermesh::agent::applied::AppliedFile;
-use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId};
+use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::net::prefixes::Span;
@@ -604,7 +604,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 .into_iter()
                 .flat_map(|it| {
                     if it.is_kept {
-                        reach.follow((from, to), &it)
+                        reach.follow(SitePair { from, to }, &it)
                     } else {
                         vec![it]
                     }
@@ -612,7 +612,9 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
             for verdict in verdicts {
                 let mut premised = BTreeSet::new();
                 if verdict.holds() {
-                    for it in reach.premised((from, to), &verdict.senders, &verdict.receivers) {
+                    for it in
+                        reach.premised(SitePair { from, to }, &verdict.senders, &verdict.receivers)
+                    {
                         for (sender, receiver) in pairs(&it.senders, &it.receivers) {
                             let is_new = premised.insert(owners(sender, receiver));
                             prop_assert!(is_new, "twice: {:?}", (sender, receiver));

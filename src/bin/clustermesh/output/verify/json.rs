@@ -341,7 +341,7 @@ impl Verified<'_, '_> {
         let between = failure
             .between
             .iter()
-            .map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
+            .map(|it| it.both().map(|it| self.cluster(it)));
         WrittenFailure {
             verdict: failure.trace.verdict(),
             from: self.node(packet.from),
@@ -358,7 +358,7 @@ impl Verified<'_, '_> {
         let between = assumption
             .between
             .iter()
-            .map(|&(from, to)| [self.cluster(from), self.cluster(to)]);
+            .map(|it| it.both().map(|it| self.cluster(it)));
         WrittenAssumption {
             premise: match assumption.premise {
                 Premise::Family(it) if it.family == Family::V4 => WrittenPremise::Ipv4,
