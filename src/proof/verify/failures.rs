@@ -21,7 +21,7 @@ pub struct Failure {
     pub between: BTreeSet<SitePair>,
     /// Whether what nodes claim causes it, and not what people wrote.
     pub is_claimed: bool,
-    /// The failure that it follows from, by its place in [`Verification::failures`].
+    /// The failure that it follows from, by its place in `Verification::failures`.
     pub follows: Option<usize>,
     /// In which classes.
     pub classes: BTreeSet<(AddressClass, AddressClass)>,
