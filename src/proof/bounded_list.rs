@@ -15,24 +15,28 @@ pub trait Kinded {
     fn kind(&self) -> Self::Kind;
 }
 
-/// The first [`APART`] things of each kind, and the number of the others.
+/// The first things of each kind, and the number of the others.
 #[derive(Clone, Debug)]
 pub struct BoundedList<T: Kinded> {
+    /// The largest number of things of one kind that are listed.
+    most: usize,
     listed: Vec<T>,
     /// The number of things of each kind, with those that are listed.
     counts: BTreeMap<T::Kind, usize>,
 }
 
-impl<T: Kinded> Default for BoundedList<T> {
-    fn default() -> Self {
-        Self {
+impl<T: Kinded> BoundedList<T> {
+    /// Lists so many things of each kind, and counts the others.
+    pub fn new(most: usize, things: impl IntoIterator<Item = T>) -> Self {
+        let mut list = Self {
+            most,
             listed: Vec::new(),
             counts: BTreeMap::new(),
-        }
+        };
+        things.into_iter().for_each(|it| list.add(it));
+        list
     }
-}
 
-impl<T: Kinded> BoundedList<T> {
     /// Returns the things that are listed, in the order in which they were added.
     pub fn listed(&self) -> &[T] {
         &self.listed
@@ -50,7 +54,7 @@ impl<T: Kinded> BoundedList<T> {
 
     /// Returns how many things of a kind are not listed.
     pub fn more(&self, kind: T::Kind) -> usize {
-        self.count(kind).saturating_sub(APART)
+        self.count(kind).saturating_sub(self.most)
     }
 
     /// Returns how many things are not listed.
@@ -58,20 +62,11 @@ impl<T: Kinded> BoundedList<T> {
         self.counts.keys().map(|kind| self.more(*kind)).sum()
     }
 
-    /// Adds a thing.
-    pub fn add(&mut self, thing: T) {
+    fn add(&mut self, thing: T) {
         let count = self.counts.entry(thing.kind()).or_default();
         *count += 1;
-        if *count <= APART {
+        if *count <= self.most {
             self.listed.push(thing);
         }
-    }
-}
-
-impl<T: Kinded> FromIterator<T> for BoundedList<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(things: I) -> Self {
-        let mut list = Self::default();
-        things.into_iter().for_each(|it| list.add(it));
-        list
     }
 }

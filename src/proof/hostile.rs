@@ -224,8 +224,13 @@ struct Attacker<'f, 'a> {
 /// Finds what clusters could do to the others, each of them alone. Packets that
 /// another one passes on are followed for one cluster more.
 ///
-/// The far ends of each cluster are looked up once for all attackers.
-pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], sites: &[SiteId]) -> Vec<Hostile> {
+/// The far ends of each cluster are looked up once for all attackers. Each list has `most` things of each kind.
+pub fn assume_hostile(
+    fabric: &Fabric,
+    meshes: &[Mesh],
+    sites: &[SiteId],
+    most: usize,
+) -> Vec<Hostile> {
     if sites.is_empty() {
         return Vec::new();
     }
@@ -238,7 +243,7 @@ pub fn assume_hostile(fabric: &Fabric, meshes: &[Mesh], sites: &[SiteId]) -> Vec
     let exposures: Vec<Vec<Option<Exposure>>> = targets
         .into_par_iter()
         .map(|target| {
-            let relay = Relay::new(fabric, &ends, target);
+            let relay = Relay::new(fabric, &ends, target, most);
             attackers.iter().map(|it| it.exposes(&relay)).collect()
         })
         .collect();
@@ -274,29 +279,30 @@ impl<'f, 'a> Attacker<'f, 'a> {
         if relay.number == self.site {
             return None;
         }
+        let most = relay.most;
         let mut exposure = Exposure {
             site: relay.number,
             is_linked: self.links[relay.number],
-            heard: BoundedList::default(),
-            believed: BoundedList::default(),
-            attracted: BoundedList::default(),
+            heard: BoundedList::new(most, []),
+            believed: BoundedList::new(most, []),
+            attracted: BoundedList::new(most, []),
             is_mirrored: true,
-            open: Arc::default(),
-            onward: BoundedList::default(),
+            open: Arc::new(BoundedList::new(most, [])),
+            onward: BoundedList::new(most, []),
         };
         let Some(ends) = relay.ends_of(self.site) else {
             return Some(exposure);
         };
         let holds: Vec<HeldPeer> = ends.holds().collect();
-        exposure.heard = ends.ends.iter().copied().collect();
+        exposure.heard = BoundedList::new(most, ends.ends.iter().copied());
         if !holds.is_empty() {
             let attracted = self.rights.split(ends.attracted(relay.number, &holds));
             exposure.onward = relay.onward(&self.links, ends, &holds);
             exposure.open = relay.open();
             let believed = self.rights.split(holds);
             exposure.is_mirrored = attracted == believed;
-            exposure.attracted = attracted.into_iter().collect();
-            exposure.believed = believed.into_iter().collect();
+            exposure.attracted = BoundedList::new(most, attracted);
+            exposure.believed = BoundedList::new(most, believed);
         }
         Some(exposure)
     }

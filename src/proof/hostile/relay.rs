@@ -15,6 +15,8 @@ use crate::proof::bounded_list::BoundedList;
 /// computed once, when the first of them needs it.
 pub(super) struct Relay<'r, 'f, 'a> {
     pub(super) number: SiteId,
+    /// The largest number of things of one kind in a list.
+    pub(super) most: usize,
     fabric: &'f Fabric<'a>,
     /// The far ends of every cluster's tunnels, by the cluster that has their keys.
     ends: &'r Sites<BTreeMap<SiteId, FarEnds<'f, 'a>>>,
@@ -42,9 +44,11 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
         fabric: &'f Fabric<'a>,
         ends: &'r Sites<BTreeMap<SiteId, FarEnds<'f, 'a>>>,
         number: SiteId,
+        most: usize,
     ) -> Self {
         Self {
             number,
+            most,
             fabric,
             ends,
             thirds: OnceCell::new(),
@@ -59,7 +63,12 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 
     /// Returns all destinations to which its nodes deliver, for any sender.
     pub(super) fn open(&self) -> Arc<BoundedList<OpenWay>> {
-        let open = || Arc::new(open(self.fabric.site(self.number)));
+        let open = || {
+            Arc::new(BoundedList::new(
+                self.most,
+                open(self.fabric.site(self.number)),
+            ))
+        };
         Arc::clone(self.open.get_or_init(open))
     }
 
@@ -87,10 +96,10 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
             Onward {
                 site: third.number,
                 is_linked: links[third.number],
-                passages: passages.collect(),
+                passages: BoundedList::new(self.most, passages),
             }
         });
-        paths.collect()
+        BoundedList::new(self.most, paths)
     }
 
     fn thirds(&self) -> Vec<Third<'f, 'a>> {
@@ -127,15 +136,14 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 }
 
 /// Returns all destinations to which the nodes of a cluster deliver, for any sender.
-fn open(site: &Site) -> BoundedList<OpenWay> {
+fn open(site: &Site) -> BTreeSet<OpenWay> {
     let ranges = site.owned.iter().filter_map(|(range, owners)| {
         let owner = owners.first().filter(|it| **it != Owner::Pool)?;
         Some(OpenWay::Owned(*owner, range))
     });
     let nodes = site.model.topology.nodes.iter();
     let lans = nodes.filter_map(|it| it.kilo.lan).map(OpenWay::Lan);
-    let open: BTreeSet<OpenWay> = ranges.chain(lans).collect();
-    open.into_iter().collect()
+    ranges.chain(lans).collect()
 }
 
 /// Returns the addresses that are in both, both in the order of addresses, with the claims of the

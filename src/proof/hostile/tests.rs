@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::*;
+use crate::proof::bounded_list::APART;
 use crate::proof::messages::hostile as words;
 use crate::testing::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES};
 
@@ -44,7 +45,7 @@ fn counted(open: &BoundedList<OpenWay>) -> BTreeMap<String, usize> {
 fn report(lab: &Lab, cluster: &str) -> String {
     lab.show(|fabric, meshes| {
         let site = fabric.site_named(cluster).unwrap();
-        let hostile = assume_hostile(fabric, meshes, &[site]).remove(0);
+        let hostile = assume_hostile(fabric, meshes, &[site], APART).remove(0);
         let mut text = String::new();
         for exposure in &hostile.exposures {
             let name = fabric.site(exposure.site).cluster;

@@ -403,7 +403,7 @@ fn many_hostile_clusters_take_hardly_more_than_one() {
     let looked_up = |count: usize| {
         let fabric = fabric(&meshes, &snapshots, &tree);
         let sites: Vec<SiteId> = fabric.sites.ids().take(count).collect();
-        let hostiles = assume_hostile(&fabric, &meshes, &sites);
+        let hostiles = assume_hostile(&fabric, &meshes, &sites, APART);
         assert_eq!(hostiles.len(), count);
         assert!(hostiles.iter().all(|it| it.breaches().is_empty()));
         assert!(hostiles.iter().all(|it| it.exposures.len() == 6));
@@ -440,7 +440,7 @@ fn ranges_of_large_hostile_clusters_are_counted() {
     let tree = files(&meshes, &snapshots);
     let fabric = fabric(&meshes, &snapshots, &tree);
     let sites: Vec<SiteId> = fabric.sites.ids().collect();
-    for hostile in assume_hostile(&fabric, &meshes, &sites) {
+    for hostile in assume_hostile(&fabric, &meshes, &sites, APART) {
         for exposure in &hostile.exposures {
             // The services have one range.
             let declared = (APART, 2 * 20 + 1 - APART);
@@ -470,7 +470,7 @@ fn onward_paths_of_many_hostile_clusters_are_counted() {
     let fabric = fabric(&meshes, &snapshots, &tree);
     let sites: Vec<SiteId> = fabric.sites.ids().collect();
     let (all, none) = ((APART, 18 - APART), (0, 0));
-    for hostile in assume_hostile(&fabric, &meshes, &sites) {
+    for hostile in assume_hostile(&fabric, &meshes, &sites, APART) {
         assert_eq!(hostile.exposures.len(), 19);
         for exposure in &hostile.exposures {
             assert_eq!(kinds(&exposure.onward), [all, none, none]);
@@ -498,10 +498,10 @@ fn onward_paths_that_no_mesh_allows_are_counted() {
     let fabric = fabric(&meshes, &snapshots, &tree);
     let sites: Vec<SiteId> = fabric.sites.ids().take(1).collect();
     let (all, none) = ((APART, 18 - APART), (0, 0));
-    let linked = assume_hostile(&fabric, &meshes, &sites).remove(0);
+    let linked = assume_hostile(&fabric, &meshes, &sites, APART).remove(0);
     assert_eq!(kinds(&linked.exposures[0].onward), [none, all, none]);
     assert!(linked.breaches().is_empty());
-    let unlinked = assume_hostile(&fabric, &[], &sites).remove(0);
+    let unlinked = assume_hostile(&fabric, &[], &sites, APART).remove(0);
     assert_eq!(kinds(&unlinked.exposures[0].onward), [none, none, all]);
     let breaches = unlinked.breaches();
     let through = breaches

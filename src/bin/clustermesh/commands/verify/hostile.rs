@@ -6,6 +6,7 @@ use anyhow::bail;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::name::ClusterName;
+use clustermesh::proof::bounded_list::APART;
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
 
 use crate::allowance::unknown_cluster;
@@ -28,7 +29,7 @@ pub(super) fn read(
         sites.insert(site);
     }
     let sites: Vec<SiteId> = sites.into_iter().collect();
-    Ok(assume_hostile(fabric, &inputs.meshes, &sites))
+    Ok(assume_hostile(fabric, &inputs.meshes, &sites, APART))
 }
 
 fn unknown(inputs: &Inputs, name: &str) -> String {
