@@ -24,17 +24,15 @@ pub(super) fn summarize(
     counterparts: &Counterparts,
     (passages, proof): (&Passages, &PathProof),
 ) -> Vec<PathChange> {
-    let past = Past::new(before, counterparts, passages);
+    let blocks = before.fabric.sites.map(|it| Blocks::new(it));
+    let past = Past::new(CountedVersion::new(before, &blocks), counterparts, passages);
     let future = Future {
-        fabric: after.fabric,
-        asked: after.asked,
-        declared: OnceLock::new(),
-        blocks: &proof.blocks,
+        version: CountedVersion::new(after, &proof.blocks),
         origins: after.fabric.sites.map_ids(|it| {
             let site = counterparts.before(it)?;
             Some(ClusterOrigin {
                 site,
-                places: translation(&past.blocks[site], &proof.blocks[it]),
+                places: translation(&blocks[site], &proof.blocks[it]),
             })
         }),
     };
@@ -49,24 +47,25 @@ pub(super) fn summarize(
     changes
 }
 
-/// The paths of the old version, between clusters that have other nodes in the new one or have left.
-struct Past<'f, 'a, 'm> {
+/// A version in which paths are counted.
+struct CountedVersion<'f, 'a> {
     fabric: &'f Fabric<'a>,
-    reach: Reach<'f, 'a>,
-    asked: Asked<'m>,
+    asked: Asked<'f>,
+    blocks: &'f Sites<Blocks>,
     /// Computed where a path changes.
-    declared: OnceLock<Declared<'f, 'a, 'm>>,
-    blocks: Sites<Blocks>,
+    declared: OnceLock<Declared<'f, 'a, 'f>>,
+}
+
+/// The paths of the old version, between clusters that have other nodes in the new one or have left.
+struct Past<'f, 'a> {
+    version: CountedVersion<'f, 'a>,
+    reach: Reach<'f, 'a>,
     /// True for clusters that have other nodes or have left.
     is_other: Sites<bool>,
 }
 
-struct Future<'f, 'a, 'm> {
-    fabric: &'f Fabric<'a>,
-    asked: Asked<'m>,
-    /// Computed where a path changes.
-    declared: OnceLock<Declared<'f, 'a, 'm>>,
-    blocks: &'f Sites<Blocks>,
+struct Future<'f, 'a> {
+    version: CountedVersion<'f, 'a>,
     /// Each cluster in the old version; none if it has joined.
     origins: Sites<Option<ClusterOrigin>>,
 }
@@ -79,22 +78,41 @@ struct ClusterOrigin {
     places: PlaceMap,
 }
 
-impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
-    fn new(before: &Version<'f, 'a>, counterparts: &Counterparts, passages: &Passages) -> Self
-    where
-        'f: 'm,
-    {
-        let fabric = before.fabric;
+impl<'f, 'a> CountedVersion<'f, 'a> {
+    fn new(version: &Version<'f, 'a>, blocks: &'f Sites<Blocks>) -> Self {
+        Self {
+            fabric: version.fabric,
+            asked: version.asked,
+            blocks,
+            declared: OnceLock::new(),
+        }
+    }
+
+    fn counter(&self, pair: SitePair) -> Counter<'_> {
+        let new = || Declared::new(self.fabric, self.asked);
+        let declared = self.declared.get_or_init(new);
+        let end = |site| PathEnd {
+            site: self.fabric.site(site),
+            blocks: &self.blocks[site],
+        };
+        Counter::new(declared, pair, pair.both().map(end))
+    }
+}
+
+impl<'f, 'a> Past<'f, 'a> {
+    fn new(
+        version: CountedVersion<'f, 'a>,
+        counterparts: &Counterparts,
+        passages: &Passages,
+    ) -> Self {
+        let fabric = version.fabric;
         let is_other = fabric.sites.map_ids(|it| {
             let after = counterparts.after(it);
             after.is_none_or(|it| passages.0[it].has_new_nodes)
         });
         Self {
-            fabric,
             reach: Reach::among(fabric, |viewer, home| is_other[viewer] || is_other[home]),
-            asked: before.asked,
-            declared: OnceLock::new(),
-            blocks: fabric.sites.map(|it| Blocks::new(it)),
+            version,
             is_other,
         }
     }
@@ -110,7 +128,10 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         let mut change = PathChange {
             states: proved.states,
             holds_any: !proved.new.is_empty() || !proved.kept.is_empty(),
-            ..change(future.fabric.site(from), future.fabric.site(to))
+            ..change(
+                future.version.fabric.site(from),
+                future.version.fabric.site(to),
+            )
         };
         // A cluster that has joined had nothing before.
         let origins = future.origins[from]
@@ -142,9 +163,9 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
         if differences.all(Held::is_empty) {
             return change;
         }
-        let mut counter = future.counter(proved.pair);
+        let mut counter = future.version.counter(proved.pair);
         if let Some((sender, receiver)) = origins {
-            let past = self.counter(SitePair {
+            let past = self.version.counter(SitePair {
                 from: sender.site,
                 to: receiver.site,
             });
@@ -166,43 +187,25 @@ impl<'f, 'a, 'm> Past<'f, 'a, 'm> {
     /// Counts the paths from and to clusters that have left.
     fn left(&self, counterparts: &Counterparts) -> Vec<PathChange> {
         let has_left = |it: SiteId| counterparts.after(it).is_none();
-        let sites = || self.fabric.sites.ids();
+        let sites = || self.version.fabric.sites.ids();
         let pairs = sites().flat_map(|from| sites().map(move |to| SitePair { from, to }));
         let pairs = pairs.filter(|it| it.from != it.to && it.both().into_iter().any(has_left));
         let changes = pairs.map(|pair| PathChange {
             lost: self
+                .version
                 .counter(pair)
                 .count(&self.held(pair, &mut Proven::default()).any()),
             states: 1,
-            ..change(self.fabric.site(pair.from), self.fabric.site(pair.to))
+            ..change(
+                self.version.fabric.site(pair.from),
+                self.version.fabric.site(pair.to),
+            )
         });
         changes.collect()
     }
 
     fn held<'s>(&'s self, pair: SitePair, known: &mut Proven<'s>) -> StateProof {
-        StateProof::new(&self.reach, pair, &self.blocks, known)
-    }
-
-    fn counter(&self, pair: SitePair) -> Counter<'_> {
-        let new = || Declared::new(self.fabric, self.asked);
-        let declared = self.declared.get_or_init(new);
-        let end = |site| PathEnd {
-            site: self.fabric.site(site),
-            blocks: &self.blocks[site],
-        };
-        Counter::new(declared, pair, pair.both().map(end))
-    }
-}
-
-impl Future<'_, '_, '_> {
-    fn counter(&self, pair: SitePair) -> Counter<'_> {
-        let new = || Declared::new(self.fabric, self.asked);
-        let declared = self.declared.get_or_init(new);
-        let end = |site| PathEnd {
-            site: self.fabric.site(site),
-            blocks: &self.blocks[site],
-        };
-        Counter::new(declared, pair, pair.both().map(end))
+        StateProof::new(&self.reach, pair, self.version.blocks, known)
     }
 }
 
