@@ -97,7 +97,7 @@ fn nothing_is_the_default() {
         open
     );
     insta::assert_snapshot!(report_of("clusters: { a: ~ }"), @"
-    error[invalid-type]: `a` must be a mapping, not empty
+    error[invalid-type]: `a` must be a mapping, not null
       3:16 | ~
     ");
 }

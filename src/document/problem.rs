@@ -61,7 +61,7 @@ pub(super) fn wrong_type(expected: &str, node: &TreeNode, place: &Place) -> Find
 
 pub(super) fn misread_text(scalar: &Scalar, place: &Place) -> Finding {
     let message = match scalar.meaning() {
-        Meaning::Null => format!("{} must be a string, not empty", subject(place)),
+        Meaning::Null => format!("{} must be a string, not null", subject(place)),
         meaning => format!(
             "{} must be a string, but YAML reads {} as {}",
             subject(place),
@@ -156,7 +156,7 @@ fn found(node: &TreeNode) -> String {
         TreeValue::Sequence(_) => "a list".to_owned(),
         TreeValue::Mapping(_) => "a mapping".to_owned(),
         TreeValue::Scalar(scalar) => match scalar.meaning() {
-            Meaning::Null => "empty".to_owned(),
+            Meaning::Null => "null".to_owned(),
             Meaning::Text => format!("the string {}", Quoted(&scalar.text)),
             Meaning::Boolean | Meaning::Number | Meaning::Date => Quoted(&scalar.text).to_string(),
         },
@@ -166,7 +166,7 @@ fn found(node: &TreeNode) -> String {
 fn word(meaning: Meaning) -> &'static str {
     match meaning {
         Meaning::Text => "a string",
-        Meaning::Null => "nothing",
+        Meaning::Null => "null",
         Meaning::Boolean => "a boolean",
         Meaning::Number => "a number",
         Meaning::Date => "a date",
