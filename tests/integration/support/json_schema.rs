@@ -13,8 +13,46 @@ pub(crate) fn schema(file: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// The keywords that a schema may use here; others would be ignored silently.
+const KNOWN: &[&str] = &[
+    "$defs",
+    "$id",
+    "$ref",
+    "$schema",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "default",
+    "definitions",
+    "dependentRequired",
+    "description",
+    "else",
+    "enum",
+    "examples",
+    "format",
+    "if",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minimum",
+    "oneOf",
+    "pattern",
+    "properties",
+    "propertyNames",
+    "required",
+    "then",
+    "title",
+    "type",
+    "uniqueItems",
+];
+
 /// Reads a schema that many values are compared with.
 pub(crate) fn validator(schema: &Value) -> Validator {
+    check_keywords(schema);
     jsonschema::validator_for(schema).unwrap()
 }
 
@@ -29,4 +67,36 @@ pub(crate) fn violations_of(schema: &Validator, value: &Value) -> Vec<String> {
     errors
         .map(|it| format!("{} {it}", it.instance_path()))
         .collect()
+}
+
+/// Fails if a schema or one in it has a keyword that is not known.
+fn check_keywords(schema: &Value) {
+    let Some(keywords) = schema.as_object() else {
+        assert!(schema.is_boolean(), "{schema} is not a schema");
+        return;
+    };
+    for (keyword, value) in keywords {
+        assert!(KNOWN.contains(&keyword.as_str()), "{keyword} in {schema}");
+        match keyword.as_str() {
+            "$defs" | "definitions" | "properties" => {
+                value.as_object().unwrap().values().for_each(check_keywords);
+            }
+            "allOf" | "anyOf" | "oneOf" => {
+                value.as_array().unwrap().iter().for_each(check_keywords);
+            }
+            "additionalProperties" | "else" | "if" | "items" | "propertyNames" | "then" => {
+                check_keywords(value);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "minimun in")]
+fn sees_a_keyword_that_is_misspelled() {
+    violations(
+        &serde_json::json!({ "properties": { "a": { "minimun": 1 } } }),
+        &Value::Null,
+    );
 }

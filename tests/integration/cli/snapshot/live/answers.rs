@@ -139,7 +139,10 @@ fn is_patient_with_a_server_that_has_too_much_to_do() {
     assert_eq!(site.east.requests().len(), 7);
 
     let site = Site::new(busy(100));
+    let start = Instant::now();
     let failure = site.failure(&["--timeout", "3"]);
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
     // After 0, 1 and 2 seconds. On a slow machine, the third one may be too late.
     let asked = site.east.requests().len();
     assert!((2..=3).contains(&asked), "{asked}");
