@@ -26,7 +26,7 @@ pub struct BoundedList<T: Kinded> {
 }
 
 impl<T: Kinded> BoundedList<T> {
-    /// Lists so many things of each kind, and counts the others.
+    /// Lists at most this number of things of each kind, and counts the others.
     pub fn new(most: usize, things: impl IntoIterator<Item = T>) -> Self {
         let mut list = Self {
             most,
