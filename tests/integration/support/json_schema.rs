@@ -93,10 +93,10 @@ fn check_keywords(schema: &Value) {
 }
 
 #[test]
-#[should_panic(expected = "minimun in")]
-fn sees_a_keyword_that_is_misspelled() {
+#[should_panic(expected = "atLeast in")]
+fn sees_an_unknown_keyword() {
     violations(
-        &serde_json::json!({ "properties": { "a": { "minimun": 1 } } }),
+        &serde_json::json!({ "properties": { "a": { "atLeast": 1 } } }),
         &Value::Null,
     );
 }
