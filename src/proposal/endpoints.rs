@@ -45,8 +45,9 @@ impl EndpointAdvice {
         let calling = unreached.iter().filter(|it| 0 < it.kilo.keepalive).count();
         if !found.is_empty() && found.iter().all(is_public) {
             with_kilo.counted(cluster)
-        } else if 2 * calling <= unreached.len() && !unreached.is_empty() {
-            // Nodes behind NAT would have to call the others.
+        } else if 2 * calling < unreached.len() {
+            // Nodes that call may be behind NAT, where others cannot reach their internal addresses. If half of them
+            // do, `verify` lists the nodes that others cannot dial. With internal addresses it would not.
             advice
                 .with_source(EndpointSource::InternalIP)
                 .counted(cluster)

@@ -191,6 +191,17 @@ fn nodes_behind_nat_dial() {
         silent.contains("endpointFrom: [Annotation, ExternalIP, InternalIP]"),
         "{silent}"
     );
+    // As many call as do not.
+    let mut half = private(1);
+    half.push(node(1, 4));
+    half[3].addresses[0].kind = AddressKind::InternalIP;
+    annotate(&mut half[3], "persistent-keepalive", "25");
+    for node in &mut half[..2] {
+        annotate(node, "persistent-keepalive", "0");
+    }
+    let half = entries([half, nodes(2)]);
+    assert!(half.contains("persistentKeepalive: 25"), "{half}");
+    assert!(!half.contains("InternalIP"), "{half}");
     let mut found = private(1);
     for node in &mut found {
         annotate(node, "endpoint", "198.51.100.7:51820");

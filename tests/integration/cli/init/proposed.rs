@@ -396,3 +396,55 @@ mod live {
         );
     }
 }
+
+/// A /48 for pods where IPv4 has a /16, also for the second family of a dual stack.
+#[test]
+fn networks_of_ipv6_are_proposed() {
+    let folder = Folder::empty();
+    for (cluster, name) in [(1, "east"), (2, "west")] {
+        let nodes = [1, 2].map(|number| {
+            let mut node = api_node(cluster, number);
+            let annotations = &mut node["metadata"]["annotations"];
+            annotations["kilo.squat.ai/endpoint"] =
+                json!(format!("[2a01:4f8:{cluster}::{number}]:51820"));
+            annotations["kilo.squat.ai/internal-ip"] =
+                json!(format!("fd01:{cluster}::{number}/64"));
+            annotations["kilo.squat.ai/wireguard-ip"] =
+                json!(format!("fd02:{cluster}::{number}/64"));
+            let pods = [
+                format!("fd00:{cluster}:0:{number}::/64"),
+                format!("10.{cluster}.{number}.0/24"),
+            ];
+            // Most nodes of `east` have IPv6 only.
+            let families = if cluster == 1 { 1 } else { 2 };
+            node["spec"] = json!({ "podCIDR": pods[0], "podCIDRs": pods[..families] });
+            let address = format!("2a01:4f8:{cluster}::{number}");
+            node["status"]["addresses"] = json!([{ "address": address, "type": "ExternalIP" }]);
+            node
+        });
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": nodes });
+        folder.write(&format!("{name}-nodes.json"), list.to_string());
+    }
+    let from = ["east", "west"].map(|it| format!("{it}={it}-nodes.json"));
+    let run = folder.run(&["init", "--from", &from[0], "--from", &from[1]]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let mesh = folder.read("mesh.yaml");
+    let fields = mesh.lines().map(str::trim_start);
+    let fields: Vec<&str> = fields
+        .filter(|it| it.contains("CIDR") && !it.starts_with('#'))
+        .collect();
+    insta::assert_snapshot!(fields.join("\n"), @r#"
+    podCIDRs: ["fd00:1::/48"]
+    wireguardCIDR: fd02:1::/64
+    podCIDRs: ["fd00:2::/48", 10.2.0.0/16]
+    wireguardCIDR: fd02:2::/64
+    "#);
+    for command in [
+        &["render"][..],
+        &["validate", "--strict"],
+        &["verify", "--strict"],
+    ] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
+    }
+}
