@@ -183,19 +183,27 @@ pub(crate) fn missing(inputs: &Inputs) -> Vec<MissingSnapshot> {
     UnreadMember::all(&inputs.meshes, &inputs.snapshots).1
 }
 
-/// Returns what is wrong with the files in themselves, and which are missing.
-fn mistakes(inputs: &Inputs, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<Finding>> {
-    let mut mistakes = inputs.findings.clone();
+/// Returns findings about missing snapshots.
+pub(crate) fn missing_snapshots(
+    inputs: &Inputs,
+    missing: &[MissingSnapshot],
+) -> impl Iterator<Item = Finding> {
     let unread = missing.iter().filter(|missing| {
         // A file that is there and wrong is not missing.
         let mut findings = inputs.findings.iter();
         !findings.any(|it| it.cluster.as_deref() == Some(missing.cluster.as_str()))
     });
-    mistakes.extend(unread.map(|missing| {
+    unread.map(|missing| {
         let folder = &inputs.settings.snapshots.value;
         let path = folder.join(format!("{}.json", missing.cluster));
         rules::mesh::missing_snapshot(missing, &input_file::name(&path))
-    }));
+    })
+}
+
+/// Returns what is wrong with the files in themselves, and which are missing.
+fn mistakes(inputs: &Inputs, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<Finding>> {
+    let mut mistakes = inputs.findings.clone();
+    mistakes.extend(missing_snapshots(inputs, missing));
     mistakes.extend(rendered::overrides_above(&inputs.settings));
     let config = &inputs.settings.config;
     mistakes.extend(config.content.warnings.iter().cloned());

@@ -561,3 +561,22 @@ fn a_mistake_in_the_mesh_is_reported_without_what_follows_from_it() {
     assert!(!text.contains("nothing-proved"), "{text}");
     assert_eq!(code, 1);
 }
+
+/// Otherwise all of its paths would be missing from a result that is right.
+#[test]
+fn a_missing_snapshot_is_an_error() {
+    let folder = Folder::rendered();
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    for format in ["human", "json", "sarif", "markdown"] {
+        let run = folder.run(&["verify", "--output", format]);
+        assert_eq!(run.code, 1, "{format}");
+        assert!(run.stdout.contains("missing-snapshot"), "{}", run.stdout);
+    }
+    // The entry names the cluster, but it exchanges no Peers yet.
+    folder.edit(
+        "mesh.yaml",
+        "- name: north",
+        "- name: north\n      state: Joining",
+    );
+    assert_eq!(verified(&folder, &[]).0, 0);
+}

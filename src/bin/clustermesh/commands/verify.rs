@@ -187,6 +187,8 @@ pub(crate) fn run(
         }),
     };
     let mut findings = grave;
+    // No path from or to these clusters was checked.
+    findings.extend(check::missing_snapshots(&inputs, &check::missing(&inputs)));
     findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
     findings.extend(proof.findings);
