@@ -36,6 +36,7 @@ mod path_summary;
 mod paths;
 mod peer_differences;
 mod reasons;
+mod renamed;
 mod settings;
 mod stages;
 mod target;
@@ -49,6 +50,7 @@ pub use load_change::LoadChange;
 pub use path_change::{PathChange, PathCounts};
 pub use peer_change::{Difference, PeerChange, PeerChangeKind};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
+pub use renamed::renamed_clusters;
 pub use target::TargetChange;
 
 use attribution::attribute;

@@ -13,6 +13,7 @@ use crate::mesh::{self, Range};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, pattern};
+use crate::text::shell_word;
 
 pub mod capacity;
 pub mod ceilings;
@@ -65,6 +66,9 @@ pub struct Config {
     pub warnings: Vec<Finding>,
 }
 
+/// The longest name of a context that is shown, in characters.
+const SHOWN: usize = 300;
+
 /// The access to a cluster's API server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Access {
@@ -78,6 +82,21 @@ pub enum Access {
         /// file, for the only one there is.
         context: Option<String>,
     },
+}
+
+impl Config {
+    /// Returns the `kubectl` command for a cluster, with the context that the config names or one of the cluster's
+    /// name.
+    pub fn kubectl(&self, cluster: &ClusterName) -> String {
+        let context = match self.clusters.get(cluster) {
+            Some(Access::Kubeconfig {
+                context: Some(context),
+                ..
+            }) => context,
+            _ => cluster.as_str(),
+        };
+        format!("kubectl --context {}", shell_word(&escaped(context, SHOWN)))
+    }
 }
 
 /// The config of a repository: where its meshes, snapshots and manifests are, how its clusters are

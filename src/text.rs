@@ -67,6 +67,15 @@ pub fn and_more(more: usize, noun: &str) -> String {
     }
 }
 
+/// Returns a text as one word of a command that people copy into a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:@%+,".contains(it);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +97,22 @@ mod tests {
         assert_eq!(
             more.join(";"),
             "; (and 1 more node) (and 1 more); (and 2 more nodes) (and 2 more)"
+        );
+    }
+
+    #[test]
+    fn a_shell_reads_one_word() {
+        let words = [
+            "east",
+            "arn:aws:eks:eu:1:cluster/a",
+            "",
+            "a b",
+            "$(x)",
+            "it's",
+        ];
+        assert_eq!(
+            words.map(shell_word).join(" "),
+            r"east arn:aws:eks:eu:1:cluster/a '' 'a b' '$(x)' 'it'\''s'"
         );
     }
 }

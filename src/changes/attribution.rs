@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::cause::{Cause, CauseEffect, NodeRef, PeerCounts, TargetEffect};
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
 use super::target::TargetChange;
-use crate::name::ClusterName;
+use crate::name::{ClusterName, is_peer_of};
 
 /// Assigns every change of a Peer to its causes, and what is left to [`Cause::Other`].
 /// Without causes to choose from, nothing is assigned.
@@ -182,10 +182,18 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         )
     };
     match cause {
-        Cause::ClusterJoined(cluster)
-        | Cause::ClusterLeft(cluster)
-        | Cause::ClusterRenamed { to: cluster, .. } => {
+        Cause::ClusterJoined(cluster) | Cause::ClusterLeft(cluster) => {
             comes_or_goes && (is_source(cluster) || cluster == target)
+        }
+        // If clusters swap their names, Peers keep theirs and get other keys.
+        Cause::ClusterRenamed { to, .. } => {
+            let is_affected = is_source(to) || to == target;
+            is_affected && has(|it| matches!(it, Difference::Key))
+        }
+        Cause::MeshJoined { cluster, mesh } | Cause::MeshLeft { cluster, mesh } => {
+            comes_or_goes
+                && is_peer_of(mesh.as_str(), &change.name)
+                && (is_source(cluster) || cluster == target)
         }
         Cause::Setting(setting) => match setting.field {
             "metadata.name" | "topology" | "state" => comes_or_goes,

@@ -2,7 +2,7 @@
 
 use crate::kilo::reason::ExcludedReason;
 use crate::mesh::State;
-use crate::name::ClusterName;
+use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::wireguard::Endpoint;
@@ -27,6 +27,20 @@ pub enum Cause {
         from: ClusterName,
         /// The new name.
         to: ClusterName,
+    },
+    /// A cluster that was in another mesh is in this one.
+    MeshJoined {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The mesh.
+        mesh: MeshName,
+    },
+    /// A cluster is not in this mesh any more, but in another one.
+    MeshLeft {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The mesh, by its new name.
+        mesh: MeshName,
     },
     /// A line of a mesh or of the config is another one.
     Setting(ChangedSetting),
@@ -186,6 +200,8 @@ impl Cause {
             | Self::ClusterLeft(cluster)
             | Self::ClusterAdded { cluster, .. }
             | Self::ClusterRenamed { to: cluster, .. }
+            | Self::MeshJoined { cluster, .. }
+            | Self::MeshLeft { cluster, .. }
             | Self::LeaderChanged { cluster, .. }
             | Self::AnchorMoved { cluster, .. }
             | Self::ForeignPeer {

@@ -21,28 +21,70 @@ pub(super) struct Counterparts {
 }
 
 impl Counterparts {
-    /// Finds them: by name, else by the keys of their nodes.
+    /// Finds them: by the keys of their nodes and by name. Two clusters can swap their names, so a name counts
+    /// first only if a key is the same, too.
     pub(super) fn find(before: &Version, after: &Version) -> Self {
-        let (old, new) = (before.fabric, after.fabric);
-        let mut found = Self {
-            before: new.sites.map(|it| old.site_named(it.cluster.as_str())),
-            after: old.sites.map(|it| new.site_named(it.cluster.as_str())),
-            names: Vec::new(),
-        };
-        let joined: Vec<SiteId> = without_counterpart(&found.before).collect();
-        let left: BTreeSet<SiteId> = without_counterpart(&found.after).collect();
-        for number in joined {
-            let from = renamed_from((new, number), old, &left);
-            if let Some(from) = from.filter(|it| found.after[*it].is_none()) {
-                found.before[number] = Some(from);
-                found.after[from] = Some(number);
-            }
+        let fabrics = (before.fabric, after.fabric);
+        let mut found = Self::paired(fabrics, true);
+        let (old, new) = fabrics;
+        let name = |it: SiteId| old.site(it).cluster.as_str();
+        // A cluster that left would have the name of another one.
+        let is_ambiguous = found.left().any(|it| new.site_named(name(it)).is_some());
+        if is_ambiguous {
+            found = Self::paired(fabrics, false);
         }
         let pairs = found.after.numbered();
         let pairs = pairs.filter_map(|(from, to)| Some((old.site(from), new.site((*to)?))));
         let names = pairs.map(|(old, new)| (old.cluster.clone(), new.cluster.clone()));
         found.names = names.collect();
         found
+    }
+
+    fn paired((old, new): (&Fabric, &Fabric), by_keys_first: bool) -> Self {
+        let mut found = Self {
+            before: new.sites.map(|_| None),
+            after: old.sites.map(|_| None),
+            names: Vec::new(),
+        };
+        if by_keys_first {
+            found.add_namesakes((old, new), |from, to| {
+                let mut keys = node_keys(new.site(to));
+                keys.any(|key| old.holders(&key).iter().any(|it| it.site == from))
+            });
+        } else {
+            found.add_namesakes((old, new), |_, _| true);
+        }
+        let joined: Vec<SiteId> = without_counterpart(&found.before).collect();
+        let left: BTreeSet<SiteId> = found.left().collect();
+        for to in joined {
+            if let Some(from) = renamed_from((new, to), old, &left) {
+                found.add(from, to);
+            }
+        }
+        found.add_namesakes((old, new), |_, _| true);
+        found
+    }
+
+    /// Adds the clusters that have the same name in both versions.
+    fn add_namesakes(
+        &mut self,
+        (old, new): (&Fabric, &Fabric),
+        is_same: impl Fn(SiteId, SiteId) -> bool,
+    ) {
+        for to in new.sites.ids() {
+            let namesake = old.site_named(new.site(to).cluster.as_str());
+            if let Some(from) = namesake.filter(|it| is_same(*it, to)) {
+                self.add(from, to);
+            }
+        }
+    }
+
+    /// Adds two clusters, if none of them has a counterpart yet.
+    fn add(&mut self, from: SiteId, to: SiteId) {
+        if self.after[from].is_none() && self.before[to].is_none() {
+            self.before[to] = Some(from);
+            self.after[from] = Some(to);
+        }
     }
 
     /// Returns the old version of a cluster.
@@ -110,13 +152,13 @@ fn without_counterpart(sites: &Sites<Option<SiteId>>) -> impl Iterator<Item = Si
     alone.map(|it| it.0)
 }
 
-/// Returns the cluster that left and has more than half of the keys of one that joined.
+/// Returns the cluster without a counterpart that has more than half of the keys of one.
 fn renamed_from(
     (fabric, number): (&Fabric, SiteId),
     old: &Fabric,
     left: &BTreeSet<SiteId>,
 ) -> Option<SiteId> {
-    let keys = keys(fabric.site(number));
+    let keys: BTreeSet<[u8; 32]> = node_keys(fabric.site(number)).collect();
     let mut counts: BTreeMap<SiteId, usize> = BTreeMap::new();
     for key in &keys {
         for site in old.holders(key).iter().map(|it| it.site) {
@@ -129,7 +171,7 @@ fn renamed_from(
     (keys.len() < 2 * count).then_some(site)
 }
 
-fn keys(site: &Site) -> BTreeSet<[u8; 32]> {
+fn node_keys(site: &Site) -> impl Iterator<Item = [u8; 32]> {
     let nodes = site.model.topology.nodes.iter();
-    nodes.filter_map(|it| it.kilo.key).collect()
+    nodes.filter_map(|it| it.kilo.key)
 }

@@ -1,13 +1,13 @@
 //! Causes in settings: lines of meshes and of the config that are other ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Version;
 use super::cause::{Cause, ChangedSetting};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::{Entry, Mesh, Networks, Range};
-use crate::name::ClusterName;
+use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -31,7 +31,16 @@ pub(super) fn causes(
             });
         }
     }
-    settings.extend(renamed_meshes(&had, &has));
+    let renamed = renamed_mesh((before, after), counterparts);
+    settings.extend(renamed.as_ref().map(|(was, is)| {
+        let place = |mesh: &Mesh| Some(mesh.place.key("metadata").key("name"));
+        ChangedSetting {
+            cluster: None,
+            field: "metadata.name",
+            before: place(was),
+            after: place(is),
+        }
+    }));
     for (was, is) in counterparts.members(old, new) {
         settings.extend(of_entry(was.entry, is.entry));
         let lists = |fleet: &Fleet, member: &Member| fleet.configured(&member.entry.name).to_vec();
@@ -43,7 +52,10 @@ pub(super) fn causes(
             }),
         );
     }
-    settings.into_iter().map(Cause::Setting).collect()
+    let settings = settings.into_iter().map(Cause::Setting);
+    settings
+        .chain(moves((before, after), counterparts, renamed))
+        .collect()
 }
 
 fn meshes<'a>(fleet: &Fleet<'a>) -> BTreeMap<&'a str, &'a Mesh> {
@@ -51,25 +63,56 @@ fn meshes<'a>(fleet: &Fleet<'a>) -> BTreeMap<&'a str, &'a Mesh> {
     members.map(|it| (it.mesh.name.as_str(), it.mesh)).collect()
 }
 
-/// Finds the names of meshes: names of Peers begin with them.
-fn renamed_meshes(had: &BTreeMap<&str, &Mesh>, has: &BTreeMap<&str, &Mesh>) -> Vec<ChangedSetting> {
-    let place = |mesh: &Mesh| mesh.place.key("metadata").key("name");
-    let gone = had.iter().filter(|(name, _)| !has.contains_key(*name));
-    let gone = gone.map(|(_, mesh)| (Some(place(mesh)), None));
-    let new = has.iter().filter(|(name, _)| !had.contains_key(*name));
-    let new = new.map(|(_, mesh)| (None, Some(place(mesh))));
-    let (gone, new): (Vec<_>, Vec<_>) = (gone.collect(), new.collect());
-    let setting = |(before, after)| ChangedSetting {
-        cluster: None,
-        field: "metadata.name",
-        before,
-        after,
+/// Returns the only mesh that is gone and the only one that is new, if a cluster is in both: the mesh has
+/// another name. Names of Peers begin with it.
+fn renamed_mesh<'m>(
+    (before, after): (&Version<'m, '_>, &Version<'m, '_>),
+    counterparts: &Counterparts,
+) -> Option<(&'m Mesh, &'m Mesh)> {
+    let only = |all: &'m [Mesh], others: &[Mesh]| {
+        let is_other = |mesh: &&Mesh| others.iter().all(|it| it.name != mesh.name);
+        let mut found = all.iter().filter(is_other);
+        found.next().filter(|_| found.next().is_none())
     };
-    match (&*gone, &*new) {
-        // One is gone and one is new: it was renamed.
-        ([(before, _)], [(_, after)]) => vec![setting((before.clone(), after.clone()))],
-        _ => gone.into_iter().chain(new).map(setting).collect(),
+    let (had, has) = (before.asked.meshes, after.asked.meshes);
+    let (was, is) = (only(had, has)?, only(has, had)?);
+    let mut clusters = counterparts.names();
+    let is_in_both = clusters.any(|(old, new)| contains(was, old) && contains(is, new));
+    is_in_both.then_some((was, is))
+}
+
+fn contains(mesh: &Mesh, cluster: &ClusterName) -> bool {
+    mesh.entries.iter().any(|it| it.name == *cluster)
+}
+
+/// Finds the clusters that are in both versions, but not in the same meshes.
+fn moves(
+    (before, after): (&Version, &Version),
+    counterparts: &Counterparts,
+    renamed: Option<(&Mesh, &Mesh)>,
+) -> Vec<Cause> {
+    let (had, has) = (before.asked.meshes, after.asked.meshes);
+    let new_name = |mesh: &Mesh| match renamed {
+        Some((was, is)) if was.name == mesh.name => is.name.clone(),
+        _ => mesh.name.clone(),
+    };
+    let mut causes = Vec::new();
+    for (was, is) in counterparts.names() {
+        let of = |meshes: &'_ [Mesh], cluster: &ClusterName| -> BTreeSet<MeshName> {
+            let meshes = meshes.iter().filter(|it| contains(it, cluster));
+            meshes.map(new_name).collect()
+        };
+        let (old, new) = (of(had, was), of(has, is));
+        causes.extend(new.difference(&old).map(|mesh| Cause::MeshJoined {
+            cluster: is.clone(),
+            mesh: mesh.clone(),
+        }));
+        causes.extend(old.difference(&new).map(|mesh| Cause::MeshLeft {
+            cluster: is.clone(),
+            mesh: mesh.clone(),
+        }));
     }
+    causes
 }
 
 /// Finds entries that join or leave by their state. Fleets have only those that give Peers.

@@ -96,7 +96,7 @@ pub(super) fn changes(
     }));
     let left = delivery.left.iter();
     changed.extend(left.filter_map(|(cluster, files)| {
-        TargetChange::left(cluster, files, (fabrics, counterparts))
+        TargetChange::left(cluster, files, (fabrics, counterparts), delivery)
     }));
     changed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     changed
@@ -108,16 +108,20 @@ impl TargetChange {
         cluster: &ClusterName,
         files: &[AppliedFile],
         (fabrics, counterparts): ((&Fabric, &Fabric), &Counterparts),
+        delivery: &Delivery,
     ) -> Option<Self> {
         let had = AppliedPeers::decided(files, &[]).all;
-        let peers = had
+        let mut foreign = delivery.foreign.iter().filter(|it| it.0 == *cluster);
+        let foreign: BTreeSet<&str> = foreign.by_ref().map(|it| it.1.as_str()).collect();
+        let removed = had
             .iter()
+            .filter(|it| !foreign.contains(it.applied.name.as_str()))
             .filter_map(|it| PeerChange::find(Pair::Removed(it), fabrics, counterparts));
-        let peers: Vec<PeerChange> = peers.collect();
+        let peers: Vec<PeerChange> = removed.collect();
         (!peers.is_empty()).then(|| Self {
             cluster: cluster.clone(),
             renamed_from: None,
-            peers_before: had.len(),
+            peers_before: had.len() - foreign.len(),
             peers_after: 0,
             peers,
             sources_gone: Vec::new(),

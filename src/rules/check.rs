@@ -84,7 +84,12 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
         .iter()
         .cloned()
         .chain(access::findings(inputs.meshes, &configured))
-        .chain(states::findings(inputs.meshes, inputs.fleet, plan))
+        .chain(states::findings(
+            inputs.config,
+            inputs.meshes,
+            inputs.fleet,
+            plan,
+        ))
         .chain(of_clusters)
         .chain(of_files)
         .collect()

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Finding;
+use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::mesh::{Entry, Mesh, State};
 use crate::name::{ClusterName, MeshName};
@@ -15,9 +16,16 @@ rules! {
 }
 
 /// Returns findings about clusters that join or leave.
-pub(super) fn findings(meshes: &[Mesh], fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
+pub(super) fn findings(
+    config: &Config,
+    meshes: &[Mesh],
+    fleet: &Fleet,
+    plan: Option<&Plan>,
+) -> Vec<Finding> {
     let unchecked = unchecked(meshes, fleet);
-    let emptied = plan.into_iter().flat_map(|plan| emptied(meshes, plan));
+    let emptied = plan
+        .into_iter()
+        .flat_map(|plan| emptied(config, meshes, plan));
     unchecked.into_iter().chain(emptied).collect()
 }
 
@@ -40,7 +48,7 @@ fn unchecked(meshes: &[Mesh], fleet: &Fleet) -> Vec<Finding> {
 
 /// Returns the clusters whose folder has no Peers any more because of a cluster that leaves: some ways
 /// to apply an empty folder delete nothing.
-fn emptied(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
+fn emptied(config: &Config, meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
     let targets = plan.targets.iter();
     let emptied = targets.filter(|it| it.peer_sets.is_empty() && !it.parted.is_empty());
     let findings = emptied.filter_map(|target| {
@@ -71,8 +79,8 @@ fn emptied(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
         };
         let finding = Finding::on_cluster(&LEAVING_CLUSTER, name, message);
         Some(finding.at(leaving.place.key("state"), "").help(format!(
-            "unless Flux applies the folder, run `kubectl --context {name} delete peers -l \
-             {selector}`"
+            "unless Flux applies the folder, run `{} delete peers -l {selector}`",
+            config.kubectl(name)
         )))
     });
     findings.collect()

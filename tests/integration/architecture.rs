@@ -32,7 +32,7 @@ const MODULES: &[(&str, &str)] = &[
         "text name net wireguard granularity selector place diagnostic schema document",
     ),
     ("snapshot", "name place diagnostic string_map schema"),
-    ("config", "name place diagnostic schema document mesh"),
+    ("config", "text name place diagnostic schema document mesh"),
     (
         "expectations",
         "name net selector place diagnostic schema document mesh",

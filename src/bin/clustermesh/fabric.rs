@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clustermesh::agent::applied::{AppliedFile, Content};
 use clustermesh::agent::fabric::{Fabric, Site};
-use clustermesh::changes::foreign_peers;
+use clustermesh::changes::{foreign_peers, renamed_clusters};
 use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
@@ -99,8 +99,14 @@ pub(crate) fn read_and_keep(
     let clusters = clusters(inputs);
     let mut applied = AppliedFiles::default();
     if let Some(dumps) = dumps {
-        let DumpedPeers { files, findings } = dumps.read(inputs)?;
-        (applied.files, applied.findings) = (files, findings);
+        // A version that is compared may have had other clusters.
+        let dumped = match known {
+            Some(_) => dumps.read_all(inputs)?,
+            None => dumps.read(inputs)?,
+        };
+        applied.files = dumped.files;
+        applied.left = dumped.left;
+        applied.findings = dumped.findings;
     }
     let mut rest = clusters;
     rest.retain(|cluster| !applied.files.contains_key(cluster));
@@ -214,6 +220,11 @@ impl AppliedFiles {
                 gets.push(foreign);
             }
         }
+        for (cluster, has) in &has.left {
+            let foreign = foreign_peers(has, &[], &is_ours);
+            let peers = foreign.iter().flat_map(|it| &it.content.peers);
+            names.extend(peers.map(|it| (cluster.clone(), it.name.clone())));
+        }
         (self, names)
     }
 
@@ -244,6 +255,22 @@ impl AppliedFiles {
         self.left = found.files;
         let all = self.files.iter().chain(&self.left);
         within_ceiling(inputs, all.flat_map(|it| it.1))
+    }
+
+    /// Takes the folders of clusters that left for those of clusters without a folder that have their nodes,
+    /// and returns the names of both.
+    pub(crate) fn rename_left(&mut self, fleet: &Fleet) -> Vec<(ClusterName, ClusterName)> {
+        let files: Vec<&AppliedFile> = self.files.values().flatten().collect();
+        let renamed = renamed_clusters(&files, fleet, &self.absent);
+        let mut names = Vec::new();
+        for (was, is) in renamed {
+            if let Some(files) = self.left.remove(&was) {
+                self.absent.remove(&is);
+                self.files.insert(is.clone(), files);
+                names.push((was, is));
+            }
+        }
+        names
     }
 
     /// Returns the files of a cluster.

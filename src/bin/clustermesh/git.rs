@@ -3,8 +3,9 @@
 //! The repository may come from a stranger. Nothing is checked out, fetched or written, no command runs
 //! that starts hooks or programs of the repository's config, and no text of a user is an argument.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +20,7 @@ use objects::Objects;
 pub(crate) use tree::{EntryMode, GitTree, TreeEntry};
 
 /// The environment of every `git`.
-const VARIABLES: [(&str, &str); 6] = [
+const VARIABLES: [(&str, &str); 7] = [
     // Objects that a partial clone lacks are not fetched. Before 2.45 git does not know that variable,
     // but then no transport is allowed.
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -28,6 +29,7 @@ const VARIABLES: [(&str, &str); 6] = [
     ("GIT_GRAFT_FILE", ""),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_LITERAL_PATHSPECS", "0"),
     // Its messages are compared.
     ("LC_ALL", "C"),
 ];
@@ -105,6 +107,36 @@ impl GitRepository {
             "git does not have its content; if this is a partial clone, clone it without `--filter`",
         )?;
         Ok(object.content)
+    }
+
+    /// Returns whether a commit, or any before it, has a file of one of these names in any folder. In a shallow
+    /// clone that is unknown, so one may have had it.
+    pub(crate) fn may_have_had(
+        &self,
+        commit: &ObjectId,
+        names: &BTreeSet<String>,
+    ) -> anyhow::Result<bool> {
+        if is_shallow()? {
+            return Ok(true);
+        }
+        let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(unstarted)?;
+        let mut lines = format!("{commit}\n--\n");
+        for name in names {
+            lines += &format!(":(top,glob)**/{name}\n");
+        }
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(lines.as_bytes())?;
+        }
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            bail!(refusal(&output.stderr));
+        }
+        Ok(!output.stdout.is_empty())
     }
 
     fn resolve(&self, name: &str) -> anyhow::Result<ObjectId> {

@@ -4,7 +4,9 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
+mod causes;
 mod example;
+mod left;
 mod outputs;
 mod revisions;
 mod states;

@@ -116,6 +116,7 @@ pub(crate) fn run(
     let DumpedPeers {
         files: dumps,
         findings: of_answers,
+        ..
     } = if inputs.is_unparsable {
         DumpedPeers::default()
     } else {

@@ -19,7 +19,7 @@ use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{Compared, DiffFormat, Printer};
 use crate::settings::CommonOptions;
-use crate::{Outcome, check, inputs};
+use crate::{Outcome, check, fabric, inputs};
 
 mod before;
 
@@ -127,9 +127,6 @@ pub(crate) fn run(
         Ok(before) => before,
         Err(unreadable) => return Ok(failed(unreadable, printer)),
     };
-    if let Some(note) = &before.note {
-        printer.note(note);
-    }
     let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
         let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
         printer.findings(&inputs.files.of_people(), &checked.findings);
@@ -137,6 +134,7 @@ pub(crate) fn run(
         return Ok(Outcome::Unreadable);
     };
     let RenderPlan { fleet, plan, texts } = &*planned;
+    before.find_renamed(fleet);
     let known = &mut before.known;
     let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, known);
     let mut foreign = Vec::new();
@@ -155,6 +153,12 @@ pub(crate) fn run(
         foreign: &foreign,
     };
     let changes = ManuallyDrop::new(compare(args, &before, &now));
+    if args.dumps.are_any() {
+        before.note_unread(&changes, &fabric::clusters(&inputs));
+    }
+    for note in &before.notes {
+        printer.note(note);
+    }
     let targets = plan.targets.iter().map(|it| &it.cluster);
     let affected = changes.targets.iter().map(|it| &it.cluster);
     let clusters: BTreeSet<&ClusterName> = targets.chain(affected).collect();
@@ -162,6 +166,8 @@ pub(crate) fn run(
         changes: &changes,
         clusters: clusters.len(),
         against: name,
+        notes: &before.notes,
+        config: &inputs.settings.config.content,
         files: &inputs.files,
         old_files: before.inputs.as_ref().map(|it| &it.files),
     };

@@ -1,6 +1,6 @@
 //! Revisions: the files of a commit, under the paths that they have in the working tree.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,6 +23,7 @@ pub(crate) struct Revision {
     /// The name by which the commit was given.
     name: String,
     repository: GitRepository,
+    commit: ObjectId,
     root: ObjectId,
     /// The working folder, as seen from the top of the repository.
     here: PathBuf,
@@ -79,6 +80,7 @@ impl Revision {
         Ok(Self {
             name: name.to_owned(),
             repository,
+            commit,
             root,
             here,
             trees: Mutex::default(),
@@ -92,6 +94,11 @@ impl Revision {
             Some(failure) => bail!("cannot read {}: {failure}", self.shown_name()),
             None => Ok(()),
         }
+    }
+
+    /// Returns whether it, or any commit before it, has a file of one of these names in any folder.
+    pub(crate) fn may_have_had(&self, names: &BTreeSet<String>) -> anyhow::Result<bool> {
+        self.repository.may_have_had(&self.commit, names)
     }
 
     /// Returns what is there, no link followed.

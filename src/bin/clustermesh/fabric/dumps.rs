@@ -71,8 +71,17 @@ struct Dump {
 pub(crate) struct DumpedPeers {
     /// The files, by cluster.
     pub(crate) files: BTreeMap<ClusterName, Vec<AppliedFile>>,
+    /// The files of clusters that are in no mesh.
+    pub(crate) left: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// Reasons for which other servers may have answered.
     pub(crate) findings: Vec<Finding>,
+}
+
+/// Whether files of clusters that are in no mesh are read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum LeftClusters {
+    Read,
+    Refused,
 }
 
 fn dump(text: &str) -> Result<Dump, String> {
@@ -100,10 +109,34 @@ impl Dumps {
     /// # Errors
     /// A file is of no cluster, cannot be read, or contains anything but Peers.
     pub(crate) fn read(&self, inputs: &mut Inputs) -> Result<DumpedPeers, Unreadable> {
+        self.read_for(inputs, LeftClusters::Refused)
+    }
+
+    /// Reads the files of every cluster that has any, also of those that left.
+    ///
+    /// # Errors
+    /// A file cannot be read, or contains anything but Peers.
+    pub(crate) fn read_all(&self, inputs: &mut Inputs) -> Result<DumpedPeers, Unreadable> {
+        self.read_for(inputs, LeftClusters::Read)
+    }
+
+    fn read_for(
+        &self,
+        inputs: &mut Inputs,
+        of_left: LeftClusters,
+    ) -> Result<DumpedPeers, Unreadable> {
         let clusters = named_clusters(inputs);
         let mut dumped = DumpedPeers::default();
         for Dump { cluster, path } in &self.peers {
-            let known = named(cluster, &clusters).map_err(|error| anyhow!("--peers: {error}"))?;
+            let left = cluster
+                .parse()
+                .ok()
+                .filter(|_| of_left == LeftClusters::Read);
+            let known = match (named(cluster, &clusters), left) {
+                (Ok(known), _) => known.clone(),
+                (Err(_), Some(left)) => left,
+                (Err(error), None) => return Err(anyhow!("--peers: {error}").into()),
+            };
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
             let source: Arc<str> = Arc::from(input_file::name(path));
             let read = AppliedFile::of_dump(&source, &Arc::from(text.as_str()));
@@ -121,11 +154,17 @@ impl Dumps {
                 // A pipe cannot be read again.
                 inputs.files.add(manifests(&source, text));
             }
-            dumped.files.entry(known.clone()).or_default().push(file);
+            let files = if clusters.contains(&known) {
+                &mut dumped.files
+            } else {
+                &mut dumped.left
+            };
+            files.entry(known).or_default().push(file);
         }
         #[cfg(feature = "snapshot")]
         self.live.read(inputs, &clusters, &mut dumped)?;
-        within_ceiling(inputs, dumped.files.values().flatten())?;
+        let all = dumped.files.values().chain(dumped.left.values());
+        within_ceiling(inputs, all.flatten())?;
         Ok(dumped)
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use clustermesh::changes::{Changes, Grade, PeerCounts, TargetChange};
+use clustermesh::config::Config;
 use clustermesh::text::count;
 
 use crate::files::ShownFiles;
@@ -35,6 +36,10 @@ pub(crate) struct Compared<'a> {
     pub(crate) clusters: usize,
     /// The other side of the comparison, as named on the command line.
     pub(crate) against: String,
+    /// Facts about the old version that change what the comparison means.
+    pub(crate) notes: &'a [String],
+    /// The config of the new version.
+    pub(crate) config: &'a Config,
     /// The files of the new version.
     pub(crate) files: &'a ShownFiles,
     /// The files of the old version, if it has any of its own.

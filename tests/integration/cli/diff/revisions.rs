@@ -186,7 +186,7 @@ fn a_commit_without_a_tree_that_cannot_be_rendered_is_refused() {
         folder.write("mesh.yaml", &mesh);
         folder.write("snapshots/north.json", &snapshot);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` cannot be rendered, so its Peers are unknown; compare with another commit");
+            insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` cannot be rendered, so its Peers are unknown; compare with a commit that has all snapshots (--against REV), or with the clusters (--live)");
         }
     }
 }

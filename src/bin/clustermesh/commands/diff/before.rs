@@ -1,11 +1,15 @@
 //! The other side of the comparison: a commit, a rendered folder, files of Peers, or clusters.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
+use clustermesh::changes::Changes;
 use clustermesh::diagnostic::escaped;
+use clustermesh::fleet::Fleet;
+use clustermesh::name::ClusterName;
 
 use super::DiffArgs;
 use crate::disk::{self, Revision, Roots};
@@ -42,8 +46,8 @@ pub(super) struct Before {
     pub(super) applied: AppliedFiles,
     /// Their texts.
     pub(super) known: KnownContents,
-    /// Something unknown about it, with the reason.
-    pub(super) note: Option<String>,
+    /// Facts about it that change what the comparison means.
+    pub(super) notes: Vec<String>,
 }
 
 impl<'a> Against<'a> {
@@ -102,8 +106,15 @@ impl<'a> Against<'a> {
             }
             Self::Dumps(dumps) => {
                 let mut known = KnownContents::default();
-                let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&mut known));
-                Ok(Before::of_peers(applied?, known))
+                let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&mut known))?;
+                let left = applied.left().keys();
+                let notes = left.map(|it| {
+                    format!("no mesh contains {it}, so it counts as a cluster that left")
+                });
+                Ok(Before {
+                    notes: notes.collect(),
+                    ..Before::of_peers(applied, known)
+                })
             }
         }
     }
@@ -116,8 +127,41 @@ impl Before {
             inputs: None,
             applied,
             known,
-            note: None,
+            notes: Vec::new(),
         }
+    }
+}
+
+impl Before {
+    /// Finds clusters that have another name now, if no mesh shows them.
+    pub(super) fn find_renamed(&mut self, fleet: &Fleet) {
+        if self.inputs.is_some() {
+            return;
+        }
+        let renamed = self.applied.rename_left(fleet).into_iter();
+        self.notes.extend(renamed.map(|(was, is)| {
+            format!(
+                "cluster {was} is now called {is}: its nodes have the same keys; its Kustomization or Application must \
+                 apply the folder `{is}`"
+            )
+        }));
+    }
+
+    /// Notes the clusters that gave Peers, are in no mesh and were not read: they keep their Peers.
+    pub(super) fn note_unread(&mut self, changes: &Changes, clusters: &[ClusterName]) {
+        let gone = changes.targets.iter().flat_map(|it| &it.sources_gone);
+        let gone: BTreeSet<&ClusterName> = gone.collect();
+        let unread = gone.into_iter().filter(|it| !clusters.contains(it));
+        let unread = unread.filter(|it| !self.applied.left().contains_key(it));
+        let notes: Vec<String> = unread
+            .map(|it| {
+                format!(
+                    "no mesh contains {it}, so its own Peers were not read; to see what it loses, add --peers \
+                     {it}=FILE with the output of `kubectl get peers -o yaml`"
+                )
+            })
+            .collect();
+        self.notes.extend(notes);
     }
 }
 
@@ -149,17 +193,16 @@ fn of_revision(
     let mut inputs = match gathered {
         Ok(inputs) => inputs,
         Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => {
-            return without_mesh(options.settle()?, now);
+            return without_mesh(revision, options.settle()?, now);
         }
         Err(unreadable) => return Err(unreadable),
     };
-    let problem = if !inputs.is_whole {
-        Some("contain errors")
-    } else if inputs.meshes.is_empty() && is_there(&inputs) || !check::missing(&inputs).is_empty() {
-        Some("are missing")
-    } else {
-        None
-    };
+    let name = disk::shown(Path::new(revision.name()));
+    let problem = UnusableInputs::find(&inputs);
+    let is_new = !is_there(&inputs)
+        && !is_there(now)
+        && problem == Some(UnusableInputs::Missing)
+        && !revision.may_have_had(&snapshot_names([&inputs, now]))?;
     if problem.is_some() {
         // The tree is read for the clusters of a mesh.
         inputs.meshes.clone_from(&now.meshes);
@@ -169,42 +212,87 @@ fn of_revision(
         tree(&mut inputs, &mut known)?
     } else if is_there(&inputs) {
         fabric::read_and_keep(&mut inputs, None, Some(&mut known))?
-    } else if is_there(now) {
+    } else if is_there(now) || is_new {
         AppliedFiles::default()
     } else {
         // If the tree is not in git, as with the plugin of Argo CD, the rendered Peers count as applied.
         rendered(&inputs, &mut known)?.ok_or_else(|| {
-            let name = disk::shown(Path::new(revision.name()));
             anyhow!(
-                "{name} cannot be rendered, so its Peers are unknown; compare with another commit"
+                "{name} cannot be rendered, so its Peers are unknown; compare with a commit that has all snapshots \
+                 (--against REV), or with the clusters (--live)"
             )
         })?
     };
     revision.check()?;
+    let note = match problem {
+        Some(_) if is_new => Some(format!(
+            "neither {name} nor any commit before it has a snapshot, so nothing was rendered and all Peers are new"
+        )),
+        Some(problem) => Some(format!(
+            "the meshes or snapshots of {name} {}, so no causes are listed",
+            problem.name()
+        )),
+        None => None,
+    };
     Ok(Before {
         inputs: problem.is_none().then_some(inputs),
         applied,
         known,
-        note: problem.map(|problem| {
-            format!(
-                "the meshes or snapshots of {} {problem}, so no causes are listed",
-                disk::shown(Path::new(revision.name()))
-            )
-        }),
+        notes: note.into_iter().collect(),
     })
 }
 
+/// The reason for which the meshes and snapshots of a commit cannot be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum UnusableInputs {
+    Errors,
+    Missing,
+}
+
+impl UnusableInputs {
+    fn find(inputs: &Inputs) -> Option<Self> {
+        if !inputs.is_whole {
+            return Some(Self::Errors);
+        }
+        let has_no_mesh = inputs.meshes.is_empty() && is_there(inputs);
+        (has_no_mesh || !check::missing(inputs).is_empty()).then_some(Self::Missing)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Errors => "contain errors",
+            Self::Missing => "are missing",
+        }
+    }
+}
+
+/// Returns the names of the snapshots of all clusters.
+fn snapshot_names(versions: [&Inputs; 2]) -> BTreeSet<String> {
+    let clusters = versions.into_iter().flat_map(fabric::clusters);
+    clusters.map(|it| format!("{it}.json")).collect()
+}
+
 /// Reads the tree of a commit without any mesh, if it has one, for the clusters of the current mesh.
-fn without_mesh(settings: Settings, now: &mut Inputs) -> Result<Before, Unreadable> {
+fn without_mesh(
+    revision: &Revision,
+    settings: Settings,
+    now: &mut Inputs,
+) -> Result<Before, Unreadable> {
     let own = mem::replace(&mut now.settings, settings);
     let mut known = KnownContents::default();
-    let applied = if is_there(now) {
-        tree(now, &mut known)
+    let (applied, consequence) = if is_there(now) {
+        (tree(now, &mut known), "so no causes are listed")
     } else {
-        Ok(AppliedFiles::default())
+        let consequence = "and no rendered tree here, so all Peers count as new; if the files were moved, check \
+                           it out elsewhere and compare with its rendered folder (--against DIR)";
+        (Ok(AppliedFiles::default()), consequence)
     };
     now.settings = own;
-    Ok(Before::of_peers(applied?, known))
+    let name = disk::shown(Path::new(revision.name()));
+    Ok(Before {
+        notes: vec![format!("{name} has no mesh {consequence}")],
+        ..Before::of_peers(applied?, known)
+    })
 }
 
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left.

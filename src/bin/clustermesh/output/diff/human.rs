@@ -62,7 +62,7 @@ pub(super) fn text(compared: &Compared) -> String {
         for cure in target
             .key_moves
             .iter()
-            .filter_map(|it| wording::cure(target, it))
+            .filter_map(|it| wording::cure(target, it, compared))
         {
             let cure = width.hanging(4, &format!("help: {cure}"));
             let _ = writeln!(text, "  {cure}");

@@ -31,13 +31,15 @@ const NAME: usize = 1000;
 pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
     let changes = compared.changes;
     let causes = changes.causes.iter().map(|it| cause(it, compared));
+    let targets = changes.targets.iter();
     let mut text = serde_json::to_string_pretty(&WrittenDiff {
         api_version: API_VERSION,
         kind: KIND,
         against: &compared.against,
+        notes: compared.notes,
         grade: grade(changes.grade()),
         causes: causes.collect(),
-        targets: changes.targets.iter().map(target).collect(),
+        targets: targets.map(|it| target(it, compared)).collect(),
         paths: changes.paths.iter().map(path).collect(),
         states: changes.states,
     })?;
@@ -83,7 +85,7 @@ fn written_place<'a>(it: Option<&'a Place>, files: &ShownFiles) -> Option<Writte
     it.map(|it| bare_place(it, "", files))
 }
 
-fn target(target: &TargetChange) -> WrittenTargetChange<'_> {
+fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetChange<'a> {
     let reasons = target.reasons.iter().map(|it| WrittenReason {
         grade: grade(it.grade()),
         message: wording::reason(it),
@@ -91,7 +93,7 @@ fn target(target: &TargetChange) -> WrittenTargetChange<'_> {
     let key_moves = target.key_moves.iter().map(|it| WrittenKeyMove {
         peers: &it.peers,
         lost: &it.lost,
-        help: wording::cure(target, it),
+        help: wording::cure(target, it, compared),
     });
     WrittenTargetChange {
         cluster: target.cluster.as_str(),

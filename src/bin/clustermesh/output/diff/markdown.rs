@@ -28,6 +28,9 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     } else {
         writeln!(page, "{} {headline}", compared.verdict())
     };
+    for note in compared.notes {
+        let _ = writeln!(page, "\nnote: {}", code(note));
+    }
     let limit = limit.saturating_sub(RESERVE);
     // Each list leaves room for the next ones.
     let third = page.len() + limit.saturating_sub(page.len()) / 3;
@@ -116,7 +119,8 @@ fn rest(page: &mut String, rows: impl Iterator<Item = String>, limit: usize, nou
 /// Adds the Peers of each target, folded. Targets take turns, so that each has some if not all fit.
 fn details(page: &mut String, compared: &Compared, limit: usize) {
     let targets = compared.by_grade();
-    let blocks: Vec<DetailBlock> = targets.into_iter().map(DetailBlock::new).collect();
+    let blocks = targets.into_iter().map(|it| DetailBlock::new(it, compared));
+    let blocks: Vec<DetailBlock> = blocks.collect();
     let mut room = limit.saturating_sub(page.len());
     let mut shown = vec![0; blocks.len()];
     let mut is_open: Vec<bool> = blocks.iter().map(|_| true).collect();
@@ -167,12 +171,12 @@ impl DetailBlock {
     const OPENING: &'static str = "\n<details>\n<summary>";
     const CLOSING: &'static str = "\n</details>\n";
 
-    fn new(target: &TargetChange) -> Self {
+    fn new(target: &TargetChange, compared: &Compared) -> Self {
         let counts = wording::counts(target.counts());
         let reasons = target.reasons.iter().map(wording::reason);
         let changes = target.peers.iter().map(wording::change);
         let cures = target.key_moves.iter();
-        let cures = cures.filter_map(|it| wording::cure(target, it));
+        let cures = cures.filter_map(|it| wording::cure(target, it, compared));
         let load = target.load.iter().map(wording::busy);
         let lines = reasons.chain(cures).chain(load).chain(changes);
         Self {

@@ -10,7 +10,7 @@ use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::rules;
-use clustermesh::text::{count, first};
+use clustermesh::text::{count, first, shell_word};
 use clustermesh::wireguard::Endpoint;
 
 use super::Compared;
@@ -63,6 +63,8 @@ pub(super) fn kind(cause: &Cause) -> &'static str {
         Cause::ClusterAdded { .. } => "clusterAdded",
         Cause::ClusterLeft(_) => "clusterLeft",
         Cause::ClusterRenamed { .. } => "clusterRenamed",
+        Cause::MeshJoined { .. } => "meshJoined",
+        Cause::MeshLeft { .. } => "meshLeft",
         Cause::Setting(_) => "setting",
         Cause::NodeJoined(_) => "nodeJoined",
         Cause::NodeLeft(_) => "nodeLeft",
@@ -101,6 +103,8 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
         }
         Cause::ClusterLeft(cluster) => format!("cluster {cluster} left"),
         Cause::ClusterRenamed { from, to } => format!("cluster {from} is now called {to}"),
+        Cause::MeshJoined { cluster, mesh } => format!("cluster {cluster} joined the mesh {mesh}"),
+        Cause::MeshLeft { cluster, mesh } => format!("cluster {cluster} left the mesh {mesh}"),
         Cause::Setting(setting) => self::setting(setting, compared),
         Cause::NodeJoined(node) => format!("{} joined", self::node(node)),
         Cause::NodeLeft(node) => format!("{} left", self::node(node)),
@@ -282,16 +286,21 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
 }
 
 /// Returns how to avoid that keys are lost, or to end it, in the order of the commands.
-pub(super) fn cure(target: &TargetChange, key_move: &KeyMove) -> Option<String> {
-    let context = &target.cluster;
+pub(super) fn cure(
+    target: &TargetChange,
+    key_move: &KeyMove,
+    compared: &Compared,
+) -> Option<String> {
+    let kubectl = || compared.config.kubectl(&target.cluster);
     let all = |peers: &[String]| {
-        let names: Vec<String> = peers.iter().map(|it| name(it)).collect();
+        let names: Vec<String> = peers.iter().map(|it| shell_word(&name(it))).collect();
         names.join(" ")
     };
     match &key_move.cure {
         Cure::Unneeded => None,
         Cure::DeleteFirst(peers) => Some(format!(
-            "before you apply the change, run `kubectl --context {context} delete peers {}`",
+            "before you apply the change, run `{} delete peers {}`",
+            kubectl(),
             all(peers)
         )),
         Cure::ApplyFirst(peers) => Some(format!(
@@ -299,7 +308,8 @@ pub(super) fn cure(target: &TargetChange, key_move: &KeyMove) -> Option<String> 
             all(peers)
         )),
         Cure::Touch(peers) => Some(format!(
-            "after the change, run `kubectl --context {context} annotate peers --overwrite {} touched=1`",
+            "after the change, run `{} annotate peers --overwrite {} touched=1`",
+            kubectl(),
             all(peers)
         )),
     }

@@ -24,6 +24,8 @@ pub(super) struct WrittenDiff<'a> {
     /// The old version: a commit, a folder, or the Peers of clusters.
     #[schemars(example = &"HEAD")]
     pub(super) against: &'a str,
+    /// Facts about the old version that change what the comparison means.
+    pub(super) notes: &'a [String],
     /// The worst grade of all targets.
     pub(super) grade: WrittenChangeGrade,
     /// The causes, each once. Without a mesh and snapshots of the old version there are none.
@@ -285,6 +287,7 @@ fn example() -> Value {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "against": "HEAD",
+        "notes": [],
         "grade": "additive",
         "causes": [{
             "kind": "nodeJoined",

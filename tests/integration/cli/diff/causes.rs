@@ -1,0 +1,224 @@
+//! Causes: nodes, meshes and names.
+
+use super::*;
+use crate::support::assert_contains;
+use crate::support::json_schema::{schema, violations};
+
+/// Nodes of `west` in two locations, of which the first one of each leads.
+fn located() -> Vec<Value> {
+    let places = [(1, "a"), (2, "a"), (3, "b"), (4, "b")];
+    let nodes = places.map(|(number, location)| {
+        let mut node = node(3, number);
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+        node["annotations"]["kilo.squat.ai/location"] = json!(location);
+        node
+    });
+    nodes.to_vec()
+}
+
+/// Compares two versions of the nodes of `west`, and returns the causes with their effects and the grade.
+fn causes_in_nodes(before: &[Value], after: &[Value]) -> String {
+    let folder = Folder::mesh();
+    folder.keep("west", before);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository.folder.keep("west", after);
+    let shown = repository.diff(&[]).stdout;
+    let changes = repository.diff(&["--output", "json"]).json();
+    let schema = schema("kilo-clustermesh.io/diff_v1.json");
+    assert_eq!(violations(&schema, &changes), Vec::<String>::new());
+    let mut report = String::new();
+    for cause in changes["causes"].as_array().unwrap() {
+        let message = cause["message"].as_str().unwrap();
+        assert_contains(&shown, &format!("{message}\n    east +"));
+        report += &format!(
+            "{} of {} {}",
+            cause["kind"], cause["cluster"], cause["node"]
+        );
+        report += &format!(": {message}: {}\n", cause["targets"][0]);
+    }
+    format!("{report}{}", changes["grade"])
+}
+
+#[test]
+fn locations_leaders_and_ranges_of_nodes_are_causes() {
+    let edited = |pointer: &str, value: Value| {
+        let mut nodes = located();
+        let annotations = &mut nodes[1]["annotations"];
+        match pointer {
+            "podCIDRs" => nodes[1]["podCIDRs"] = value,
+            name => annotations[format!("kilo.squat.ai/{name}")] = value,
+        }
+        nodes
+    };
+    let location = edited("location", json!("b"));
+    insta::assert_snapshot!(causes_in_nodes(&located(), &location), @r#"
+    "otherLocation" of "west" "n2": node west/n2 is in another location: `a` → `b`: {"added":1,"changed":1,"cluster":"east","removed":0}
+    "leaderChanged" of "west" null: location `b` of west has another leader: n3 → n2: {"added":1,"changed":0,"cluster":"east","removed":1}
+    "brief"
+    "#);
+    let leader = edited("leader", json!("true"));
+    insta::assert_snapshot!(causes_in_nodes(&located(), &leader), @r#"
+    "leaderChanged" of "west" null: location `a` of west has another leader: n1 → n2: {"added":1,"changed":0,"cluster":"east","removed":1}
+    "brief"
+    "#);
+    let ranges = edited("podCIDRs", json!(["10.3.9.0/24"]));
+    insta::assert_snapshot!(causes_in_nodes(&located(), &ranges), @r#"
+    "rangesGained" of "west" "n2": node west/n2 gained 10.3.9.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
+    "rangesLost" of "west" "n2": node west/n2 lost 10.3.2.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
+    "disruptive"
+    "#);
+}
+
+/// Two meshes of two clusters each.
+fn two_meshes() -> Repository {
+    let folder = Folder::mesh();
+    let (head, _) = MESH.split_once("    - name").unwrap();
+    let entry = |number: u8, name: &str| {
+        format!(
+            "    - name: {name}\n      podCIDRs: [10.{number}.0.0/16]\n      wireguardCIDR: 10.{}.0.0/24\n",
+            100 + number
+        )
+    };
+    folder.keep("south", &[node(4, 1), node(4, 2)]);
+    let first = format!("{head}{}{}", entry(1, "east"), entry(2, "north"));
+    let second = format!("{head}{}{}", entry(3, "west"), entry(4, "south"));
+    fs::remove_file(folder.path("mesh.yaml")).unwrap();
+    folder.write("meshes/prod.yaml", first);
+    folder.write("meshes/test.yaml", second.replace("prod", "test"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository
+}
+
+/// The causes in words.
+fn messages(repository: &Repository) -> Vec<String> {
+    let changes = repository.diff(&["--output", "json"]).json();
+    let schema = schema("kilo-clustermesh.io/diff_v1.json");
+    assert_eq!(violations(&schema, &changes), Vec::<String>::new());
+    let causes = changes["causes"].as_array().unwrap().iter();
+    causes
+        .map(|it| it["message"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_cluster_in_another_mesh_is_a_cause() {
+    let repository = two_meshes();
+    let folder = &repository.folder;
+    let (first, second) = (
+        folder.read("meshes/prod.yaml"),
+        folder.read("meshes/test.yaml"),
+    );
+    let joined = format!("{second}{NORTH}");
+    folder.write("meshes/test.yaml", &joined);
+    assert_eq!(
+        messages(&repository),
+        ["cluster north joined the mesh test"]
+    );
+    let text = repository.diff(&[]).stdout;
+    assert_contains(
+        &text,
+        "the mesh test\n    north +4 ~0 -0, south +2 ~0 -0, west +2 ~0 -0\n",
+    );
+    // The first mesh is merged into the second one.
+    let (_, entries) = first.split_once("clusters:\n").unwrap();
+    folder.write("meshes/test.yaml", format!("{second}{entries}"));
+    fs::remove_file(folder.path("meshes/prod.yaml")).unwrap();
+    assert_eq!(
+        messages(&repository),
+        [
+            "cluster east joined the mesh test",
+            "cluster east left the mesh prod",
+            "cluster north joined the mesh test",
+            "cluster north left the mesh prod",
+        ]
+    );
+    // Only its name is another one.
+    folder.write("meshes/test.yaml", &second);
+    folder.write(
+        "meshes/prod.yaml",
+        first.replace("name: prod", "name: live"),
+    );
+    assert_eq!(
+        messages(&repository),
+        ["`metadata.name` changed (meshes/prod.yaml:4)"]
+    );
+    // All clusters left, so the name of the mesh explains nothing.
+    folder.write("meshes/prod.yaml", "");
+    assert_eq!(
+        messages(&repository),
+        ["cluster east left", "cluster north left"]
+    );
+}
+
+/// By name alone, every node of both would have another key, and every address would be another one.
+#[test]
+fn two_clusters_that_swap_their_names_are_renamed() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let mesh = MESH.replace("east", "-").replace("west", "east");
+    folder.write("mesh.yaml", mesh.replace("name: -", "name: west"));
+    folder.keep("west", &[node(1, 1), node(1, 2)]);
+    folder.keep("east", &[node(3, 1), node(3, 2)]);
+    assert_eq!(
+        messages(&repository),
+        [
+            "cluster east is now called west",
+            "cluster west is now called east"
+        ]
+    );
+    assert_eq!(repository.grade(&[]), "disruptive");
+    // A cluster with the name of one that left is the old one as far as its engine knows.
+    folder.edit("mesh.yaml", "name: east", "name: orient");
+    fs::remove_file(folder.path("snapshots/east.json")).unwrap();
+    folder.keep("orient", &[node(3, 1), node(3, 2)]);
+    assert_eq!(
+        messages(&repository),
+        [
+            "cluster east is now called west",
+            "cluster west is now called orient"
+        ]
+    );
+    // All nodes have new keys.
+    repository.git(&["checkout", "--quiet", "."]);
+    let mut reinstalled = [node(3, 1), node(3, 2)];
+    for (key, node) in (200..).zip(&mut reinstalled) {
+        node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([key; 32]));
+    }
+    folder.keep("west", &reinstalled);
+    assert_eq!(
+        messages(&repository),
+        ["node west/n1 has a new key", "node west/n2 has a new key"]
+    );
+}
+
+/// Commands can be copied: contexts are those of the config, and a shell reads them as one word.
+#[test]
+fn commands_have_the_context_of_the_config() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n  east: { context: admin@east }\n  \
+         north: { context: a $(b) }\n",
+    );
+    folder.edit("mesh.yaml", "name: prod", "name: live");
+    for format in ["human", "markdown", "json"] {
+        let text = repository.diff(&["--output", format]).stdout;
+        assert_contains(
+            &text,
+            "`kubectl --context admin@east delete peers prod--north--n1`",
+        );
+        assert_contains(
+            &text,
+            "`kubectl --context 'a $(b)' delete peers prod--east--n1`",
+        );
+        assert_contains(
+            &text,
+            "`kubectl --context west delete peers prod--east--n1`",
+        );
+    }
+}

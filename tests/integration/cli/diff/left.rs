@@ -1,0 +1,167 @@
+//! Clusters and files that are in only one of the two versions.
+
+use std::fs;
+
+use super::*;
+use crate::support::assert_contains;
+
+/// Its Peers and those of its nodes change their names, and nothing is lost.
+#[test]
+fn a_renamed_cluster_is_known_without_its_mesh() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    folder.edit("mesh.yaml", "name: west", "name: orient");
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    folder.keep("orient", &[node(3, 1), node(3, 2)]);
+    let targets = |arguments: &[&str]| {
+        let run = repository.diff(&[arguments, &["--output", "json"]].concat());
+        run.json()["targets"].clone()
+    };
+    let with_mesh = targets(&[]);
+    assert_eq!(with_mesh.as_array().unwrap().len(), 2);
+    let without_causes = |mut targets: Value| {
+        for target in targets.as_array_mut().unwrap() {
+            for peer in target["peers"].as_array_mut().unwrap() {
+                peer["causes"] = json!([]);
+            }
+        }
+        targets
+    };
+    let against = targets(&["--against", "old"]);
+    assert_eq!(without_causes(against), without_causes(with_mesh));
+    let note = "cluster west is now called orient: its nodes have the same keys; its Kustomization or Application must \
+                apply the folder `orient`";
+    let run = repository.diff(&["--against", "old"]);
+    assert_eq!(run.stderr, format!("note: {note}\n"));
+    let page = repository
+        .diff(&["--against", "old", "--output", "markdown"])
+        .stdout;
+    assert_contains(&page, &format!("\nnote: `` {note} ``\n"));
+    let changes = repository
+        .diff(&["--against", "old", "--output", "json"])
+        .json();
+    assert_eq!(changes["notes"], json!([note]));
+    // Half of the Peers have other keys.
+    let mut other = node(3, 2);
+    other["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([99; 32]));
+    folder.keep("orient", &[node(3, 1), other]);
+    assert_eq!(repository.grade(&["--against", "old"]), "destructive");
+}
+
+#[test]
+fn a_cluster_that_left_is_read_if_its_peers_are_given() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let peers = |cluster: &str, sources: [&str; 2]| {
+        let files = sources.map(|it| folder.read(&format!("rendered/{cluster}/prod--{it}.yaml")));
+        files.join("---\n")
+    };
+    let foreign = "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: { name: laptop }\nspec:\n  \
+                   allowedIPs: [192.0.2.128/32]\n  publicKey: SUlJSUlJSUlJSUlJSUlJSUlJSUlJSUlJSUlJSUlJSUk=\n";
+    folder.write("north.yaml", peers("north", ["east", "west"]) + foreign);
+    folder.write("west.yaml", peers("west", ["east", "north"]));
+    folder.edit("mesh.yaml", NORTH, "");
+    let allowed = [
+        "render",
+        "--allow-empty",
+        "north",
+        "--allow-empty",
+        "*/north",
+    ];
+    assert_eq!(folder.run(&allowed).code, 0);
+    let run = repository.diff(&["--peers", "north=north.yaml"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr,
+        "note: no mesh contains north, so it counts as a cluster that left\n"
+    );
+    let of_north = "north: destructive\n  it loses all of its Peers\n  4 Peers removed\n";
+    assert_contains(&run.stdout, of_north);
+    assert_contains(
+        &run.stdout,
+        "north has the Peer laptop, which belongs to no mesh\n",
+    );
+    assert_eq!(
+        repository.grade(&["--peers", "north=north.yaml"]),
+        "destructive"
+    );
+    // It keeps its Peers, and only those of others show that it was there.
+    let run = repository.diff(&["--peers", "west=west.yaml"]);
+    let note = "note: no mesh contains north, so its own Peers were not read; to see what it loses, add --peers north=FILE \
+                with the output of `kubectl get peers -o yaml`\n";
+    assert_eq!((run.code, run.stderr.as_str()), (0, note));
+    let both = ["--peers", "west=west.yaml", "--peers", "north=north.yaml"];
+    let run = repository.diff(&both);
+    assert_eq!(
+        run.stderr,
+        "note: no mesh contains north, so it counts as a cluster that left\n"
+    );
+    assert_contains(&run.stdout, of_north);
+    // Other commands have no version in which it was there, and nothing is its name.
+    for command in ["verify", "diff"] {
+        let name = if command == "diff" { "North" } else { "north" };
+        let run = folder.run(&[command, "--peers", &format!("{name}=north.yaml")]);
+        assert_eq!(run.code, 2, "{command}");
+        assert_contains(&run.stderr, &format!("no mesh contains a cluster `{name}`"));
+    }
+}
+
+/// Otherwise a comment would show a tree that has moved as a new one, which only gains.
+#[test]
+fn a_commit_that_has_nothing_here_is_noted() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    for name in ["mesh.yaml", "snapshots", "rendered"] {
+        fs::create_dir_all(folder.path("net")).unwrap();
+        fs::rename(folder.path(name), folder.path(&format!("net/{name}"))).unwrap();
+    }
+    let note = "`HEAD` has no mesh and no rendered tree here, so all Peers count as new; if the files were moved, \
+                check it out elsewhere and compare with its rendered folder (--against DIR)";
+    let run = repository.diff_in("net", &[]);
+    assert_eq!((run.code, run.stderr), (0, format!("note: {note}\n")));
+    let page = repository.diff_in("net", &["--output", "markdown"]).stdout;
+    assert_contains(&page, &format!("\nnote: `` {note} ``\n"));
+    repository.git(&["worktree", "add", "--quiet", "before", "HEAD"]);
+    let run = repository.diff_in("net", &["--against", "../before/rendered"]);
+    assert_eq!(
+        run.stdout,
+        "No Peer changes compared with ../before/rendered (3 clusters).\n"
+    );
+}
+
+/// As with the plugin of Argo CD, if the mesh came first: nothing could be rendered yet.
+#[test]
+fn the_first_snapshots_are_compared_with_nothing() {
+    let other = Folder::mesh();
+    let repository = Repository::of(Folder::empty());
+    let folder = &repository.folder;
+    folder.write("mesh.yaml", MESH);
+    folder.write("north.json/note", "");
+    repository.commit();
+    crate::support::copy(&other.path("snapshots"), &folder.path("snapshots"));
+    let run = repository.diff(&[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        run.stderr,
+        "note: neither `HEAD` nor any commit before it has a snapshot, so nothing was rendered and all Peers are new\n"
+    );
+    assert_contains(&run.stdout, ": +12 ~0 -0 Peers.\n");
+    assert_eq!(repository.grade(&["--against", "main..."]), "brief");
+    let url = format!("file://{}", repository.folder.0.path().display());
+    repository.git(&["clone", "--quiet", "--depth=1", &url, "clone"]);
+    crate::support::copy(&other.path("snapshots"), &folder.path("clone/snapshots"));
+    let run = repository.diff_in("clone", &[]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    // Clusters have what an earlier commit gave, with snapshots in another folder.
+    fs::remove_dir_all(folder.path("clone")).unwrap();
+    fs::remove_dir_all(folder.path("snapshots")).unwrap();
+    folder.write("a/b/west.json", "{}");
+    repository.commit();
+    fs::remove_dir_all(folder.path("a")).unwrap();
+    repository.commit();
+    crate::support::copy(&other.path("snapshots"), &folder.path("snapshots"));
+    let variables = [("GIT_LITERAL_PATHSPECS", "1")];
+    assert_eq!(repository.diff_with(&variables, &[]).code, 2);
+    assert_contains(&repository.refusal(&[]), "cannot be rendered");
+}
