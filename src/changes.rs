@@ -31,6 +31,7 @@ mod clusters;
 mod foreign;
 mod grounds;
 mod held;
+mod lost_ranges;
 mod nodes;
 mod path_summary;
 mod paths;

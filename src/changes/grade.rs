@@ -57,6 +57,9 @@ pub enum Reason {
     Unproven(Vec<String>),
     /// This many Peers go with keys of no known node. Their paths cannot be proved, so they count as lost.
     StrangersRemoved(usize),
+    /// Peers lose this many ranges, and no Peer gains them. Without the old nodes, no proof shows what was there,
+    /// so all of it counts as lost.
+    RangesLost(usize),
     /// The two clusters of a path have too many states to prove all of them.
     UnprovenPaths,
     /// Kilo is busy for this many seconds, and what changes is interrupted for that long.
@@ -119,6 +122,7 @@ impl Reason {
             | Self::PathsStuck(_)
             | Self::KeysLost(_)
             | Self::StrangersRemoved(_)
+            | Self::RangesLost(_)
             | Self::Unapplied { .. }
             | Self::Unproven(_)
             | Self::UnprovenPaths

@@ -90,6 +90,7 @@ impl TargetChange {
                 strangers.count(),
                 Reason::StrangersRemoved as fn(usize) -> Reason,
             ),
+            (self.lost_ranges, Reason::RangesLost),
             (with(&|it| *it == Difference::Key), Reason::KeysChanged),
             (
                 with(&|it| matches!(it, Difference::Endpoint { .. })),

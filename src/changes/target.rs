@@ -10,6 +10,7 @@ use super::clusters::Counterparts;
 use super::grade::{Grade, Reason};
 use super::key_move::KeyMove;
 use super::load_change::LoadChange;
+use super::lost_ranges::lost_ranges;
 use super::peer_change::{PeerChange, PeerChangeKind};
 use super::stages::{Passage, Passages};
 use super::{Delivery, Version};
@@ -34,6 +35,8 @@ pub struct TargetChange {
     pub peers: Vec<PeerChange>,
     /// Sources that gave it Peers and give it none any more, by their old names.
     pub sources_gone: Vec<ClusterName>,
+    /// The number of ranges that a Peer loses and none gains, if the old version has no snapshots.
+    pub lost_ranges: usize,
     /// Peers whose keys move between them.
     pub key_moves: Vec<KeyMove>,
     /// Addresses that it reaches through another node.
@@ -77,7 +80,10 @@ pub(super) fn changes(
         let sites = (counterparts.before(number), Some(number));
         let differences = passage.peers.pairs.iter().copied();
         let change = TargetChange::find(sites, fabrics, differences, counterparts)?;
+        // With the nodes of the old version, the proof shows what was there.
+        let lost = before.fleet.is_none().then(|| lost_ranges(&change.peers));
         Some(TargetChange {
+            lost_ranges: lost.unwrap_or_default(),
             key_moves: passage.arriving.key_moves.clone(),
             carriers: CarrierMove::find(passage, fabrics, counterparts),
             load: Some(LoadChange::new(passage, delivery.capacity)),
@@ -125,6 +131,7 @@ impl TargetChange {
             peers_after: 0,
             peers,
             sources_gone: Vec::new(),
+            lost_ranges: 0,
             key_moves: Vec::new(),
             carriers: Vec::new(),
             load: None,
@@ -171,6 +178,7 @@ impl TargetChange {
             peers_before: had.len(),
             peers_after: has.len(),
             peers,
+            lost_ranges: 0,
             key_moves: Vec::new(),
             carriers: Vec::new(),
             load: None,

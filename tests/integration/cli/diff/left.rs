@@ -165,3 +165,37 @@ fn the_first_snapshots_are_compared_with_nothing() {
     assert_eq!(repository.diff_with(&variables, &[]).code, 2);
     assert_contains(&repository.refusal(&[]), "cannot be rendered");
 }
+
+/// A node without a Peer of its own leaves, so only the Peer of its leader loses a range. No snapshot shows that the
+/// range was used.
+#[test]
+fn ranges_that_no_peer_has_count_as_lost_without_snapshots() {
+    let folder = Folder::mesh();
+    let located = |number| {
+        let mut node = node(3, number);
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+        node
+    };
+    folder.keep("west", &[located(1), located(2), located(3)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository.folder.keep("west", &[located(1), located(2)]);
+    for against in ["HEAD", "old"] {
+        assert_eq!(
+            repository.grade(&["--against", against]),
+            "disruptive",
+            "{against}"
+        );
+    }
+    let text = repository.diff(&["--against", "old"]).stdout;
+    let reason = "\n  Peers lose 1 range that no other Peer gets; what was there is lost\n";
+    assert_contains(&text, reason);
+    // Another Peer that has it leads to it as before.
+    let mut second = located(2);
+    second["podCIDRs"] = json!(["10.3.2.0/23"]);
+    repository.folder.keep("west", &[located(1), second]);
+    let text = repository.diff(&["--against", "old"]).stdout;
+    assert!(!text.contains("what was there is lost"), "{text}");
+}

@@ -56,6 +56,10 @@ pub(crate) fn reason(reason: &Reason) -> String {
             "{} removed whose keys belong to no node in the snapshots; what they reached is lost",
             count(*peers, "Peer")
         ),
+        Reason::RangesLost(ranges) => format!(
+            "Peers lose {} that no other Peer gets; what was there is lost",
+            count(*ranges, "range")
+        ),
         Reason::OthersChanged(peers) => {
             format!(
                 "{} with fewer ranges or other changes",
