@@ -72,12 +72,22 @@ pub struct ClassVerdict<'r> {
     pub senders: Cow<'r, [AddressBlock]>,
     /// The receivers.
     pub receivers: Cow<'r, [AddressBlock]>,
-    /// Every way in which packets between them end, with a packet each; none if it is proven
-    /// already that all of them and their answers arrive, or that none leaves its cluster.
-    pub traces: Vec<Trace>,
-    /// Whether no packet leaves the cluster of the senders. Then none was followed; see
-    /// [`Reach::follow`].
-    pub is_kept: bool,
+    /// What becomes of the packets.
+    pub fate: ClassFate,
+}
+
+/// What becomes of all packets between two classes.
+#[derive(Clone, Debug)]
+pub enum ClassFate {
+    /// All of them arrive, and their answers too: that was proved for other clusters.
+    Proven,
+    /// None leaves the cluster of the senders. None was followed; see [`Reach::follow`].
+    Kept,
+    /// No node of the receivers' cluster takes them out of a tunnel, since no Peer has a range around
+    /// their sources. None was followed.
+    Rejected,
+    /// Every way in which they end, with a packet for each.
+    Followed(Vec<Trace>),
 }
 
 /// Finds the pairs between which packets and their answers arrive, in any clusters.
@@ -95,8 +105,7 @@ impl<'r> ClassVerdict<'r> {
             to: target.class,
             senders: Cow::Borrowed(&source.blocks),
             receivers: Cow::Borrowed(&target.blocks),
-            traces: Vec::new(),
-            is_kept: true,
+            fate: ClassFate::Kept,
         }
     }
 
@@ -108,13 +117,24 @@ impl<'r> ClassVerdict<'r> {
 
     /// Returns whether every packet arrives, and its answer too.
     pub fn holds(&self) -> bool {
-        let mut traces = self.traces.iter();
-        !self.is_kept && traces.all(|trace| trace.ending().is_delivered())
+        match &self.fate {
+            ClassFate::Proven => true,
+            ClassFate::Kept | ClassFate::Rejected => false,
+            ClassFate::Followed(traces) => traces.iter().all(|it| it.ending().is_delivered()),
+        }
+    }
+
+    /// Returns the packets that were followed.
+    pub fn traces(&self) -> &[Trace] {
+        match &self.fate {
+            ClassFate::Followed(traces) => traces,
+            ClassFate::Proven | ClassFate::Kept | ClassFate::Rejected => &[],
+        }
     }
 
     /// Returns whether some packets arrive, and their answers too, and others do not.
     pub fn holds_in_part(&self) -> bool {
-        let mut traces = self.traces.iter();
+        let mut traces = self.traces().iter();
         !self.holds() && traces.any(|trace| trace.ending().is_delivered())
     }
 }
@@ -198,9 +218,23 @@ impl<'f, 'a> Reach<'f, 'a> {
         verdicts
     }
 
-    /// Returns how kept packets end: senders and receivers between which they end alike are together, with
-    /// every way in which they end and a packet for each.
-    pub fn follow(&self, pair: SitePair, kept: &ClassVerdict) -> Vec<ClassVerdict<'static>> {
+    /// Follows packets between classes, if none was followed yet: senders and receivers between which they
+    /// end alike are together, with every way in which they end and a packet for each.
+    pub fn follow<'v>(&self, pair: SitePair, verdict: &ClassVerdict<'v>) -> Vec<ClassVerdict<'v>> {
+        match verdict.fate {
+            ClassFate::Kept => self.follow_kept(pair, verdict),
+            ClassFate::Proven | ClassFate::Followed(_) => vec![verdict.clone()],
+            ClassFate::Rejected => {
+                let traces = self.first_traces(pair, &verdict.senders, &verdict.receivers);
+                vec![ClassVerdict {
+                    fate: ClassFate::Followed(traces),
+                    ..verdict.clone()
+                }]
+            }
+        }
+    }
+
+    fn follow_kept(&self, pair: SitePair, kept: &ClassVerdict) -> Vec<ClassVerdict<'static>> {
         let mut verdicts = Vec::new();
         for (endings, receivers) in self.ending_alike(pair, &kept.receivers) {
             let mut groups: BTreeMap<Vec<Option<&str>>, Vec<AddressBlock>> = BTreeMap::new();
@@ -211,10 +245,11 @@ impl<'f, 'a> Reach<'f, 'a> {
             }
             for senders in groups.into_values() {
                 verdicts.push(ClassVerdict {
-                    traces: self.traces_of_kept(pair, &senders, &receivers),
+                    from: kept.from,
+                    to: kept.to,
+                    fate: ClassFate::Followed(self.first_traces(pair, &senders, &receivers)),
                     senders: Cow::Owned(senders),
                     receivers: Cow::Owned(receivers.clone()),
-                    ..*kept
                 });
             }
         }
@@ -245,8 +280,9 @@ impl<'f, 'a> Reach<'f, 'a> {
         alike
     }
 
-    /// Returns every way in which kept packets end, for the first sender and receiver.
-    fn traces_of_kept(
+    /// Returns every way in which packets from the first sender to the first receiver end, wherever in the
+    /// sender's block they come from.
+    fn first_traces(
         &self,
         pair: SitePair,
         senders: &[AddressBlock],
@@ -290,8 +326,10 @@ impl<'f, 'a> Reach<'f, 'a> {
         let looks = [sender, receiver].map(|side| (side.class, &*side.views));
         let is_plain = [sender, receiver].iter().all(|it| it.is_plain())
             && [home, viewer].iter().all(|it| it.is_undisturbed());
-        let traces = if is_plain && proven.0.contains(&looks) {
-            Vec::new()
+        let fate = if sender.is_rejected() {
+            ClassFate::Rejected
+        } else if is_plain && proven.0.contains(&looks) {
+            ClassFate::Proven
         } else {
             let from = senders.first(|span| pieces(viewer, home, span))?;
             let to = receivers.first(|span| pieces(home, viewer, span))?;
@@ -299,15 +337,14 @@ impl<'f, 'a> Reach<'f, 'a> {
             if is_plain && traces.iter().all(|it| it.ending().is_delivered()) {
                 proven.0.insert(looks);
             }
-            traces
+            ClassFate::Followed(traces)
         };
         Some(ClassVerdict {
             from: sender.class,
             to: receiver.class,
             senders: Cow::Borrowed(senders.blocks),
             receivers: Cow::Borrowed(receivers.blocks),
-            traces,
-            is_kept: false,
+            fate,
         })
     }
 

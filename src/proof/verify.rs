@@ -10,6 +10,7 @@ use super::reach::{Counts, Proven, Reach};
 use crate::agent::fabric::{At, SiteId, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 use assumption::AlikeFailures;
 use failures::Failures;
 use judge::PairJudge;
@@ -34,6 +35,7 @@ mod declared;
 mod excused;
 mod failures;
 mod judge;
+mod link_terms;
 mod links;
 mod promise;
 mod tally;
@@ -71,6 +73,8 @@ struct Verifier<'r, 'f, 'a> {
     asked: Asked<'r>,
     links: MeshLinks<'r>,
     promises: Sites<Promises>,
+    /// The ranges that each cluster declares.
+    declared: Sites<Prefixes<()>>,
     /// The ranges that nodes' claims take away; none if failures are not to be explained.
     excused: Option<&'r Excused>,
 }
@@ -119,10 +123,11 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         Self {
             reach,
             asked,
-            links: MeshLinks::new(fabric, asked),
+            links: MeshLinks::new(fabric, asked.meshes),
             promises: fabric
                 .sites
                 .map_ids(|site| Promises::collect(fabric, site, excused)),
+            declared: fabric.sites.map(|it| beyond::declared(it)),
             excused,
         }
     }
@@ -144,7 +149,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         let mut apart: BTreeMap<&Counts, Arc<Tallies>> = BTreeMap::new();
         for to in fabric.sites.ids().filter(|to| *to != from) {
             let link = self.links.between(from, to);
-            if link.is_none() && reach.is_kept(from, to) {
+            let exchange = self.links.exchange(from, to);
+            if exchange.is_none() && reach.is_kept(from, to) {
                 let (senders, receivers) = (reach.counts(from), reach.counts(to));
                 let tallies = apart
                     .entry(receivers)
@@ -160,11 +166,13 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             let mut judge = PairJudge {
                 reach,
                 pair: SitePair { from, to },
-                link: self.links.kind(from, to),
-                sends: &self.promises[from],
-                receives: &self.promises[to],
-                takes: [from, to].map(|it| self.asked.accepted(link, fabric.site(it))),
-                local: [from, to].map(|it| Asked::local(link, fabric.site(it))),
+                link: link.map(|it| it.kind),
+                terms: exchange.map(|it| {
+                    [
+                        it.terms(&self.promises[from], self.asked),
+                        it.reversed().terms(&self.promises[to], self.asked),
+                    ]
+                }),
                 excused: [self.excused(from, to), self.excused(to, from)],
                 lists_undeclared: self.asked.lists_undeclared,
                 explains: self.excused.is_some(),
@@ -172,7 +180,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             };
             // An undeclared path is shown by a packet of its own.
             let mut anew = Proven::default();
-            let known = if link.is_some() {
+            let known = if exchange.is_some() {
                 &mut proven
             } else {
                 &mut anew
@@ -187,12 +195,16 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             part.pairings.push(Pairing {
                 from,
                 to,
-                is_linked: link.is_some(),
+                is_linked: exchange.is_some(),
                 tallies: Arc::new(judge.tallies),
             });
         }
-        part.leaks
-            .extend(beyond::undeclared(fabric, from, &self.links));
+        part.leaks.extend(beyond::undeclared(
+            fabric,
+            from,
+            &self.links,
+            &self.declared,
+        ));
         part
     }
 

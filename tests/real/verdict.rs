@@ -12,7 +12,7 @@ use clustermesh::net::Cidr;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::Ending;
 use clustermesh::packet::trace::{End, Trace};
-use clustermesh::proof::reach::{AddressBlock, Proven, Reach};
+use clustermesh::proof::reach::{AddressBlock, ClassVerdict, Proven, Reach};
 use clustermesh::proof::verify::{Asked, verify};
 
 use crate::pair::Pair;
@@ -187,18 +187,12 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let mut classes: Vec<_> = reach
         .between(from.site, to.site, &mut Proven::default())
         .into_iter()
-        .flat_map(|it| {
-            if it.is_kept {
-                reach.follow(sites, &it)
-            } else {
-                vec![it]
-            }
-        })
+        .flat_map(|it| reach.follow(sites, &it))
         .collect();
     classes.retain(|it| {
         it.senders.iter().any(|it| holds(it, &from)) && it.receivers.iter().any(|it| holds(it, &to))
     });
-    let mut found = classes.iter().flat_map(|it| &it.traces);
+    let mut found = classes.iter().flat_map(ClassVerdict::traces);
     // A range without a declared part is not a class.
     if classes.is_empty() || found.any(|it| it.verdict() == trace.verdict()) {
         return Ok(Verdict::new(&trace));

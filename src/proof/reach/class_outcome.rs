@@ -80,9 +80,10 @@ impl Reach<'_, '_> {
         }
         let mut proven = Proven::default();
         let verdict = self.verdict(pair, source.into(), target.into(), &mut proven);
-        verdict.map_or(ClassOutcome::Apart, |ClassVerdict { traces, .. }| {
+        verdict.map_or(ClassOutcome::Apart, |verdict| {
+            let followed = self.follow(pair, &verdict);
             ClassOutcome::Alike {
-                endings: Endings::from_traces(&traces),
+                endings: Endings::from_traces(followed.iter().flat_map(ClassVerdict::traces)),
                 is_whole: source.is_whole() && target.is_whole(),
             }
         })
@@ -99,7 +100,7 @@ impl Reach<'_, '_> {
         let kept = self.follow(pair, &ClassVerdict::kept(source, target));
         let mut endings = kept
             .iter()
-            .map(|verdict| Endings::from_traces(&verdict.traces));
+            .map(|verdict| Endings::from_traces(verdict.traces()));
         let Some(first) = endings.next() else {
             return ClassOutcome::Apart;
         };

@@ -81,6 +81,13 @@ impl EquivalenceClass {
         self.views.iter().all(|it| it.is_kept)
     }
 
+    /// Returns whether the viewing cluster takes packets from it out of a tunnel on no node: no Peer has a
+    /// range around it.
+    pub(super) fn is_rejected(&self) -> bool {
+        let mut views = self.views.iter();
+        views.all(|it| it.next_hop == NextHop::Kept && it.unique.is_none())
+    }
+
     /// Returns whether nothing changes within any of the blocks.
     pub(super) fn is_whole(&self) -> bool {
         self.views.len() == 1

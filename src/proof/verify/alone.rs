@@ -35,7 +35,7 @@ pub(super) fn single_points(
         let Holding::One(at) = fabric.holding(number, peer) else {
             continue;
         };
-        let is_other = at.site != number && links.between(number, at.site).is_some();
+        let is_other = at.site != number && links.exchange(number, at.site).is_some();
         if !is_other {
             continue;
         }

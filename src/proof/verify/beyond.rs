@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::links::MeshLinks;
-use crate::agent::fabric::{At, Fabric, Holding, SiteId};
+use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
 use crate::net::prefixes::{Prefixes, Span};
@@ -57,9 +57,21 @@ pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
     outsiders
 }
 
+/// Returns the ranges that a cluster declares.
+pub(super) fn declared(site: &Site) -> Prefixes<()> {
+    let all = site.entry.networks.all().into_iter();
+    let all: Vec<(Cidr, ())> = all.map(|it| (it.cidr, ())).collect();
+    Prefixes::new(&all)
+}
+
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
 /// packet for them arrives. Of many ranges of one cluster the last that is listed counts the rest.
-pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> Vec<Leak> {
+pub(super) fn undeclared(
+    fabric: &Fabric,
+    number: SiteId,
+    links: &MeshLinks,
+    declared: &Sites<Prefixes<()>>,
+) -> Vec<Leak> {
     let site = fabric.site(number);
     let sender = |family: Family| {
         let nodes = site.model.topology.nodes.numbered();
@@ -69,7 +81,6 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> 
         pods.find(|(_, pods)| pods.family() == family)
     };
     let mut leaks: BTreeMap<SiteId, Vec<Leak>> = BTreeMap::new();
-    let mut declared: BTreeMap<SiteId, Prefixes<()>> = BTreeMap::new();
     for (peer, it) in site.model.peers.numbered() {
         let Some(share) = it.share() else {
             continue;
@@ -80,21 +91,11 @@ pub(super) fn undeclared(fabric: &Fabric, number: SiteId, links: &MeshLinks) -> 
         if at.site == number {
             continue;
         }
-        let home = fabric.site(at.site);
-        if links.between(number, at.site).is_none() {
+        if links.exchange(number, at.site).is_none() {
             // Packets that arrive there are found among the pairs.
             continue;
         }
-        let ranges = declared.entry(at.site).or_insert_with(|| {
-            let all: Vec<_> = home
-                .entry
-                .networks
-                .all()
-                .into_iter()
-                .map(|it| (it.cidr, ()))
-                .collect();
-            Prefixes::new(&all)
-        });
+        let ranges = &declared[at.site];
         for kept in share.kept() {
             let range = kept.allowed.interface.network;
             if ranges.around(Span::new(range)).next().is_some() {

@@ -1,6 +1,6 @@
 //! Declared paths: which blocks of two clusters a link lets reach each other.
 
-use super::judge::{are_promised, is_promised};
+use super::judge::are_promised;
 use super::links::{Asked, MeshLinks};
 use super::promise::Promises;
 use crate::agent::fabric::{Fabric, SiteId, Sites};
@@ -21,7 +21,7 @@ impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
         Self {
             fabric,
             asked,
-            links: MeshLinks::new(fabric, asked),
+            links: MeshLinks::new(fabric, asked.meshes),
             promises: fabric
                 .sites
                 .map_ids(|site| Promises::collect(fabric, site, None)),
@@ -30,16 +30,12 @@ impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
 
     /// Returns which blocks of `home` a link promises to `viewer`, for each of them.
     pub fn promised(&self, home: SiteId, viewer: SiteId, blocks: &[AddressBlock]) -> Vec<bool> {
-        let Some(mesh) = self.links.between(home, viewer) else {
+        let Some(link) = self.links.exchange(home, viewer) else {
             return vec![false; blocks.len()];
         };
-        let (site, other) = (self.fabric.site(home), self.fabric.site(viewer));
-        let takes = self.asked.accepted(Some(mesh), other);
-        let local = Asked::local(Some(mesh), other);
-        let promises = &self.promises[home];
-        let all = blocks.iter();
-        all.map(|it| is_promised(site, it, (promises, &takes, local)))
-            .collect()
+        let site = self.fabric.site(home);
+        let terms = link.terms(&self.promises[home], self.asked);
+        blocks.iter().map(|it| terms.promise(site, it)).collect()
     }
 
     /// Returns whether a link declares paths between blocks of these classes at all.

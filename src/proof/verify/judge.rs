@@ -5,11 +5,11 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::cause::FailureCause;
 use super::failures::Failures;
-use super::promise::Promises;
+use super::link_terms::LinkTerms;
 use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tally};
 use super::{excused, undeclared};
-use crate::agent::fabric::{At, Site, SiteId, SitePair};
-use crate::mesh::{Link, Range};
+use crate::agent::fabric::{At, SiteId, SitePair};
+use crate::mesh::Link;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise};
@@ -24,12 +24,8 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     /// The link. If one of the two leaves, what still works is undeclared and ends with the Peers that
     /// are left.
     pub(super) link: Option<Link>,
-    pub(super) sends: &'j Promises,
-    pub(super) receives: &'j Promises,
-    /// The lists of ranges that the sender and the receiver accept.
-    pub(super) takes: [Vec<&'j [Range]>; 2],
-    /// The local networks of the sender and of the receiver.
-    pub(super) local: [&'j [Range]; 2],
+    /// What the sender and the receiver promise each other, if they exchange Peers.
+    pub(super) terms: Option<[LinkTerms<'j>; 2]>,
     /// The ranges that the sender does not get of the receiver because of nodes' claims, and the reverse.
     pub(super) excused: [&'j [Cidr]; 2],
     pub(super) lists_undeclared: bool,
@@ -40,23 +36,16 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
 
 impl PairJudge<'_, '_, '_> {
     pub(super) fn count(&mut self, verdict: &ClassVerdict, part: &mut ProofPart) {
-        let is_promise =
-            self.link == Some(Link::Exchange) && are_promised(verdict.from, verdict.to);
-        let [near, far] = &self.takes;
-        let [local_near, local_far] = self.local;
-        let is_promised = |block: &&AddressBlock, promises: &Promises, (number, takes, local)| {
-            is_promise
-                && is_promised(
-                    self.reach.fabric.site(number),
-                    block,
-                    (promises, takes, local),
-                )
-        };
         // Answers need the way back, so each must take what the other has.
+        let terms = self
+            .terms
+            .as_ref()
+            .filter(|_| are_promised(verdict.from, verdict.to));
+        let sites = self.pair.both().map(|it| self.reach.fabric.site(it));
         let is_sent =
-            |it: &&AddressBlock| is_promised(it, self.sends, (self.pair.from, far, local_far));
+            |it: &&AddressBlock| terms.is_some_and(|[sent, _]| sent.promise(sites[0], it));
         let is_taken =
-            |it: &&AddressBlock| is_promised(it, self.receives, (self.pair.to, near, local_near));
+            |it: &&AddressBlock| terms.is_some_and(|[_, taken]| taken.promise(sites[1], it));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
         let promised = count(senders()).saturating_mul(count(receivers()));
@@ -83,12 +72,12 @@ impl PairJudge<'_, '_, '_> {
             let promised = ClassVerdict {
                 senders: senders().copied().collect(),
                 receivers: receivers().copied().collect(),
-                traces: verdict.traces.clone(),
+                fate: verdict.fate.clone(),
                 ..*verdict
             };
             self.blame_each(&promised, &mut part.failures);
         }
-        let mut traces = verdict.traces.iter();
+        let mut traces = verdict.traces().iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered());
         if let Some(arrived) = arrived
             && !matches!(self.link, Some(Link::Exchange | Link::Ended))
@@ -165,9 +154,6 @@ impl PairJudge<'_, '_, '_> {
 
     /// Adds what fails of promised packets.
     fn blame_each(&self, promised: &ClassVerdict, failures: &mut Failures) {
-        if !promised.is_kept {
-            return self.blame(promised, failures);
-        }
         for verdict in self.reach.follow(self.pair, promised) {
             self.blame(&verdict, failures);
         }
@@ -176,7 +162,7 @@ impl PairJudge<'_, '_, '_> {
     /// Adds what fails, what nodes' claims cause apart from the rest.
     fn blame(&self, verdict: &ClassVerdict, failures: &mut Failures) {
         let [senders, receivers] = [&verdict.senders, &verdict.receivers].map(|it| it.to_vec());
-        let traces = || verdict.traces.iter();
+        let traces = || verdict.traces().iter();
         let failing = || traces().filter(|it| !it.ending().is_delivered());
         let Some(failing) = failing().find(|it| !self.is_claimed(it)) else {
             if let Some(claimed) = failing().next() {
@@ -308,39 +294,6 @@ impl PairJudge<'_, '_, '_> {
 /// to pods.
 pub(super) fn are_promised(from: AddressClass, to: AddressClass) -> bool {
     from == AddressClass::Pod || matches!(to, AddressClass::Pod | AddressClass::Node)
-}
-
-/// Returns whether a cluster promises a block to another one that takes only what is in these lists and
-/// has some networks of its own.
-pub(super) fn is_promised(
-    site: &Site,
-    block: &AddressBlock,
-    (promises, takes, local): (&Promises, &[&[Range]], &[Range]),
-) -> bool {
-    !meets(local, block.span) && promises.include(block) && is_accepted(site, block, takes)
-}
-
-/// Returns whether any of some ranges shares addresses with a span.
-fn meets(ranges: &[Range], span: Span) -> bool {
-    let mut ranges = ranges.iter();
-    ranges.any(|it| Span::new(it.cidr).common(span).is_some())
-}
-
-/// Returns whether the range with which a cluster would give an address away lies wholly in one entry
-/// of each list.
-fn is_accepted(site: &Site, block: &AddressBlock, lists: &[&[Range]]) -> bool {
-    if lists.is_empty() {
-        return true;
-    }
-    let mut around = site.owned.around(block.span);
-    let given = around.find_map(|slot| {
-        let (range, owners) = site.owned.at(slot);
-        owners.contains(&block.owner).then_some(range)
-    });
-    given.is_some_and(|given| {
-        let mut lists = lists.iter();
-        lists.all(|list| list.iter().any(|it| it.cidr.contains(given)))
-    })
 }
 
 fn count<'p>(blocks: impl Iterator<Item = &'p AddressBlock>) -> u64 {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use super::link_terms::LinkTerms;
+use super::promise::Promises;
+use crate::agent::fabric::{Fabric, SiteId, Sites};
 use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
 
@@ -17,41 +19,26 @@ pub struct Asked<'a> {
     pub lists_undeclared: bool,
 }
 
-impl<'a> Asked<'a> {
-    /// Returns the lists in which everything must be that `site` takes by a mesh.
-    pub(super) fn accepted(self, mesh: Option<&'a Mesh>, site: &Site) -> Vec<&'a [Range]> {
-        let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
-        let entry = entries.find(|it| it.name == *site.cluster);
-        let of_mesh = entry.and_then(|entry| entry.accepted.as_deref());
-        let of_config = self.accepted.get(site.cluster).map(Vec::as_slice);
-        of_mesh.into_iter().chain(of_config).collect()
-    }
-
-    /// Returns the networks that no Peer may take over in `site`, by a mesh.
-    pub(super) fn local(mesh: Option<&'a Mesh>, site: &Site) -> &'a [Range] {
-        let mut entries = mesh.iter().flat_map(|mesh| &mesh.entries);
-        let entry = entries.find(|it| it.name == *site.cluster);
-        entry.map_or(&[], |it| &it.local_networks)
-    }
-}
-
 /// The links between clusters, by both.
 #[derive(Clone, Debug)]
 pub(super) struct MeshLinks<'a>(Sites<Sites<Option<MeshLink<'a>>>>);
 
 /// A link between two clusters.
 #[derive(Clone, Copy, Debug)]
-struct MeshLink<'a> {
-    mesh: &'a Mesh,
-    link: Link,
+pub(super) struct MeshLink<'a> {
+    /// The effect of the link, which depends on whether one of the two is joining or leaving.
+    pub(super) kind: Link,
+    /// The entry of the first cluster in the mesh that links them.
+    near: &'a Entry,
+    /// The entry of the second.
+    far: &'a Entry,
 }
 
 impl<'a> MeshLinks<'a> {
-    pub(super) fn new(fabric: &Fabric, asked: Asked<'a>) -> Self {
+    pub(super) fn new(fabric: &Fabric, meshes: &'a [Mesh]) -> Self {
         let sites = &fabric.sites;
         // Names are looked up once for each cluster and not for each pair.
-        let members: Vec<(&Mesh, Sites<Option<&Entry>>)> = asked
-            .meshes
+        let members: Vec<(&Mesh, Sites<Option<&Entry>>)> = meshes
             .iter()
             .map(|mesh| {
                 let entries: BTreeMap<&ClusterName, &Entry> =
@@ -61,22 +48,45 @@ impl<'a> MeshLinks<'a> {
             .collect();
         let between = |one: SiteId, other: SiteId| {
             let mut links = members.iter().filter_map(|(mesh, entries)| {
-                let link = mesh.link(entries[one]?, entries[other]?)?;
-                Some(MeshLink { mesh, link })
+                let (near, far) = (entries[one]?, entries[other]?);
+                let kind = mesh.link(near, far)?;
+                Some(MeshLink { kind, near, far })
             });
             links.next()
         };
         Self(sites.map_ids(|one| sites.map_ids(|other| between(one, other))))
     }
 
-    /// Returns the mesh by which two clusters exchange Peers.
-    pub(super) fn between(&self, one: SiteId, other: SiteId) -> Option<&'a Mesh> {
-        let link = self.0[one][other].filter(|it| it.link == Link::Exchange);
-        link.map(|it| it.mesh)
+    /// Returns the link between two clusters, if a mesh links them.
+    pub(super) fn between(&self, one: SiteId, other: SiteId) -> Option<MeshLink<'a>> {
+        self.0[one][other]
     }
 
-    /// Returns how a mesh links two clusters, if one does.
-    pub(super) fn kind(&self, one: SiteId, other: SiteId) -> Option<Link> {
-        self.0[one][other].map(|it| it.link)
+    /// Returns the link by which two clusters exchange Peers, if there is one.
+    pub(super) fn exchange(&self, one: SiteId, other: SiteId) -> Option<MeshLink<'a>> {
+        self.between(one, other)
+            .filter(|it| it.kind == Link::Exchange)
+    }
+}
+
+impl<'a> MeshLink<'a> {
+    /// Returns the same link from the other cluster.
+    pub(super) fn reversed(self) -> Self {
+        Self {
+            near: self.far,
+            far: self.near,
+            ..self
+        }
+    }
+
+    /// Returns the terms on which the first cluster gives its ranges to the second.
+    pub(super) fn terms(self, promises: &'a Promises, asked: Asked<'a>) -> LinkTerms<'a> {
+        let of_mesh = self.far.accepted.as_deref();
+        let of_config = asked.accepted.get(&self.far.name).map(Vec::as_slice);
+        LinkTerms {
+            promises,
+            accepted: of_mesh.into_iter().chain(of_config).collect(),
+            local: &self.far.local_networks,
+        }
     }
 }

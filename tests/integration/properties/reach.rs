@@ -11,7 +11,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::trace::{AddressClass, Trace};
 use clustermesh::packet::{Goal, Packet, Session};
-use clustermesh::proof::reach::{AddressBlock, Proven, Reach, address_blocks};
+use clustermesh::proof::reach::{AddressBlock, ClassFate, Proven, Reach, address_blocks};
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -602,13 +602,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
             let verdicts = reach
                 .between(from, to, &mut proven)
                 .into_iter()
-                .flat_map(|it| {
-                    if it.is_kept {
-                        reach.follow(SitePair { from, to }, &it)
-                    } else {
-                        vec![it]
-                    }
-                });
+                .flat_map(|it| reach.follow(SitePair { from, to }, &it));
             for verdict in verdicts {
                 let mut premised = BTreeSet::new();
                 if verdict.holds() {
@@ -624,12 +618,13 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 for sender in &*verdict.senders {
                     for receiver in &*verdict.receivers {
                         let key = owners(sender, receiver);
-                        let mut endings: BTreeSet<&str> =
-                            verdict.traces.iter().map(Trace::verdict).collect();
-                        if endings.is_empty() {
-                            // Like others between which every packet arrived.
-                            endings.insert("delivered");
-                        }
+                        let endings: BTreeSet<&str> = match &verdict.fate {
+                            ClassFate::Proven => BTreeSet::from(["delivered"]),
+                            ClassFate::Followed(traces) => {
+                                traces.iter().map(Trace::verdict).collect()
+                            }
+                            ClassFate::Kept | ClassFate::Rejected => BTreeSet::new(),
+                        };
                         let before = said.insert(key, (endings, premised.contains(&key)));
                         prop_assert!(before.is_none(), "twice: {:?}", key);
                     }
