@@ -149,7 +149,7 @@ impl Input {
         figures.proof.push(start.elapsed().as_secs_f64());
         ensure!(verification.holds(), "a rendered mesh must hold");
         let pods = verification.pairings.iter();
-        let pods = pods.filter_map(|it| it.tallies.get(&(AddressClass::Pod, AddressClass::Pod)));
+        let pods = pods.filter_map(|it| it.tallies.get((AddressClass::Pod, AddressClass::Pod)));
         let proved: u64 = pods.map(|tally| tally.kept).sum();
 
         let start = Instant::now();

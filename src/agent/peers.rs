@@ -246,22 +246,22 @@ fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
     let all = files
         .iter()
         .flat_map(|file| file.content.peers.iter().map(move |it| (file, it)));
-    let mut peers: Vec<ClusterPeer> = all
-        .map(|(file, applied)| ClusterPeer {
-            file,
-            applied,
-            standing: match &applied.spec {
-                Err(fault) => PeerStanding::Faulty(fault),
-                Ok(translation) if !translation.is_ready() => PeerStanding::NotReady,
-                Ok(translation) => PeerStanding::Certain(PeerShare {
-                    translation,
-                    lost: Vec::new(),
-                    doubtful: Vec::new(),
-                    is_certain: true,
-                }),
-            },
-        })
-        .collect();
+    let count = files.iter().map(|it| it.content.peers.len()).sum();
+    let mut peers: Vec<ClusterPeer> = Vec::with_capacity(count);
+    peers.extend(all.map(|(file, applied)| ClusterPeer {
+        file,
+        applied,
+        standing: match &applied.spec {
+            Err(fault) => PeerStanding::Faulty(fault),
+            Ok(translation) if !translation.is_ready() => PeerStanding::NotReady,
+            Ok(translation) => PeerStanding::Certain(PeerShare {
+                translation,
+                lost: Vec::new(),
+                doubtful: Vec::new(),
+                is_certain: true,
+            }),
+        },
+    }));
     peers.sort_by_key(|it| &*it.applied.name);
     Peers::new(peers)
 }

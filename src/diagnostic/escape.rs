@@ -18,6 +18,11 @@ impl fmt::Display for Quoted<'_> {
 /// Returns `text` fit for a terminal and for the log of a CI job: control characters, line breaks,
 /// bidirectional controls and other invisible ones as `\u{…}`, and at most `limit` characters.
 pub fn escaped(text: &str, limit: usize) -> String {
+    // Most texts are plain.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'[';
+    if text.len() <= limit && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len().min(limit));
     for (count, character) in text.chars().enumerate() {
         if count == limit {

@@ -72,19 +72,19 @@ pub struct ClassVerdict<'r> {
     pub senders: Cow<'r, [AddressBlock]>,
     /// The receivers.
     pub receivers: Cow<'r, [AddressBlock]>,
-    /// What becomes of the packets.
+    /// The fate of the packets.
     pub fate: ClassFate,
 }
 
-/// What becomes of all packets between two classes.
+/// The fate of all packets between two classes.
 #[derive(Clone, Debug)]
 pub enum ClassFate {
     /// All of them arrive, and their answers too: that was proved for other clusters.
     Proven,
     /// None leaves the cluster of the senders. None was followed; see [`Reach::follow`].
     Kept,
-    /// No node of the receivers' cluster takes them out of a tunnel, since no Peer has a range around
-    /// their sources. None was followed.
+    /// Every node of the receivers' cluster rejects them, since no Peer there has a range around their
+    /// sources. None was followed.
     Rejected,
     /// Every way in which they end, with a packet for each.
     Followed(Vec<Trace>),
@@ -280,8 +280,8 @@ impl<'f, 'a> Reach<'f, 'a> {
         alike
     }
 
-    /// Returns every way in which packets from the first sender to the first receiver end, wherever in the
-    /// sender's block they come from.
+    /// Returns every way in which packets from the first sender to the first receiver end. For packets that
+    /// are kept or rejected, the address in the sender's block makes no difference.
     fn first_traces(
         &self,
         pair: SitePair,

@@ -1,6 +1,7 @@
 //! Verification: whether every cluster reaches what its links promise, and nothing else.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub use declared::Declared;
 pub use excused::Excused;
 pub use failures::Failure;
 pub use links::Asked;
-pub use tally::{Pairing, Tallies, Tally};
+pub use tally::{ClassPair, Pairing, Tallies, Tally};
 pub use undeclared::{Paths, Undeclared};
 
 mod alone;
@@ -36,6 +37,7 @@ mod excused;
 mod failures;
 mod judge;
 mod link_terms;
+mod linked_peers;
 mod links;
 mod promise;
 mod tally;
@@ -89,7 +91,6 @@ struct ProofPart {
     assumptions: BTreeMap<AlikeFailures, Assumption>,
     leaks: Vec<Leak>,
     undeclared: undeclared::FoundPaths,
-    single_points: BTreeMap<At, SinglePoint>,
 }
 
 /// Verifies all clusters, from several of them at the same time.
@@ -141,12 +142,11 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Verifies what one cluster sends; none needs another for that.
     fn from(&self, from: SiteId) -> ProofPart {
         let (reach, fabric) = (self.reach, self.reach.fabric);
-        let mut part = ProofPart {
-            single_points: alone::single_points(fabric, from, &self.links),
-            ..ProofPart::default()
-        };
+        let mut part = ProofPart::default();
         let mut proven = Proven::default();
         let mut apart: BTreeMap<&Counts, Arc<Tallies>> = BTreeMap::new();
+        // Many clusters have the same.
+        let mut known: BTreeSet<Arc<Tallies>> = BTreeSet::new();
         for to in fabric.sites.ids().filter(|to| *to != from) {
             let link = self.links.between(from, to);
             let exchange = self.links.exchange(from, to);
@@ -176,16 +176,16 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 excused: [self.excused(from, to), self.excused(to, from)],
                 lists_undeclared: self.asked.lists_undeclared,
                 explains: self.excused.is_some(),
-                tallies: BTreeMap::new(),
+                tallies: Tallies::default(),
             };
             // An undeclared path is shown by a packet of its own.
             let mut anew = Proven::default();
-            let known = if exchange.is_some() {
+            let proven = if exchange.is_some() {
                 &mut proven
             } else {
                 &mut anew
             };
-            for verdict in reach.between(from, to, known) {
+            for verdict in reach.between(from, to, proven) {
                 judge.count(&verdict, &mut part);
             }
             part.fails |= judge.tallies.values().any(Tally::fails);
@@ -196,7 +196,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 from,
                 to,
                 is_linked: exchange.is_some(),
-                tallies: Arc::new(judge.tallies),
+                tallies: tally::shared(judge.tallies, &mut known),
             });
         }
         part.leaks.extend(beyond::undeclared(
@@ -219,12 +219,12 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     fn join(&self, parts: Vec<ProofPart>) -> Verification {
         let mut verification = Verification {
             outsiders: beyond::outsiders(self.reach.fabric),
+            single_points: alone::single_points(self.reach.fabric, &self.links),
             is_idle: !self.asked.meshes.iter().any(Mesh::exchanges),
             ..Verification::default()
         };
         let mut failures = Failures::default();
         let mut assumptions: BTreeMap<AlikeFailures, Assumption> = BTreeMap::new();
-        let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
         let mut found = undeclared::FoundPaths::new();
         for part in parts {
             found.extend(part.undeclared);
@@ -237,15 +237,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                     Entry::Occupied(mut entry) => entry.get_mut().add(assumption),
                 }
             }
-            for (at, point) in part.single_points {
-                match points.entry(at) {
-                    Entry::Vacant(entry) => drop(entry.insert(point)),
-                    Entry::Occupied(mut entry) => entry.get_mut().add(point),
-                }
-            }
         }
         verification.undeclared = undeclared::listed(self.reach.fabric, self.asked, found);
-        verification.single_points = points.into_values().collect();
         verification.assumptions = assumptions.into_values().collect();
         verification.assumptions.sort_by_key(|it| Reverse(it.pairs));
         verification.failures = failures.in_order();
@@ -271,15 +264,21 @@ impl Verification {
         self.failures.is_empty() && self.leaks.is_empty()
     }
 
-    /// Returns the sum of all pairs.
-    pub fn total(&self) -> Tally {
-        // Clusters with nothing between them share their tallies, and mostly follow each other.
+    /// Returns the tallies of all pairs, each with how many pairs that follow each other share them.
+    pub fn tallies(&self) -> impl Iterator<Item = (&Tallies, u64)> {
         let alike = self
             .pairings
             .chunk_by(|one, other| Arc::ptr_eq(&one.tallies, &other.tallies));
-        let tallies = alike.flat_map(|alike| {
+        alike.filter_map(|alike| {
             let times = u64::try_from(alike.len()).unwrap_or(u64::MAX);
-            let tallies = alike.first().into_iter().flat_map(|it| it.tallies.values());
+            Some((&*alike.first()?.tallies, times))
+        })
+    }
+
+    /// Returns the sum of all pairs.
+    pub fn total(&self) -> Tally {
+        let tallies = self.tallies().flat_map(|(alike, times)| {
+            let tallies = alike.values();
             tallies.map(move |tally| (tally, times))
         });
         tallies.fold(Tally::default(), |sum, (tally, times)| Tally {

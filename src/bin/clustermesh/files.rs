@@ -55,7 +55,7 @@ pub(crate) struct LaterFile {
     roots: Roots,
     form: FileForm,
     is_rendered: bool,
-    known: OnceCell<Option<KnownFile>>,
+    known: OnceCell<Option<Box<KnownFile>>>,
 }
 
 /// The way in which places in a file are found.
@@ -319,6 +319,7 @@ impl ShownFiles {
         }
         let rendered = || self.rendered.get()?.get(name);
         let later = self.later.get(name).or_else(rendered)?;
-        later.known.get_or_init(|| later.read(name)).as_ref()
+        let known = later.known.get_or_init(|| later.read(name).map(Box::new));
+        known.as_deref()
     }
 }

@@ -81,8 +81,8 @@ impl EquivalenceClass {
         self.views.iter().all(|it| it.is_kept)
     }
 
-    /// Returns whether the viewing cluster takes packets from it out of a tunnel on no node: no Peer has a
-    /// range around it.
+    /// Returns whether every node of the viewing cluster rejects packets from it that arrive in a tunnel: no
+    /// Peer has a range around it.
     pub(super) fn is_rejected(&self) -> bool {
         let mut views = self.views.iter();
         views.all(|it| it.next_hop == NextHop::Kept && it.unique.is_none())

@@ -1,9 +1,13 @@
 //! Single points of failure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 
+use rayon::prelude::*;
+
+use super::linked_peers::{LinkedPeer, linked_peers};
 use super::links::MeshLinks;
-use crate::agent::fabric::{At, Fabric, Holding, Owner, SiteId};
+use crate::agent::fabric::{At, Fabric, Owner, SiteId};
 use crate::kilo::id::NodeId;
 use crate::net::Cidr;
 
@@ -20,25 +24,30 @@ pub struct SinglePoint {
     pub members: BTreeSet<NodeId>,
 }
 
-/// Finds the nodes of others without which a cluster that is linked with theirs loses something.
-pub(super) fn single_points(
-    fabric: &Fabric,
-    number: SiteId,
-    links: &MeshLinks,
-) -> BTreeMap<At, SinglePoint> {
-    let mut points: BTreeMap<At, SinglePoint> = BTreeMap::new();
-    let viewer = fabric.site(number);
-    for (peer, it) in viewer.model.peers.numbered() {
-        let Some(share) = it.share() else {
-            continue;
-        };
-        let Holding::One(at) = fabric.holding(number, peer) else {
-            continue;
-        };
-        let is_other = at.site != number && links.exchange(number, at.site).is_some();
-        if !is_other {
-            continue;
+type Points = BTreeMap<At, SinglePoint>;
+
+/// Finds the nodes without which clusters that are linked with theirs lose something.
+pub(super) fn single_points(fabric: &Fabric, links: &MeshLinks) -> Vec<SinglePoint> {
+    let sites: Vec<SiteId> = fabric.sites.ids().collect();
+    let found = sites.into_par_iter().fold(Points::new, |mut points, site| {
+        add_points(fabric, site, links, &mut points);
+        points
+    });
+    let points = found.reduce(Points::new, |mut points, others| {
+        for (at, point) in others {
+            match points.entry(at) {
+                Entry::Vacant(entry) => drop(entry.insert(point)),
+                Entry::Occupied(mut entry) => entry.get_mut().add(point),
+            }
         }
+        points
+    });
+    points.into_values().collect()
+}
+
+/// Adds the nodes of others without which a cluster loses something.
+fn add_points(fabric: &Fabric, viewer: SiteId, links: &MeshLinks, points: &mut Points) {
+    for LinkedPeer { share, at, .. } in linked_peers(fabric, viewer, links) {
         let home = fabric.site(at.site);
         // Declared ranges, or parts of them, that it carries for all.
         let ranges = share.kept().map(|it| it.allowed.interface.network);
@@ -78,16 +87,15 @@ pub(super) fn single_points(
             ranges: BTreeSet::new(),
             members: BTreeSet::new(),
         });
-        point.viewers.insert(number);
+        point.viewers.insert(viewer);
         point.ranges.extend(ranges);
         point.members.extend(members);
     }
-    points
 }
 
 impl SinglePoint {
     /// Adds what others lose with the same node.
-    pub(super) fn add(&mut self, other: Self) {
+    fn add(&mut self, other: Self) {
         self.viewers.extend(other.viewers);
         self.ranges.extend(other.ranges);
         self.members.extend(other.members);

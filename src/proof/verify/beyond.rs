@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::linked_peers::{LinkedPeer, linked_peers};
 use super::links::MeshLinks;
 use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
@@ -81,20 +82,7 @@ pub(super) fn undeclared(
         pods.find(|(_, pods)| pods.family() == family)
     };
     let mut leaks: BTreeMap<SiteId, Vec<Leak>> = BTreeMap::new();
-    for (peer, it) in site.model.peers.numbered() {
-        let Some(share) = it.share() else {
-            continue;
-        };
-        let Holding::One(at) = fabric.holding(number, peer) else {
-            continue;
-        };
-        if at.site == number {
-            continue;
-        }
-        if links.exchange(number, at.site).is_none() {
-            // Packets that arrive there are found among the pairs.
-            continue;
-        }
+    for LinkedPeer { id, share, at } in linked_peers(fabric, number, links) {
         let ranges = &declared[at.site];
         for kept in share.kept() {
             let range = kept.allowed.interface.network;
@@ -117,7 +105,7 @@ pub(super) fn undeclared(
                 trace.there.ending.is_delivered().then_some(trace)
             };
             let claim = TunnelClaim {
-                tunnel: Tunnel::Peer(peer),
+                tunnel: Tunnel::Peer(id),
                 index: kept.index,
                 is_certain: kept.is_certain,
             };

@@ -6,7 +6,7 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use super::cause::FailureCause;
 use super::failures::Failures;
 use super::link_terms::LinkTerms;
-use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tally};
+use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tallies, Tally};
 use super::{excused, undeclared};
 use crate::agent::fabric::{At, SiteId, SitePair};
 use crate::mesh::Link;
@@ -24,14 +24,14 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     /// The link. If one of the two leaves, what still works is undeclared and ends with the Peers that
     /// are left.
     pub(super) link: Option<Link>,
-    /// What the sender and the receiver promise each other, if they exchange Peers.
+    /// The terms of the sender and of the receiver, if they exchange Peers.
     pub(super) terms: Option<[LinkTerms<'j>; 2]>,
     /// The ranges that the sender does not get of the receiver because of nodes' claims, and the reverse.
     pub(super) excused: [&'j [Cidr]; 2],
     pub(super) lists_undeclared: bool,
     /// Whether the causes of failures are looked for.
     pub(super) explains: bool,
-    pub(super) tallies: BTreeMap<(AddressClass, AddressClass), Tally>,
+    pub(super) tallies: Tallies,
 }
 
 impl PairJudge<'_, '_, '_> {
@@ -58,13 +58,17 @@ impl PairJudge<'_, '_, '_> {
             0
         };
         let others = verdict.pairs().saturating_sub(promised);
-        let tally = self.tallies.entry((verdict.from, verdict.to)).or_default();
-        tally.promised += promised;
-        tally.others += others;
-        if verdict.holds() {
-            tally.kept += promised - assumed;
-            tally.assumed += assumed;
-            tally.reached += others;
+        let holds = verdict.holds();
+        let held = |paths: u64| if holds { paths } else { 0 };
+        let tally = Tally {
+            promised,
+            kept: held(promised - assumed),
+            assumed,
+            others,
+            reached: held(others),
+        };
+        self.tallies.add((verdict.from, verdict.to), tally);
+        if holds {
             if self.lists_undeclared && 0 < others {
                 undeclared::add(&mut part.undeclared, self.pair, verdict, is_sent, is_taken);
             }

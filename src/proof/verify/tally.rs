@@ -1,6 +1,7 @@
 //! Tallies: how many paths between two clusters are declared, and how many work.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use crate::agent::fabric::SiteId;
@@ -16,15 +17,19 @@ pub struct Pairing {
     pub to: SiteId,
     /// Whether a mesh links the two.
     pub is_linked: bool,
-    /// By class of sender and receiver. Of clusters with nothing between them many have the same.
+    /// By class of sender and receiver. Many pairs have the same.
     pub tallies: Arc<Tallies>,
 }
 
-/// Tallies by class of sender and receiver.
-pub type Tallies = BTreeMap<(AddressClass, AddressClass), Tally>;
+/// The classes of a sender and a receiver.
+pub type ClassPair = (AddressClass, AddressClass);
+
+/// Tallies by class of sender and receiver, in their order.
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Tallies(Vec<(ClassPair, Tally)>);
 
 /// Numbers of pairs of owners. An owner is a node, or a range that is declared for the whole cluster.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Tally {
     /// Paths that a link declares.
     pub promised: u64,
@@ -38,6 +43,46 @@ pub struct Tally {
     pub reached: u64,
 }
 
+impl Tallies {
+    /// Returns the tally of two classes, if there are any paths between them.
+    pub fn get(&self, classes: ClassPair) -> Option<&Tally> {
+        let place = self.0.binary_search_by_key(&classes, |it| it.0).ok()?;
+        self.0.get(place).map(|it| &it.1)
+    }
+
+    /// Returns all tallies with their classes.
+    pub fn iter(&self) -> impl Iterator<Item = (ClassPair, &Tally)> {
+        self.0.iter().map(|(classes, tally)| (*classes, tally))
+    }
+
+    /// Returns all tallies.
+    pub fn values(&self) -> impl Iterator<Item = &Tally> {
+        self.0.iter().map(|it| &it.1)
+    }
+
+    /// Adds paths between two classes.
+    pub(super) fn add(&mut self, classes: ClassPair, paths: Tally) {
+        match self.0.binary_search_by_key(&classes, |it| it.0) {
+            Ok(place) => {
+                if let Some((_, tally)) = self.0.get_mut(place) {
+                    *tally += paths;
+                }
+            }
+            Err(place) => self.0.insert(place, (classes, paths)),
+        }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, others: Self) {
+        self.promised += others.promised;
+        self.kept += others.kept;
+        self.assumed += others.assumed;
+        self.others += others.others;
+        self.reached += others.reached;
+    }
+}
+
 impl Tally {
     /// Returns whether a promise does not hold, assumed ones aside.
     pub fn fails(&self) -> bool {
@@ -45,15 +90,28 @@ impl Tally {
     }
 }
 
+/// Returns known tallies that are equal to some, or these, which are then known.
+pub(super) fn shared(tallies: Tallies, known: &mut BTreeSet<Arc<Tallies>>) -> Arc<Tallies> {
+    if let Some(equal) = known.get(&tallies) {
+        return Arc::clone(equal);
+    }
+    let tallies = Arc::new(tallies);
+    known.insert(Arc::clone(&tallies));
+    tallies
+}
+
 /// Returns the tallies of two clusters with nothing between them: nothing is promised, and no packet
 /// leaves.
 pub(super) fn nothing(senders: &Counts, receivers: &Counts) -> Tallies {
-    let mut tallies = Tallies::new();
+    let mut tallies = Tallies::default();
     for ((from, sends), ones) in senders {
         for ((to, receives), others) in receivers {
             if matches!(from, AddressClass::Pod | AddressClass::Node) && sends == receives {
-                let tally = tallies.entry((*from, *to)).or_default();
-                tally.others += ones.saturating_mul(*others);
+                let tally = Tally {
+                    others: ones.saturating_mul(*others),
+                    ..Tally::default()
+                };
+                tallies.add((*from, *to), tally);
             }
         }
     }

@@ -9,7 +9,7 @@ use clustermesh::packet::messages;
 use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::hostile::Hostile;
-use clustermesh::proof::verify::{Pairing, SinglePoint, Tally, Verification};
+use clustermesh::proof::verify::{ClassPair, Pairing, SinglePoint, Tally, Verification};
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
@@ -30,7 +30,7 @@ pub(crate) use json::schema;
 const SHOWN: usize = 30;
 
 /// The classes, in the order in which they are shown.
-const CLASSES: [(AddressClass, AddressClass); 8] = [
+const CLASSES: [ClassPair; 8] = [
     (AddressClass::Pod, AddressClass::Pod),
     (AddressClass::Pod, AddressClass::Service),
     (AddressClass::Pod, AddressClass::Network),
@@ -187,14 +187,14 @@ impl Verified<'_, '_> {
         } else {
             asked.into_iter().filter(fails).take(SHOWN).collect()
         };
-        let used: BTreeSet<(AddressClass, AddressClass)> = pairings
-            .iter()
-            .flat_map(|it| it.tallies.iter())
+        let used: BTreeSet<ClassPair> = self
+            .verification
+            .tallies()
+            .flat_map(|(tallies, _)| tallies.iter())
             .filter(|(_, tally)| 0 < tally.promised || 0 < tally.reached)
-            .map(|(classes, _)| *classes)
+            .map(|(classes, _)| classes)
             .collect();
-        let classes: Vec<(AddressClass, AddressClass)> =
-            CLASSES.into_iter().filter(|it| used.contains(it)).collect();
+        let classes: Vec<ClassPair> = CLASSES.into_iter().filter(|it| used.contains(it)).collect();
         let mut rows = vec![vec!["FROM".to_owned(), "TO".to_owned()]];
         if let Some(head) = rows.first_mut() {
             head.extend(classes.iter().map(|(from, to)| format!("{from} → {to}")));
@@ -202,7 +202,7 @@ impl Verified<'_, '_> {
         for pairing in &shown {
             let name = |site: SiteId| self.fabric.site(site).cluster.to_string();
             let mut row = vec![name(pairing.from), name(pairing.to)];
-            let cell = |classes| cell(pairing, pairing.tallies.get(classes));
+            let cell = |classes: &ClassPair| cell(pairing, pairing.tallies.get(*classes));
             row.extend(classes.iter().map(cell));
             rows.push(row);
         }

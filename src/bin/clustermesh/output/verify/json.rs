@@ -324,8 +324,8 @@ impl Verified<'_, '_> {
             .tallies
             .iter()
             .map(|((from, to), it)| WrittenClasses {
-                from: class(*from),
-                to: class(*to),
+                from: class(from),
+                to: class(to),
                 tally: tally(it),
             });
         WrittenPairing {
