@@ -47,6 +47,11 @@ pub fn unread(target: &ClusterName, place: Place, problem: &str) -> Finding {
     Finding::on_cluster(&UNREADABLE_MANIFEST, target, message).at(place, "")
 }
 
+/// Returns whether a finding is about a file that could not be read.
+pub fn is_unread(finding: &Finding) -> bool {
+    *finding.rule == UNREADABLE_MANIFEST
+}
+
 /// Returns a finding about a rendered tree that is not there, and what helps.
 pub fn treeless(tree: &str, help: &str) -> Finding {
     let message = format!("the rendered tree {} does not exist", Quoted(tree));

@@ -125,7 +125,16 @@ pub(crate) fn run(
     };
     let mut before = match against.read(&args.common.files, &mut inputs) {
         Ok(before) => before,
-        Err(unreadable) => return Ok(failed(unreadable, printer)),
+        Err(unreadable) => {
+            let are_files = !matches!(unreadable, Unreadable::Failed(_));
+            let outcome = failed(unreadable, printer);
+            if are_files {
+                printer.note(&format!(
+                    "this is about the files of {name}; compare with another commit"
+                ));
+            }
+            return Ok(outcome);
+        }
     };
     let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
         let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;

@@ -553,3 +553,61 @@ fn files_outside_of_the_repository_are_in_no_commit() {
     let stderr = repository.refusal(&["--mesh", path.to_str().unwrap()]);
     assert_contains(&stderr, "so no commit has it");
 }
+
+/// Clusters keep the Peers of a file that no engine can apply, so these are not new.
+#[test]
+fn a_commit_with_a_manifest_that_cannot_be_read_is_refused() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let path = "rendered/west/prod--east.yaml";
+    let text = folder.read(path);
+    folder.write(
+        path,
+        format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> topic\n"),
+    );
+    repository.commit();
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    folder.write(path, text);
+    folder.keep("east", &[node(1, 1)]);
+    for (arguments, name) in [(&[][..], "HEAD"), (&["--against", "old"], "old")] {
+        let stderr = repository.refusal(arguments);
+        assert_contains(&stderr, "west/prod--east.yaml` cannot be read: ");
+        let remedy = format!(
+            ", so the old Peers in `{name}` are unknown; compare with another commit (--against REV), or with the clusters \
+             (--live)\n"
+        );
+        assert_contains(&stderr, &remedy);
+    }
+    assert_eq!(repository.grade(&["--against", "HEAD~1"]), "disruptive");
+}
+
+/// The files of the working folder have the same names.
+#[test]
+fn mistakes_in_a_commit_are_not_those_of_the_folder() {
+    let repository = Repository::of(Folder::rendered());
+    let folder = &repository.folder;
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+    folder.write("clustermesh.yaml", format!("{config}foo: 1\n"));
+    repository.commit();
+    let stderr = repository.refusal(&[]);
+    assert!(!stderr.contains("note: this"), "{stderr}");
+    folder.write("clustermesh.yaml", config);
+    let stderr = repository.refusal(&[]);
+    assert_contains(&stderr, "unknown field `foo`");
+    assert_contains(
+        &stderr,
+        "note: this is about the files of HEAD; compare with another commit\n",
+    );
+}
+
+/// With the plugin of Argo CD, clusters may have Peers of a commit without a tree.
+#[test]
+fn a_commit_without_the_tree_that_is_there_now_is_noted() {
+    let repository = Repository::of(Folder::mesh());
+    repository.commit();
+    assert_eq!(repository.folder.run(&["render"]).code, 0);
+    let run = repository.diff(&[]);
+    let note = "note: `HEAD` has no rendered tree, so all Peers count as new; if the plugin of Argo CD rendered it, \
+                clusters have Peers already: compare with them (--live)\n";
+    assert_eq!((run.code, run.stderr.as_str()), (0, note));
+}

@@ -10,6 +10,7 @@ use clustermesh::changes::Changes;
 use clustermesh::diagnostic::escaped;
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
+use clustermesh::rules::reach;
 
 use super::DiffArgs;
 use crate::disk::{self, Revision, Roots};
@@ -177,8 +178,22 @@ fn of_folder(inputs: &mut Inputs) -> Result<Before, Unreadable> {
         let error = anyhow!("{name} is not a rendered folder: it has no folder of a cluster");
         return Err(error.into());
     }
+    all_read(&applied, &disk::shown(&folder))?;
     applied.read_left(inputs)?;
     Ok(Before::of_peers(applied, known))
+}
+
+/// Checks that every manifest was read: clusters keep the Peers of one that cannot be applied, so its Peers count as
+/// unknown, not as new.
+fn all_read(applied: &AppliedFiles, name: &str) -> anyhow::Result<()> {
+    let Some(unread) = applied.findings.iter().find(|it| reach::is_unread(it)) else {
+        return Ok(());
+    };
+    bail!(
+        "{}, so the old Peers in {name} are unknown; compare with another commit (--against REV), or with the \
+         clusters (--live)",
+        unread.message
+    );
 }
 
 /// Reads a commit: its mesh, its snapshots and its rendered tree.
@@ -224,6 +239,7 @@ fn of_revision(
         })?
     };
     revision.check()?;
+    all_read(&applied, &name)?;
     let note = match problem {
         Some(_) if is_new => Some(format!(
             "neither {name} nor any commit before it has a snapshot, so nothing was rendered and all Peers are new"
@@ -231,6 +247,10 @@ fn of_revision(
         Some(problem) => Some(format!(
             "the meshes or snapshots of {name} {}, so no causes are listed",
             problem.name()
+        )),
+        None if !is_there(&inputs) && is_there(now) => Some(format!(
+            "{name} has no rendered tree, so all Peers count as new; if the plugin of Argo CD rendered it, clusters \
+             have Peers already: compare with them (--live)"
         )),
         None => None,
     };
