@@ -109,36 +109,6 @@ impl GitRepository {
         Ok(object.content)
     }
 
-    /// Returns whether a commit, or any before it, has a file of one of these names in any folder. In a shallow
-    /// clone that is unknown, so one may have had it.
-    pub(crate) fn may_have_had(
-        &self,
-        commit: &ObjectId,
-        names: &BTreeSet<String>,
-    ) -> anyhow::Result<bool> {
-        if is_shallow()? {
-            return Ok(true);
-        }
-        let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(unstarted)?;
-        let mut lines = format!("{commit}\n--\n");
-        for name in names {
-            lines += &format!(":(top,glob)**/{name}\n");
-        }
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(lines.as_bytes())?;
-        }
-        let output = child.wait_with_output()?;
-        if !output.status.success() {
-            bail!(refusal(&output.stderr));
-        }
-        Ok(!output.stdout.is_empty())
-    }
-
     fn resolve(&self, name: &str) -> anyhow::Result<ObjectId> {
         let is_name = !name.is_empty() && name.len() <= NAME && !name.contains(['\n', '\r', '\0']);
         let object = if is_name { self.find(name)? } else { None };
@@ -150,6 +120,9 @@ impl GitRepository {
             Some(commit) => Ok(commit),
             None if name == "HEAD" => bail!(
                 "the repository has no commit yet; to compare with a rendered folder, add --against DIR"
+            ),
+            None if is_range(name) => bail!(
+                "`{name}` is not one commit; write `main...` for the commit at which the current branch left `main`"
             ),
             None if is_shallow()? => {
                 bail!("`{name}` is not a commit of this repository; {SHALLOW}")
@@ -181,6 +154,36 @@ impl GitRepository {
     fn objects(&self) -> std::sync::MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns whether a commit, or any before it, has a file of one of these names in any folder. In a shallow clone
+/// that is unknown, so one may have had it.
+pub(crate) fn may_have_had(commit: &ObjectId, names: &BTreeSet<String>) -> anyhow::Result<bool> {
+    if is_shallow()? {
+        return Ok(true);
+    }
+    let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(unstarted)?;
+    let mut lines = vec![commit.to_string(), "--".to_owned()];
+    lines.extend(names.iter().map(|it| format!(":(top,glob)**/{it}")));
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all((lines.join("\n") + "\n").as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        bail!(refusal(&output.stderr));
+    }
+    Ok(!output.stdout.is_empty())
+}
+
+/// Returns whether a name means the commits between two, as in `main..topic`.
+fn is_range(name: &str) -> bool {
+    let ends = name.split_once("..");
+    ends.is_some_and(|(from, to)| !from.is_empty() && !to.trim_start_matches('.').is_empty())
 }
 
 fn is_shallow() -> anyhow::Result<bool> {

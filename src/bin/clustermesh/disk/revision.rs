@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 
 use super::whole_path::whole;
 use super::{EntryType, shown};
-use crate::git::{EntryMode, GitRepository, GitTree, ObjectId, TreeEntry, os_string};
+use crate::git::{self, EntryMode, GitRepository, GitTree, ObjectId, TreeEntry, os_string};
 
 /// The largest number of links on the way to a file: that of Linux.
 const LINKS: usize = 40;
@@ -98,7 +98,7 @@ impl Revision {
 
     /// Returns whether it, or any commit before it, has a file of one of these names in any folder.
     pub(crate) fn may_have_had(&self, names: &BTreeSet<String>) -> anyhow::Result<bool> {
-        self.repository.may_have_had(&self.commit, names)
+        git::may_have_had(&self.commit, names)
     }
 
     /// Returns what is there, no link followed.

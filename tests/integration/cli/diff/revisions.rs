@@ -186,7 +186,7 @@ fn a_commit_without_a_tree_that_cannot_be_rendered_is_refused() {
         folder.write("mesh.yaml", &mesh);
         folder.write("snapshots/north.json", &snapshot);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` cannot be rendered, so its Peers are unknown; compare with a commit that has all snapshots (--against REV), or with the clusters (--live)");
+            insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` cannot be rendered, so its Peers are unknown; compare with one that can be rendered (--against REV), or with the clusters (--live)");
         }
     }
 }
@@ -301,6 +301,11 @@ fn a_folder_that_is_not_rendered_is_refused() {
 fn names_what_is_not_a_commit() {
     let repository = Repository::committed();
     insta::assert_snapshot!(repository.refusal(&["--against", "mian"]), @"error: `mian` is not a commit of this repository");
+    for range in ["HEAD...main", "main..HEAD"] {
+        let stderr = repository.refusal(&["--against", range]);
+        let remedy = "is not one commit; write `main...` for the commit at which the current branch left `main`\n";
+        assert_eq!(stderr, format!("error: `{range}` {remedy}"));
+    }
     for name in [
         "--output=x",
         "-x",

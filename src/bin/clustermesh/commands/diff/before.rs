@@ -233,7 +233,7 @@ fn of_revision(
         // If the tree is not in git, as with the plugin of Argo CD, the rendered Peers count as applied.
         rendered(&inputs, &mut known)?.ok_or_else(|| {
             anyhow!(
-                "{name} cannot be rendered, so its Peers are unknown; compare with a commit that has all snapshots \
+                "{name} cannot be rendered, so its Peers are unknown; compare with one that can be rendered \
                  (--against REV), or with the clusters (--live)"
             )
         })?
