@@ -17,6 +17,9 @@ const LINKS: usize = 40;
 /// The longest target of a link, in bytes.
 const TARGET: u64 = 4096;
 
+/// The beginning of a file whose content is in Git LFS.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
 /// The files of a commit.
 #[derive(Debug)]
 pub(crate) struct Revision {
@@ -135,7 +138,11 @@ impl Revision {
                 let name = EntryType::from(entry.mode).name();
                 bail!("it is {name}, not a regular file");
             }
-            self.repository.read(&entry.id, limit)
+            let content = self.repository.read(&entry.id, limit)?;
+            if content.starts_with(LFS_POINTER) {
+                bail!("it is stored in Git LFS, so the commit does not have its content");
+            }
+            Ok(content)
         };
         read().with_context(|| format!("cannot read {}", self.shown(path)))
     }

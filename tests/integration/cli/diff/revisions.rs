@@ -584,6 +584,12 @@ fn a_commit_with_a_manifest_that_cannot_be_read_is_refused() {
         assert_contains(&stderr, &remedy);
     }
     assert_eq!(repository.grade(&["--against", "HEAD~1"]), "disruptive");
+    // A pointer is a YAML text without Peers.
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    folder.write(path, pointer);
+    repository.commit();
+    let problem = "cannot be read: it is stored in Git LFS, so the commit does not have its content, so the old Peers";
+    assert_contains(&repository.refusal(&[]), problem);
 }
 
 /// The files of the working folder have the same names.
