@@ -28,17 +28,15 @@ fn causes_in_nodes(before: &[Value], after: &[Value]) -> String {
     let changes = repository.diff(&["--output", "json"]).json();
     let schema = schema("kilo-clustermesh.io/diff_v1.json");
     assert_eq!(violations(&schema, &changes), Vec::<String>::new());
-    let mut report = String::new();
-    for cause in changes["causes"].as_array().unwrap() {
+    let causes = changes["causes"].as_array().unwrap().iter().map(|cause| {
         let message = cause["message"].as_str().unwrap();
         assert_contains(&shown, &format!("{message}\n    east +"));
-        report += &format!(
-            "{} of {} {}",
-            cause["kind"], cause["cluster"], cause["node"]
-        );
-        report += &format!(": {message}: {}\n", cause["targets"][0]);
-    }
-    format!("{report}{}", changes["grade"])
+        let (kind, cluster, node) = (&cause["kind"], &cause["cluster"], &cause["node"]);
+        let effect = &cause["targets"][0];
+        format!("{kind} of {cluster} {node}: {message}: {effect}")
+    });
+    let grade = changes["grade"].to_string();
+    causes.chain([grade]).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
