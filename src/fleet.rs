@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::kilo::cluster::Cluster;
-use crate::membership::membership;
+use crate::membership::{Membership, membership};
 use crate::mesh::{Entry, Link, Mesh, Range, State};
 use crate::name::ClusterName;
 use crate::net::Family;
@@ -52,8 +52,8 @@ pub struct UnreadMember<'a> {
 /// A snapshot, and what its file is called.
 #[derive(Debug)]
 pub struct SnapshotFile {
-    /// The nodes.
-    pub snapshot: Snapshot,
+    /// The nodes. Two versions of a fleet share those of a text that is in both.
+    pub snapshot: Arc<Snapshot>,
     /// The file, as the shell calls it.
     pub source: Arc<str>,
 }
@@ -284,20 +284,35 @@ impl<'a> UnreadMember<'a> {
 
     /// Looks at its nodes.
     pub fn member(self) -> Member<'a> {
-        let Self {
-            mesh,
-            entry,
-            file,
-            rank,
-        } = self;
-        let cluster = Cluster::new(entry, &file.snapshot);
+        let cluster = Cluster::new(self.entry, &self.file.snapshot);
+        let membership = membership(&self.mesh.name, &cluster, &self.file.source);
+        self.with(Arc::new(cluster), Arc::new(membership))
+    }
+
+    /// Takes what another version of the fleet knows of its nodes, if both have the same snapshot and the
+    /// same entry of the same mesh. Otherwise looks at them.
+    pub fn member_beside(self, other: &Fleet<'a>) -> Member<'a> {
+        let mut members = other.memberships(&self.entry.name);
+        let same = members.find(|it| {
+            Arc::ptr_eq(&it.file.snapshot, &self.file.snapshot)
+                && it.file.source == self.file.source
+                && it.mesh.name == self.mesh.name
+                && it.entry == self.entry
+        });
+        match same {
+            Some(same) => self.with(Arc::clone(&same.cluster), Arc::clone(&same.membership)),
+            None => self.member(),
+        }
+    }
+
+    fn with(self, cluster: Arc<Cluster<'a>>, membership: Arc<Membership>) -> Member<'a> {
         Member {
-            mesh,
-            entry,
-            file,
-            membership: membership(&mesh.name, &cluster, &file.source),
-            cluster: Arc::new(cluster),
-            rank,
+            mesh: self.mesh,
+            entry: self.entry,
+            file: self.file,
+            cluster,
+            membership,
+            rank: self.rank,
         }
     }
 }

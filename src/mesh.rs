@@ -92,7 +92,7 @@ pub enum Topology {
 }
 
 /// The entry of one cluster in a mesh.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
     /// The cluster.
     pub name: ClusterName,
@@ -129,7 +129,7 @@ pub struct Entry {
 }
 
 /// The addresses that are a cluster's own, in one of the operator's two forms.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Networks {
     /// Each range with its use.
     Typed {

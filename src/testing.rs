@@ -45,7 +45,7 @@ pub(crate) fn snapshots<'a>(
         .into_iter()
         .map(|(name, nodes)| {
             let cluster: ClusterName = name.parse().unwrap();
-            let snapshot = snapshot(&cluster, nodes);
+            let snapshot = Arc::new(snapshot(&cluster, nodes));
             let source = Arc::from(format!("{name}.json"));
             (cluster, SnapshotFile { snapshot, source })
         })

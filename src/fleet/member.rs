@@ -26,7 +26,7 @@ pub struct Member<'a> {
     /// Its content, interpreted as the mesh requires.
     pub cluster: Arc<Cluster<'a>>,
     /// Its candidates for Peers.
-    pub membership: Membership,
+    pub membership: Arc<Membership>,
     /// The rank, which decides conflicts.
     pub rank: Rank,
 }

@@ -11,7 +11,7 @@ use super::raw::{self, COUNTS};
 use super::{Networks, Range};
 
 /// The nodes that carry some ranges.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Anchor {
     /// The ranges, each as it is declared; none for all that no other anchor names.
     pub ranges: Option<Vec<Cidr>>,
@@ -24,7 +24,7 @@ pub struct Anchor {
 }
 
 /// A node by name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Named {
     /// Its name.
     pub name: String,

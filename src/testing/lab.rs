@@ -72,7 +72,7 @@ impl Lab {
     pub(crate) fn later(mut self, cluster: &str, nodes: &str) -> Self {
         let name: ClusterName = cluster.parse().unwrap();
         let file = self.snapshots.get_mut(&name).unwrap();
-        file.snapshot = snapshot(&name, nodes);
+        file.snapshot = snapshot(&name, nodes).into();
         self
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn snapshots(clusters: Vec<(&str, Vec<Node>)>) -> Snapshots {
         .into_iter()
         .map(|(name, nodes)| {
             let cluster: ClusterName = name.parse().unwrap();
-            let snapshot = Snapshot::new(cluster.clone(), nodes).unwrap();
+            let snapshot = Arc::new(Snapshot::new(cluster.clone(), nodes).unwrap());
             let source = Arc::from(format!("snapshots/{name}.json"));
             (cluster, SnapshotFile { snapshot, source })
         })

@@ -169,7 +169,7 @@ impl World {
     pub(crate) fn snapshots(&self) -> BTreeMap<ClusterName, SnapshotFile> {
         let clusters = self.clusters.iter().map(|cluster| {
             let name: ClusterName = cluster.name.parse().unwrap();
-            let snapshot = Snapshot::new(name.clone(), cluster.snapshot_nodes()).unwrap();
+            let snapshot = Arc::new(Snapshot::new(name.clone(), cluster.snapshot_nodes()).unwrap());
             let source = Arc::from(format!("snapshots/{name}.json"));
             (name, SnapshotFile { snapshot, source })
         });

@@ -172,10 +172,21 @@ impl<'a> PlanAttempt<'a> {
 /// Returns the clusters of all meshes that have a snapshot, and those that have none.
 pub(crate) fn fleet(inputs: &Inputs) -> (Fleet<'_>, Vec<MissingSnapshot>) {
     let (unread, missing) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
-    let members: Vec<Member> = unread.into_par_iter().map(UnreadMember::member).collect();
+    let members = unread.into_par_iter().map(UnreadMember::member);
+    (assembled(inputs, members.collect()), missing)
+}
+
+/// Returns the clusters that have a snapshot, beside another version of the fleet, with which they share
+/// what both know alike.
+pub(crate) fn fleet_beside<'a>(inputs: &'a Inputs, other: &Fleet<'a>) -> Fleet<'a> {
+    let (unread, _) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
+    let members = unread.into_par_iter().map(|it| it.member_beside(other));
+    assembled(inputs, members.collect())
+}
+
+fn assembled<'a>(inputs: &'a Inputs, members: Vec<Member<'a>>) -> Fleet<'a> {
     let fleet = Fleet::assemble(&inputs.meshes, members, &inputs.snapshots);
-    let accepted = &inputs.settings.config.content.accepted;
-    (fleet.accepting(accepted), missing)
+    fleet.accepting(&inputs.settings.config.content.accepted)
 }
 
 /// Returns the clusters of all meshes that need a snapshot and have none.

@@ -317,7 +317,7 @@ impl AppliedFiles {
         }
         let members: Vec<(&Entry, &Snapshot)> = entries
             .into_values()
-            .filter_map(|entry| Some((entry, &inputs.snapshots.get(&entry.name)?.snapshot)))
+            .filter_map(|entry| Some((entry, &*inputs.snapshots.get(&entry.name)?.snapshot)))
             .collect();
         let sites = members.into_par_iter().map(|(entry, snapshot)| {
             let files = self.files.get(&entry.name).map_or(&[][..], Vec::as_slice);

@@ -26,6 +26,12 @@ use crate::files::{LaterFile, ShownFiles};
 use crate::input_file::{self, MESH_LIMIT, Unreadable};
 use crate::settings::{FileOptions, Settings};
 
+mod known_snapshots;
+
+pub(crate) use known_snapshots::KnownSnapshots;
+
+use known_snapshots::KnownSnapshot;
+
 /// Everything that a render is made from.
 pub(crate) struct Inputs {
     /// The settings, which name the files.
@@ -47,12 +53,20 @@ pub(crate) struct Inputs {
 /// A snapshot file that was read.
 enum ReadSnapshot {
     Missing,
-    Read(SnapshotFile),
+    Read(KnownSnapshot),
     Wrong(Source, SnapshotError),
 }
 
 /// Reads the meshes and the snapshots of every cluster that they name.
 pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, Unreadable> {
+    gather_and_keep(options, None)
+}
+
+/// Reads the same. Snapshots that are known already are shared, and all are kept for another version.
+pub(crate) fn gather_and_keep(
+    options: &FileOptions,
+    known: Option<&mut KnownSnapshots>,
+) -> Result<Inputs, Unreadable> {
     let settings = options.settle()?;
     let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
     for file in settings.mesh_files()? {
@@ -85,7 +99,7 @@ pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, Unreadable> {
     if inputs.refuses(ceilings.exceeded_by(&inputs.meshes)) {
         return Ok(inputs);
     }
-    inputs.read_snapshots()?;
+    inputs.read_snapshots(known)?;
     let nodes = inputs
         .snapshots
         .values()
@@ -129,7 +143,7 @@ impl Inputs {
     }
 
     /// Reads the snapshots of every cluster that a mesh names; a missing one is left to the fleet.
-    fn read_snapshots(&mut self) -> anyhow::Result<()> {
+    fn read_snapshots(&mut self, mut known: Option<&mut KnownSnapshots>) -> anyhow::Result<()> {
         let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
         let clusters: BTreeSet<ClusterName> = entries.map(|entry| entry.name.clone()).collect();
         let clusters: Vec<ClusterName> = clusters.into_iter().collect();
@@ -137,16 +151,22 @@ impl Inputs {
         let roots = self.settings.roots_of(&self.settings.snapshots);
         let read: Vec<_> = clusters
             .par_iter()
-            .map(|cluster| read_snapshot(&roots, folder, cluster))
+            .map(|cluster| read_snapshot(&roots, folder, cluster, known.as_deref()))
             .collect();
         for (cluster, read) in clusters.into_iter().zip(read) {
             match read? {
                 ReadSnapshot::Missing => {}
-                ReadSnapshot::Read(file) => {
+                ReadSnapshot::Read(read) => {
                     let path = folder.join(format!("{cluster}.json"));
+                    let source: Arc<str> = Arc::from(input_file::name(&path));
                     let later = LaterFile::json(path, &roots);
-                    self.files.add_later(Arc::clone(&file.source), later);
-                    self.snapshots.insert(cluster, file);
+                    self.files.add_later(Arc::clone(&source), later);
+                    let snapshot = Arc::clone(&read.snapshot);
+                    let file = SnapshotFile { snapshot, source };
+                    self.snapshots.insert(cluster.clone(), file);
+                    if let Some(known) = &mut known {
+                        known.add(cluster, read);
+                    }
                 }
                 ReadSnapshot::Wrong(source, error) => {
                     self.is_whole = false;
@@ -209,19 +229,21 @@ fn read_snapshot(
     roots: &Roots,
     folder: &Path,
     cluster: &ClusterName,
+    known: Option<&KnownSnapshots>,
 ) -> anyhow::Result<ReadSnapshot> {
     let path = folder.join(format!("{cluster}.json"));
     if !disk::is_there(roots, &path) {
         return Ok(ReadSnapshot::Missing);
     }
     let text = disk::read_text(roots, &path, SIZE_LIMIT)?;
-    let name = input_file::name(&path);
-    Ok(match Snapshot::read(cluster, &text) {
-        Ok(snapshot) => ReadSnapshot::Read(SnapshotFile {
-            snapshot,
-            source: Arc::from(name),
-        }),
-        Err(error) => ReadSnapshot::Wrong(Source::unread(name, text), error),
+    let known = known.and_then(|it| it.of_text(cluster, &text));
+    let snapshot = match known {
+        Some(snapshot) => Ok(snapshot),
+        None => Snapshot::read(cluster, &text).map(Arc::new),
+    };
+    Ok(match snapshot {
+        Ok(snapshot) => ReadSnapshot::Read(KnownSnapshot { text, snapshot }),
+        Err(error) => ReadSnapshot::Wrong(Source::unread(input_file::name(&path), text), error),
     })
 }
 

@@ -179,7 +179,7 @@ fn nodes_of(cluster: usize) -> (ClusterName, SnapshotFile) {
         ["A", "B", "C"][cluster],
         1 + cluster
     );
-    let snapshot = Snapshot::new(name.clone(), vec![testing::node(&line)]).unwrap();
+    let snapshot = Arc::new(Snapshot::new(name.clone(), vec![testing::node(&line)]).unwrap());
     let source = Arc::from(format!("{name}.json"));
     (name, SnapshotFile { snapshot, source })
 }

@@ -38,7 +38,7 @@ fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, BTreeMap<ClusterName, SnapshotFi
         .map(|((name, cluster), number)| {
             let name: ClusterName = name.parse().unwrap();
             let nodes = (1..=number).map(|it| node_of(cluster, it)).collect();
-            let snapshot = Snapshot::new(name.clone(), nodes).unwrap();
+            let snapshot = Arc::new(Snapshot::new(name.clone(), nodes).unwrap());
             let source = Arc::from(format!("{name}.json"));
             (name, SnapshotFile { snapshot, source })
         });

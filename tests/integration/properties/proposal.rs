@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn disjoint_clusters_get_a_mesh_that_works(east in world(1..50, true), west in world(50..100, false)) {
         let snapshots = snapshots(vec![("east", nodes(&east)), ("west", nodes(&west))]);
-        let read: Vec<_> = snapshots.values().map(|it| it.snapshot.clone()).collect();
+        let read: Vec<_> = snapshots.values().map(|it| (*it.snapshot).clone()).collect();
         let proposal = Proposal::new("prod".parse().unwrap(), &read).unwrap();
         let yaml = proposal.to_yaml();
         let meshes = meshes(&yaml);

@@ -16,7 +16,7 @@ use clustermesh::rules::Purpose;
 use crate::check::{OutputCheck, RenderPlan};
 use crate::fabric::{AppliedFiles, Dumps};
 use crate::input_file::Unreadable;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{Compared, DiffFormat, Printer};
 use crate::settings::CommonOptions;
 use crate::{Outcome, check, fabric, inputs};
@@ -118,12 +118,13 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let against = Against::named_by(args)?;
     let name = against.name();
-    let mut inputs = match inputs::gather(&args.common.files) {
+    let mut snapshots = KnownSnapshots::default();
+    let mut inputs = match inputs::gather_and_keep(&args.common.files, Some(&mut snapshots)) {
         // The process ends after this. To free large fleets takes a twentieth of a run.
         Ok(inputs) => ManuallyDrop::new(inputs),
         Err(unreadable) => return Ok(failed(unreadable, printer)),
     };
-    let mut before = match against.read(&args.common.files, &mut inputs) {
+    let mut before = match against.read(&args.common.files, &mut inputs, &mut snapshots) {
         Ok(before) => before,
         Err(unreadable) => {
             let are_files = !matches!(unreadable, Unreadable::Failed(_));
@@ -215,7 +216,8 @@ struct After<'v> {
 
 fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
     let old_inputs = before.inputs.as_ref();
-    let old_fleet = ManuallyDrop::new(old_inputs.map(|it| check::fleet(it).0));
+    let old_fleet = old_inputs.map(|it| check::fleet_beside(it, after.fleet));
+    let old_fleet = ManuallyDrop::new(old_fleet);
     let old_inputs = old_inputs.unwrap_or(after.inputs);
     // Without a mesh of its own, the earlier state has the nodes of the current one.
     let old_nodes = old_fleet.as_ref().or(Some(after.fleet));

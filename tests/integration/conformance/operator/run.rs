@@ -119,7 +119,7 @@ pub(super) fn run(
                 Snapshot::new(cluster.clone(), Vec::new()).unwrap()
             };
             let file = SnapshotFile {
-                snapshot,
+                snapshot: snapshot.into(),
                 source: format!("{cluster}.json").into(),
             };
             (cluster, file)

@@ -1,5 +1,7 @@
 //! Expectations against following every packet that they are about.
 
+use std::sync::Arc;
+
 use super::*;
 use clustermesh::document::Source;
 use clustermesh::expectations::{self, Expectation, Expected, Selection};
@@ -231,7 +233,7 @@ proptest! {
     ) {
         let mut input = input(&world);
         for (name, file) in &mut input.snapshots {
-            for node in &mut file.snapshot.nodes {
+            for node in &mut Arc::make_mut(&mut file.snapshot).nodes {
                 let at = if name.as_str() == "c0" || node.name == "n1" { "x" } else { "y" };
                 node.labels.insert("at", at);
             }

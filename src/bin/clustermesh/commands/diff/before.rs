@@ -16,7 +16,7 @@ use super::DiffArgs;
 use crate::disk::{self, Revision, Roots};
 use crate::fabric::{AppliedFiles, Dumps, KnownContents};
 use crate::input_file::Unreadable;
-use crate::inputs::{self, Inputs};
+use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Setting, SettingOrigin, Settings};
 use crate::{check, fabric, input_file};
 
@@ -92,9 +92,10 @@ impl<'a> Against<'a> {
         self,
         options: &FileOptions,
         inputs: &mut Inputs,
+        snapshots: &mut KnownSnapshots,
     ) -> Result<Before, Unreadable> {
         match self {
-            Self::Revision(revision) => of_revision(&revision, options, inputs),
+            Self::Revision(revision) => of_revision(&revision, options, inputs, snapshots),
             Self::Folder(folder) => {
                 let named = Setting {
                     value: folder,
@@ -201,9 +202,10 @@ fn of_revision(
     revision: &Arc<Revision>,
     options: &FileOptions,
     now: &mut Inputs,
+    snapshots: &mut KnownSnapshots,
 ) -> Result<Before, Unreadable> {
     let options = options.at(revision);
-    let gathered = inputs::gather(&options);
+    let gathered = inputs::gather_and_keep(&options, Some(snapshots));
     revision.check()?;
     let mut inputs = match gathered {
         Ok(inputs) => inputs,
