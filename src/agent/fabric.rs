@@ -14,13 +14,15 @@ use crate::kilo::topology::TopologyNode;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
+pub use own_addresses::Owner;
 pub use secrets::Secret;
-pub use site::{Owner, Site};
+pub use site::Site;
 
 use secrets::MutualSecrets;
 
 mod secrets;
 mod distant;
+mod own_addresses;
 mod site;
 
 /// With fewer Peers than one for this many keys, a search for each takes less than a walk past all keys.
@@ -151,7 +153,7 @@ impl<'a> Fabric<'a> {
                     keys.entry(key).or_default().push(At { site, node });
                 }
             }
-            for &(address, node, port) in &it.doors {
+            for &(address, node, port) in it.doors() {
                 let at = At { site, node };
                 doors.entry(address).or_default().push((at, port));
             }

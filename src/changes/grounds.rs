@@ -16,7 +16,7 @@ impl Grounds {
         let mut grounds = Vec::new();
         for (number, site) in fabric.sites.numbered() {
             let is_end = |it: &Owner| !matches!(it, Owner::Tunnel(_) | Owner::Pool);
-            let owned = site.owned.iter().filter(|it| it.1.iter().any(is_end));
+            let owned = site.owned().iter().filter(|it| it.1.iter().any(is_end));
             grounds.extend(owned.map(|(range, _)| (range, number)));
             let nodes = site.model.topology.nodes.ids();
             let hosts = nodes.filter_map(|node| site.address(node));

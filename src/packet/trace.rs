@@ -233,7 +233,7 @@ impl Fabric<'_> {
         let site = self.site(number);
         let name = site.cluster.to_string();
         let ranges = site
-            .owned
+            .owned()
             .iter()
             .filter_map(|(range, owners)| Some((range, *owners.first()?)));
         let is_whole = |owner: Owner| matches!(owner, Owner::Services | Owner::Network);
@@ -242,7 +242,7 @@ impl Fabric<'_> {
         // Within the range, nodes may have some of their own.
         let found = of_class.find_map(|(range, owner)| {
             let mut pieces = site
-                .owned
+                .owned()
                 .pieces(Span::new(range))
                 .into_iter()
                 .map(|piece| second(piece.span));

@@ -3,15 +3,15 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::distant::distant;
+use super::own_addresses::{OwnAddresses, Owner};
 use crate::agent::applied::AppliedFile;
 use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Model, Tunnel};
 use crate::agent::peers::{PeerId, Won};
-use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::cluster::Cluster;
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
 use crate::kilo::topology::{Leader, TopologyNode, WireguardIp};
-use crate::mesh::{Entry, Networks, Range};
+use crate::mesh::Entry;
 use crate::name::ClusterName;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Families, Family};
@@ -35,42 +35,15 @@ pub struct Site<'a> {
     pub won: Vec<Won>,
     /// Its Peers as Kilo handles them.
     pub model: Model<'a>,
-    /// The owners of ranges; of one range, the most particular first.
-    pub owned: Prefixes<Owner>,
-    /// The ranges that it declares as a whole.
-    for_all: Prefixes<()>,
-    /// The networks that nodes are connected to, which they reach without a tunnel.
-    connected: Prefixes<NodeId>,
+    /// Its own addresses, which its Peers have nothing to do with.
+    own: Arc<OwnAddresses>,
     /// A route that no kernel accepts. Kilo's pass ends at it, and all later routes are missing
     /// (`kilo.md` §2.5).
     refused: Option<KernelRefusal>,
     /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<PeerId>,
-    /// The kinds of address that each node shows.
-    shown: Nodes<Families>,
     /// True if a node may dial a kind of address that it does not show.
     pub(crate) has_unseen: bool,
-    /// Declared ranges on the LAN of one node, with the node.
-    distant: Prefixes<NodeId>,
-    /// The addresses and ports at which each node is dialled.
-    pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
-}
-
-/// The owner of an address of a cluster.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Owner {
-    /// A node: its internal address.
-    Node(NodeId),
-    /// A node: its address in the Kilo subnet.
-    Tunnel(NodeId),
-    /// A node's pods.
-    Pods(NodeId),
-    /// The services of the cluster.
-    Services,
-    /// Other ranges that the cluster declares as a whole.
-    Network,
-    /// No owner: a range out of which nodes get theirs.
-    Pool,
 }
 
 impl<'a> Site<'a> {
@@ -79,8 +52,8 @@ impl<'a> Site<'a> {
         Self::with_reading(Arc::new(Cluster::new(entry, snapshot)), files, None)
     }
 
-    /// Builds a cluster whose nodes are read already. It shares the tables of another version of it, as far
-    /// as they are the same.
+    /// Builds a cluster whose nodes are read already. It shares everything with another version of it that is
+    /// the same.
     pub fn with_reading(
         reading: Arc<Cluster<'a>>,
         files: &'a [AppliedFile],
@@ -91,7 +64,8 @@ impl<'a> Site<'a> {
             Some(other) => Model::like(&other.model, topology, files),
             None => Model::new(topology, files),
         };
-        Self::assembled(reading, files, model)
+        let twin = other.filter(|it| Arc::ptr_eq(&it.reading, &reading));
+        Self::assembled(reading, files, model, twin)
     }
 
     /// Builds the same with other manifests.
@@ -111,36 +85,38 @@ impl<'a> Site<'a> {
         let model = Model::decided(&self.reading.topology, self.files, &all);
         Self {
             won: all,
-            ..Self::assembled(Arc::clone(&self.reading), self.files, model)
+            ..Self::assembled(Arc::clone(&self.reading), self.files, model, Some(self))
         }
     }
 
-    fn assembled(reading: Arc<Cluster<'a>>, files: &'a [AppliedFile], model: Model<'a>) -> Self {
-        let (entry, snapshot) = (reading.entry, reading.snapshot);
-        let shown = reading.nodes.map(ClusterNode::families);
-        let own_keys = model
-            .peers_with_own_keys()
-            .into_iter()
-            .map(|it| it.0)
-            .collect();
-        let owned = owned(&reading, &model);
-        let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
-        let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
+    /// Puts a cluster together. `twin` has the same nodes.
+    fn assembled(
+        reading: Arc<Cluster<'a>>,
+        files: &'a [AppliedFile],
+        model: Model<'a>,
+        twin: Option<&Site>,
+    ) -> Self {
+        let own = match twin {
+            Some(twin) => Arc::clone(&twin.own),
+            None => Arc::new(OwnAddresses::find(&reading)),
+        };
+        let (refused, own_keys) = match twin.filter(|it| it.model.has_tables_of(&model)) {
+            Some(twin) => (twin.refused, twin.own_keys.clone()),
+            None => {
+                let own_keys = model.peers_with_own_keys().into_iter();
+                (model.refused(), own_keys.map(|it| it.0).collect())
+            }
+        };
         Self {
-            cluster: &entry.name,
-            entry,
-            snapshot,
+            cluster: &reading.entry.name,
+            entry: reading.entry,
+            snapshot: reading.snapshot,
+            reading,
             files,
             won: Vec::new(),
-            for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
-            owned,
-            connected: connected(&model),
-            doors: doors(&reading),
-            has_unseen: has_unseen(&model, &shown),
-            distant: distant(&reading),
-            reading,
-            shown,
-            refused: model.refused(),
+            has_unseen: has_unseen(&model, &own.shown),
+            own,
+            refused,
             own_keys,
             model,
         }
@@ -199,24 +175,24 @@ impl<'a> Site<'a> {
 
     /// Returns whether a node shows an address of a kind.
     pub fn shows(&self, node: NodeId, family: Family) -> bool {
-        self.shown[node].has(family)
+        self.own.shown[node].has(family)
     }
 
     /// Returns the kinds of address that a node shows.
     pub fn shown(&self, node: NodeId) -> Families {
-        self.shown[node]
+        self.own.shown[node]
     }
 
     /// Returns whether any range that it declares is on the LAN of one node.
     pub fn has_distant(&self) -> bool {
-        !self.distant.is_empty()
+        !self.own.distant.is_empty()
     }
 
     /// Returns the range around an address that a node carries although it is on the LAN of one
     /// node of another segment, and that node. A node that is named as its anchor is right.
     pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
-        let slot = self.distant.holding(address).next()?;
-        let (range, nodes) = self.distant.at(slot);
+        let slot = self.own.distant.holding(address).next()?;
+        let (range, nodes) = self.own.distant.at(slot);
         let node = *nodes.first()?;
         let name = self.node(carrier).kilo.name.as_str();
         let mut anchors = self.entry.anchors.iter().filter(|anchor| {
@@ -250,9 +226,9 @@ impl<'a> Site<'a> {
     /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the
     /// network of its internal address.
     pub fn connection(&self, node: NodeId, address: IpAddr) -> Option<Cidr> {
-        let mut holding = self.connected.holding(address);
+        let mut holding = self.own.connected.holding(address);
         holding.find_map(|slot| {
-            let (range, nodes) = self.connected.at(slot);
+            let (range, nodes) = self.own.connected.at(slot);
             nodes.contains(&node).then_some(range)
         })
     }
@@ -265,24 +241,34 @@ impl<'a> Site<'a> {
 
     /// Returns whether any node is connected to any address of `span`.
     pub fn is_connected(&self, span: Span) -> bool {
-        self.connected.meets(span)
+        self.own.connected.meets(span)
     }
 
     /// Returns the ranges that nodes of it are connected to.
     pub fn connections(&self) -> &Prefixes<NodeId> {
-        &self.connected
+        &self.own.connected
+    }
+
+    /// Returns the owners of ranges; of one range, the most particular first.
+    pub fn owned(&self) -> &Prefixes<Owner> {
+        &self.own.owned
+    }
+
+    /// Returns the addresses and ports at which each node is dialled.
+    pub(super) fn doors(&self) -> &[(IpAddr, NodeId, Option<u16>)] {
+        &self.own.doors
     }
 
     /// Returns who has an address, the most particular first.
     pub fn owner(&self, address: IpAddr) -> Option<Owner> {
-        let slot = self.owned.holding(address).next()?;
-        self.owned.at(slot).1.first().copied()
+        let slot = self.own.owned.holding(address).next()?;
+        self.own.owned.at(slot).1.first().copied()
     }
 
     /// Returns whether an address is in a range that the cluster declares as a whole, regardless of
     /// its owner.
     pub fn is_for_all(&self, address: IpAddr) -> bool {
-        self.for_all.holding(address).next().is_some()
+        self.own.for_all.holding(address).next().is_some()
     }
 
     /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
@@ -301,69 +287,6 @@ impl<'a> Site<'a> {
             WireguardIp::None => None,
         }
     }
-}
-
-fn owned(cluster: &Cluster, model: &Model) -> Prefixes<Owner> {
-    let mut owned = Vec::new();
-    for (number, node) in model.topology.nodes.numbered() {
-        let internal = node.kilo.internal_address().map(Cidr::host);
-        owned.extend(internal.map(|it| (it, Owner::Node(number))));
-        let tunnel = node.kilo.wireguard_ip().map(|it| Cidr::host(it.address));
-        owned.extend(tunnel.map(|it| (it, Owner::Tunnel(number))));
-        owned.extend(node.kilo.pods().map(|it| (it, Owner::Pods(number))));
-    }
-    let mut declare = |ranges: &[Range], owner: Owner| {
-        owned.extend(ranges.iter().map(|it| (it.cidr, owner)));
-    };
-    match &cluster.entry.networks {
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            additional,
-        } => {
-            declare(pods, Owner::Pool);
-            declare(std::slice::from_ref(wireguard), Owner::Pool);
-            declare(services.as_slice(), Owner::Services);
-            declare(additional, Owner::Network);
-        }
-        Networks::Flat { allowed } => {
-            for range in allowed {
-                let whose = if cluster.shared.contains(&range.cidr) {
-                    Owner::Network
-                } else {
-                    Owner::Pool
-                };
-                declare(std::slice::from_ref(range), whose);
-            }
-        }
-    }
-    owned.sort_by_key(|it| it.1);
-    Prefixes::new(&owned)
-}
-
-fn connected(model: &Model) -> Prefixes<NodeId> {
-    let mut connected = Vec::new();
-    for (number, node) in model.topology.nodes.numbered() {
-        let lan = node.kilo.lan;
-        let pods = node.kilo.pods().filter(|it| Some(*it) != lan);
-        connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
-    }
-    Prefixes::new(&connected)
-}
-
-/// Returns where nodes can be dialled.
-fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
-    let nodes = cluster.nodes.numbered();
-    let mut doors: Vec<_> = nodes
-        .flat_map(|(number, node)| {
-            let doors = node.doors();
-            doors.map(move |(address, port)| (address, number, port))
-        })
-        .collect();
-    doors.sort_unstable();
-    doors.dedup();
-    doors
 }
 
 /// Returns whether a node that dials Peers does not show an address of every kind at which they are

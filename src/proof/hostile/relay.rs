@@ -137,7 +137,7 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
 
 /// Returns all destinations to which the nodes of a cluster deliver, for any sender.
 fn open(site: &Site) -> BTreeSet<OpenWay> {
-    let ranges = site.owned.iter().filter_map(|(range, owners)| {
+    let ranges = site.owned().iter().filter_map(|(range, owners)| {
         let owner = owners.first().filter(|it| **it != Owner::Pool)?;
         Some(OpenWay::Owned(*owner, range))
     });

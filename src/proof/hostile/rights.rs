@@ -54,7 +54,7 @@ impl<'f, 'a> Rights<'f, 'a> {
             return vec![(span, Whose::Declared)];
         }
         let declared = self.declared.across(span);
-        let owned = self.others.iter().flat_map(|it| it.1.owned.across(span));
+        let owned = self.others.iter().flat_map(|it| it.1.owned().across(span));
         let pieces = span.cut(declared.chain(owned)).into_iter();
         let whose = pieces.map(|span| (span, self.whose_piece(span)));
         whose.collect()
@@ -67,8 +67,8 @@ impl<'f, 'a> Rights<'f, 'a> {
         let others = self.others.iter();
         let owners: Vec<(SiteId, Owner)> = others
             .filter_map(|(number, site)| {
-                let slot = site.owned.around(span).next()?;
-                Some((*number, *site.owned.at(slot).1.first()?))
+                let slot = site.owned().around(span).next()?;
+                Some((*number, *site.owned().at(slot).1.first()?))
             })
             .collect();
         if owners.is_empty() {

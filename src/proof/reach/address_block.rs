@@ -16,13 +16,13 @@ pub struct AddressBlock {
 /// declared for the whole.
 pub fn address_blocks(site: &Site) -> Vec<AddressBlock> {
     let mut blocks = of_nodes(site, true);
-    for slot in site.owned.ids() {
-        let (range, [owner, ..]) = site.owned.at(slot) else {
+    for slot in site.owned().ids() {
+        let (range, [owner, ..]) = site.owned().at(slot) else {
             continue;
         };
         if matches!(owner, Owner::Services | Owner::Network) {
             // Addresses that belong to nodes are theirs.
-            let pieces = site.owned.pieces(Span::new(range)).into_iter();
+            let pieces = site.owned().pieces(Span::new(range)).into_iter();
             let rest = pieces.filter(|piece| piece.slot == Some(slot));
             blocks.extend(rest.map(|piece| AddressBlock {
                 owner: *owner,
@@ -63,6 +63,6 @@ pub(crate) fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
             .chain(home.model.tunnels.across(span))
             .chain(viewer.connections().across(span))
             .chain(home.connections().across(span))
-            .chain(viewer.owned.across(span)),
+            .chain(viewer.owned().across(span)),
     )
 }

@@ -206,7 +206,7 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
     let mut owned = Vec::new();
     for (number, site) in fabric.sites.numbered() {
         let ranges = site
-            .owned
+            .owned()
             .iter()
             .filter(|(_, owners)| owners.iter().any(|it| *it != Owner::Pool));
         owned.extend(ranges.map(|(range, _)| (range, number)));
@@ -227,7 +227,7 @@ fn routed(site: &Site) -> Vec<Cidr> {
 /// Returns everything that a cluster has, is connected to or routes by itself.
 fn own(site: &Site) -> Vec<Cidr> {
     let mut own = routed(site);
-    own.extend(site.owned.iter().map(|it| it.0));
+    own.extend(site.owned().iter().map(|it| it.0));
     own.extend(site.connections().iter().map(|it| it.0));
     // A range of a node is all three.
     own.sort_unstable();

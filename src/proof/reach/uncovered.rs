@@ -43,7 +43,7 @@ pub(super) enum Connected {
 impl Lookup {
     pub(super) fn new(site: &Site, span: Span) -> Self {
         Self {
-            owned: site.owned.look(span),
+            owned: site.owned().look(span),
             connected: site.connections().look(span),
             tunnels: site.model.tunnels.look(span),
         }
@@ -55,7 +55,7 @@ impl Lookup {
 
     /// Returns who has the addresses in the cluster that looks.
     pub(super) fn owner(self, site: &Site) -> Option<Owner> {
-        let (_, owners) = site.owned.at(self.owned.longest?);
+        let (_, owners) = site.owned().at(self.owned.longest?);
         owners.first().copied()
     }
 

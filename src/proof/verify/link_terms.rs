@@ -37,9 +37,9 @@ fn is_accepted(site: &Site, block: &AddressBlock, lists: &[&[Range]]) -> bool {
     if lists.is_empty() {
         return true;
     }
-    let mut around = site.owned.around(block.span);
+    let mut around = site.owned().around(block.span);
     let given = around.find_map(|slot| {
-        let (range, owners) = site.owned.at(slot);
+        let (range, owners) = site.owned().at(slot);
         owners.contains(&block.owner).then_some(range)
     });
     given.is_some_and(|given| {

@@ -523,7 +523,7 @@ fn samples(fabric: &Fabric, block: AddressBlock) -> Vec<IpAddr> {
             .tunnels
             .iter()
             .map(|it| it.0)
-            .chain(site.owned.iter().map(|it| it.0))
+            .chain(site.owned().iter().map(|it| it.0))
             .chain(site.connections().iter().map(|it| it.0));
         for inner in ranges.map(Span::new).filter(|it| it.family == span.family) {
             numbers.extend([inner.first, inner.last]);

@@ -1,0 +1,124 @@
+//! Own addresses: who in a cluster has which address, by its nodes and its entry alone.
+
+use std::net::IpAddr;
+
+use super::distant::distant;
+use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::id::{NodeId, Nodes};
+use crate::mesh::{Networks, Range};
+use crate::net::prefixes::Prefixes;
+use crate::net::{Cidr, Families};
+
+/// The addresses of a cluster. Versions of it with the same nodes and other Peers share them.
+#[derive(Debug)]
+pub(super) struct OwnAddresses {
+    /// The owners of ranges; of one range, the most particular first.
+    pub(super) owned: Prefixes<Owner>,
+    /// The ranges that it declares as a whole.
+    pub(super) for_all: Prefixes<()>,
+    /// The networks that nodes are connected to, which they reach without a tunnel.
+    pub(super) connected: Prefixes<NodeId>,
+    /// The kinds of address that each node shows.
+    pub(super) shown: Nodes<Families>,
+    /// Declared ranges on the LAN of one node, with the node.
+    pub(super) distant: Prefixes<NodeId>,
+    /// The addresses and ports at which each node is dialled.
+    pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
+}
+
+/// The owner of an address of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Owner {
+    /// A node: its internal address.
+    Node(NodeId),
+    /// A node: its address in the Kilo subnet.
+    Tunnel(NodeId),
+    /// A node's pods.
+    Pods(NodeId),
+    /// The services of the cluster.
+    Services,
+    /// Other ranges that the cluster declares as a whole.
+    Network,
+    /// No owner: a range out of which nodes get theirs.
+    Pool,
+}
+
+impl OwnAddresses {
+    /// Finds those of a cluster.
+    pub(super) fn find(cluster: &Cluster) -> Self {
+        let owned = owned(cluster);
+        let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
+        let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
+        Self {
+            for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
+            owned,
+            connected: connected(cluster),
+            shown: cluster.nodes.map(ClusterNode::families),
+            distant: distant(cluster),
+            doors: doors(cluster),
+        }
+    }
+}
+
+fn owned(cluster: &Cluster) -> Prefixes<Owner> {
+    let mut owned = Vec::new();
+    for (number, node) in cluster.topology.nodes.numbered() {
+        let internal = node.kilo.internal_address().map(Cidr::host);
+        owned.extend(internal.map(|it| (it, Owner::Node(number))));
+        let tunnel = node.kilo.wireguard_ip().map(|it| Cidr::host(it.address));
+        owned.extend(tunnel.map(|it| (it, Owner::Tunnel(number))));
+        owned.extend(node.kilo.pods().map(|it| (it, Owner::Pods(number))));
+    }
+    let mut declare = |ranges: &[Range], owner: Owner| {
+        owned.extend(ranges.iter().map(|it| (it.cidr, owner)));
+    };
+    match &cluster.entry.networks {
+        Networks::Typed {
+            pods,
+            wireguard,
+            services,
+            additional,
+        } => {
+            declare(pods, Owner::Pool);
+            declare(std::slice::from_ref(wireguard), Owner::Pool);
+            declare(services.as_slice(), Owner::Services);
+            declare(additional, Owner::Network);
+        }
+        Networks::Flat { allowed } => {
+            for range in allowed {
+                let whose = if cluster.shared.contains(&range.cidr) {
+                    Owner::Network
+                } else {
+                    Owner::Pool
+                };
+                declare(std::slice::from_ref(range), whose);
+            }
+        }
+    }
+    owned.sort_by_key(|it| it.1);
+    Prefixes::new(&owned)
+}
+
+fn connected(cluster: &Cluster) -> Prefixes<NodeId> {
+    let mut connected = Vec::new();
+    for (number, node) in cluster.topology.nodes.numbered() {
+        let lan = node.kilo.lan;
+        let pods = node.kilo.pods().filter(|it| Some(*it) != lan);
+        connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
+    }
+    Prefixes::new(&connected)
+}
+
+/// Returns where nodes can be dialled.
+fn doors(cluster: &Cluster) -> Vec<(IpAddr, NodeId, Option<u16>)> {
+    let nodes = cluster.nodes.numbered();
+    let mut doors: Vec<_> = nodes
+        .flat_map(|(number, node)| {
+            let doors = node.doors();
+            doors.map(move |(address, port)| (address, number, port))
+        })
+        .collect();
+    doors.sort_unstable();
+    doors.dedup();
+    doors
+}
