@@ -1,36 +1,38 @@
 //! Changes of Peers that have nothing to do with each other, so that no order of them matters.
 
-use super::arrival::Object;
-use crate::agent::fabric::Fabric;
+use super::peer_differences::PeerDifferences;
+use crate::agent::comparison::Pair;
+use crate::agent::fabric::{Fabric, Holding, SiteId};
 use crate::agent::peers::has_same_routes;
 
-/// Returns whether nothing of any object depends on another one: each keeps its key and its ranges, and
-/// no other has them or leads to its segment.
-pub(super) fn are_apart(objects: &[Object], fabric: &Fabric) -> bool {
-    let (mut keys, mut segments, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
-    for object in objects {
-        let (Some(old), Some(new)) = (object.old, object.new) else {
+/// Returns whether nothing of any Peer of a target that changes depends on another Peer: each keeps its key
+/// and its ranges, and no other has them or leads to its segment.
+pub(super) fn are_apart(peers: &PeerDifferences, target: SiteId, fabric: &Fabric) -> bool {
+    let model = &peers.after.model;
+    if !model.contests.is_empty() || !model.tunnels.are_unique() {
+        return false;
+    }
+    let mut segments = Vec::with_capacity(peers.pairs.len());
+    for pair in &peers.pairs {
+        let Pair::Changed { before, after } = *pair else {
             return false;
         };
-        let Ok(spec) = &new.spec else {
-            return false;
-        };
-        if !has_same_routes(old, new) {
+        let (old, new) = (&peers.now.model.peers[before], &model.peers[after]);
+        let keeps_all = new.share().is_some_and(|it| it.lost.is_empty());
+        if !keeps_all || !has_same_routes(old.applied, new.applied) {
             return false;
         }
-        keys.push(spec.key);
-        ranges.extend(spec.allowed_ips.iter().map(|it| it.interface.network));
-        let holders = fabric.holders(&spec.key).iter();
-        segments.extend(
-            holders.filter_map(|at| Some((at.site, fabric.site(at.site).segment(at.node)?))),
-        );
+        match fabric.holding(target, after) {
+            Holding::Nobody => {}
+            Holding::One(at) => {
+                let segment = fabric.site(at.site).segment(at.node);
+                segments.extend(segment.map(|it| (at.site, it)));
+            }
+            Holding::Many => return false,
+        }
     }
-    are_unique(keys) && are_unique(segments) && are_unique(ranges)
-}
-
-fn are_unique<T: Ord>(mut all: Vec<T>) -> bool {
-    all.sort_unstable();
-    all.windows(2).all(|pair| match pair {
+    segments.sort_unstable();
+    segments.windows(2).all(|pair| match pair {
         [one, other] => one != other,
         _ => true,
     })

@@ -15,7 +15,7 @@ use super::key_move::KeyMove;
 use super::peer_differences::PeerDifferences;
 use crate::agent::applied::{Applied, AppliedFile, Content};
 use crate::agent::comparison::Pair;
-use crate::agent::fabric::{Fabric, Site};
+use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::kilo::id::SegmentId;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
@@ -59,15 +59,15 @@ struct TrialState {
 impl Arriving {
     /// Finds the tables of a target that has the nodes of the new version.
     pub(super) fn find(
-        peers: &PeerDifferences,
+        (target, peers): (SiteId, &PeerDifferences),
         fabric: &Fabric,
         grounds: &Grounds,
         engines: &[Engine],
     ) -> Self {
-        let objects = objects(peers);
-        if are_apart(&objects, fabric) {
+        if are_apart(peers, target, fabric) {
             return Self::default();
         }
+        let objects = objects(peers);
         let groups = Groups::new(&objects, fabric);
         let mut arriving = Self::default();
         let mut trials = Vec::new();

@@ -74,7 +74,8 @@ impl<'s> Passages<'s> {
             let new: Arc<Site<'s>> = Arc::clone(&after.fabric.sites[number]) as _;
             let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
             if passage.has_new_peers {
-                passage.arriving = Arriving::find(&passage.peers, after.fabric, &grounds, engines);
+                let target = (number, &passage.peers);
+                passage.arriving = Arriving::find(target, after.fabric, &grounds, engines);
             }
             passage
         });
@@ -123,6 +124,10 @@ impl<'s> Passage<'s> {
 
 /// Returns whether nodes differ, or anything that a mesh declares about their cluster.
 fn has_new_nodes(old: &Site, new: &Site) -> bool {
+    // Versions that share the reading of a cluster have the same nodes.
+    if Arc::ptr_eq(&old.reading, &new.reading) {
+        return false;
+    }
     old.cluster != new.cluster
         || old.snapshot.nodes != new.snapshot.nodes
         || settings::differ(old.entry, new.entry)

@@ -126,6 +126,11 @@ impl<T> Prefixes<T> {
         self.slots.is_empty()
     }
 
+    /// Returns whether no range is claimed twice.
+    pub fn are_unique(&self) -> bool {
+        self.slots.len() == self.claims.len()
+    }
+
     /// Returns a range and what is claimed of it, in the order in which it was.
     pub fn at(&self, slot: SlotId) -> (Cidr, &[T]) {
         let next = self.slots.get(slot.index() + 1);
