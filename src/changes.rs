@@ -49,7 +49,7 @@ pub use grade::{Engine, Grade, Reason};
 pub use key_move::{Cure, KeyMove, KeyMoveKind};
 pub use load_change::LoadChange;
 pub use path_change::{PathChange, PathCounts};
-pub use peer_change::{Difference, PeerChange, PeerChangeKind};
+pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
 pub use renamed::renamed_clusters;
 pub use target::TargetChange;

@@ -120,7 +120,7 @@ impl CauseIndex {
         let mut found: BTreeMap<usize, TargetEffect> = BTreeMap::new();
         let mut nodes = NodeSearch::default();
         for (place, change) in target.peers.iter_mut().enumerate() {
-            let holder = change.holder.as_ref();
+            let holder = change.peer.holder.as_ref();
             let of_node = holder.map_or(&[][..], |it| nodes.causes(&self.by_node, it));
             change.causes = self.causes(effects, of_node, &target.cluster, change);
             for &cause in &change.causes {
@@ -145,7 +145,7 @@ impl CauseIndex {
         target: &ClusterName,
         change: &PeerChange,
     ) -> Vec<usize> {
-        let source = change.holder.as_ref().map(|it| &it.cluster);
+        let source = change.peer.holder.as_ref().map(|it| &it.cluster);
         let about = |cluster: Option<&ClusterName>| {
             let places = cluster.and_then(|it| self.by_cluster.get(it));
             places.map_or(&[][..], Vec::as_slice)
@@ -170,10 +170,10 @@ impl CauseIndex {
 
 /// Returns whether a cause explains a change of a Peer, or a part of it.
 fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
-    let holder = change.holder.as_ref();
+    let holder = change.peer.holder.as_ref();
     let is_source = |cluster: &ClusterName| holder.is_some_and(|it| it.cluster == *cluster);
-    let comes_or_goes = !matches!(change.kind, PeerChangeKind::Changed(_));
-    let mut differences = change.differences().iter();
+    let comes_or_goes = !matches!(change.peer.kind, PeerChangeKind::Changed(_));
+    let mut differences = change.peer.differences().iter();
     let mut has = |is_meant: fn(&Difference) -> bool| comes_or_goes || differences.any(is_meant);
     let is_range = |it: &Difference| {
         matches!(
@@ -192,7 +192,7 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         }
         Cause::MeshJoined { cluster, mesh } | Cause::MeshLeft { cluster, mesh } => {
             comes_or_goes
-                && is_peer_of(mesh.as_str(), &change.name)
+                && is_peer_of(mesh.as_str(), &change.peer.name)
                 && (is_source(cluster) || cluster == target)
         }
         Cause::Setting(setting) => match setting.field {
@@ -222,10 +222,11 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
                 || is_source(&node.cluster) && has_only(change, is_range)
         }
         Cause::NewAddress { from, to, .. } => change
+            .peer
             .ranges()
             .any(|it| from.contains(&it) || to.contains(&it)),
         Cause::RangesGained { ranges, .. } | Cause::RangesLost { ranges, .. } => {
-            change.ranges().any(|it| ranges.contains(&it))
+            change.peer.ranges().any(|it| ranges.contains(&it))
         }
         Cause::OtherLocation { node, .. } => {
             Some(node) == holder || is_source(&node.cluster) && has_only(change, is_range)
@@ -233,8 +234,8 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         Cause::LeaderChanged {
             cluster, from, to, ..
         } => is_source(cluster) && holder.is_some_and(|it| it.node == *from || it.node == *to),
-        Cause::AnchorMoved { range, .. } => change.ranges().any(|it| range.overlaps(it)),
-        Cause::ForeignPeer { target: it, peer } => it == target && *peer == change.name,
+        Cause::AnchorMoved { range, .. } => change.peer.ranges().any(|it| range.overlaps(it)),
+        Cause::ForeignPeer { target: it, peer } => it == target && *peer == change.peer.name,
         // A cluster that is only added exchanges no Peers.
         Cause::ClusterAdded { .. } | Cause::Other => false,
     }
@@ -242,6 +243,6 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
 
 /// Returns whether a Peer stays and nothing but its ranges differs.
 fn has_only(change: &PeerChange, is_range: fn(&Difference) -> bool) -> bool {
-    let differences = change.differences();
+    let differences = change.peer.differences();
     !differences.is_empty() && differences.iter().all(is_range)
 }

@@ -11,13 +11,14 @@ use crate::net::prefixes::{Prefixes, Span};
 pub(super) fn lost_ranges(changes: &[PeerChange]) -> usize {
     let mut lost: BTreeSet<Cidr> = BTreeSet::new();
     let mut gained: Vec<Cidr> = Vec::new();
-    for change in changes.iter().filter(|it| !it.is_removed_stranger()) {
-        match &change.kind {
+    let peers = changes.iter().map(|it| &it.peer);
+    for peer in peers.filter(|it| !it.is_removed_stranger()) {
+        match &peer.kind {
             PeerChangeKind::Removed { ranges, .. } => lost.extend(ranges),
             PeerChangeKind::Added { ranges, .. } => gained.extend(ranges),
             PeerChangeKind::Changed(_) => {}
         }
-        for difference in change.differences() {
+        for difference in peer.differences() {
             match difference {
                 Difference::RangesLost(ranges) => lost.extend(ranges),
                 Difference::RangesGained(ranges) => gained.extend(ranges),

@@ -1,5 +1,9 @@
 //! Peer changes: what becomes of each Peer of a target.
 
+use std::collections::BTreeMap;
+use std::ptr;
+use std::sync::Arc;
+
 use super::cause::{NodeRef, PeerCounts};
 use super::clusters::Counterparts;
 use crate::agent::comparison::Pair;
@@ -10,15 +14,11 @@ use crate::net::Cidr;
 use crate::place::Place;
 use crate::wireguard::Endpoint;
 
-/// A change of a Peer.
+/// A change of a Peer of a target.
 #[derive(Clone, Debug)]
 pub struct PeerChange {
-    /// Its name.
-    pub name: String,
-    /// The kind of the change.
-    pub kind: PeerChangeKind,
-    /// The node that has its key: the new one, or the old one if it goes. None if no node of the fleet has.
-    pub holder: Option<NodeRef>,
+    /// The Peer. All targets that get the same two versions of it share it.
+    pub peer: Arc<ChangedPeer>,
     /// The place in the old version.
     pub before: Option<Place>,
     /// The place in the new version.
@@ -26,6 +26,21 @@ pub struct PeerChange {
     /// Its causes, by their places in [`super::Changes::causes`].
     pub causes: Vec<usize>,
 }
+
+/// A Peer that changes.
+#[derive(Clone, Debug)]
+pub struct ChangedPeer {
+    /// Its name.
+    pub name: String,
+    /// The kind of the change.
+    pub kind: PeerChangeKind,
+    /// The node that has its key: the new one, or the old one if it goes. None if no node of the fleet has.
+    pub holder: Option<NodeRef>,
+}
+
+/// The changed Peers that were described for some target. Those from the same texts are one in memory.
+#[derive(Debug, Default)]
+pub(super) struct DescribedPeers(BTreeMap<[usize; 2], Arc<ChangedPeer>>);
 
 /// A kind of change of a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -83,15 +98,51 @@ impl PeerChange {
     /// Returns what becomes of a Peer; none if it stays.
     pub(super) fn find(
         pair: Pair<&ClusterPeer>,
+        fabrics: (&Fabric, &Fabric),
+        counterparts: &Counterparts,
+        described: &mut DescribedPeers,
+    ) -> Option<Self> {
+        let ends = match pair {
+            Pair::Same(_) => return None,
+            Pair::Changed { before, after } => [Some(before), Some(after)],
+            Pair::Added(after) => [None, Some(after)],
+            Pair::Removed(before) => [Some(before), None],
+        };
+        let find = || ChangedPeer::find(ends, fabrics, counterparts);
+        let [before, after] = ends.map(|it| it.map(ClusterPeer::place));
+        Some(Self {
+            peer: described.get_or_find(ends, find)?,
+            before,
+            after,
+            causes: Vec::new(),
+        })
+    }
+}
+
+impl DescribedPeers {
+    /// Returns a Peer in its two versions, which is described if it was not yet.
+    fn get_or_find(
+        &mut self,
+        ends: [Option<&ClusterPeer>; 2],
+        find: impl FnOnce() -> Option<ChangedPeer>,
+    ) -> Option<Arc<ChangedPeer>> {
+        let addresses = ends.map(|it| it.map_or(0, |it| ptr::from_ref(it.applied).addr()));
+        if let Some(known) = self.0.get(&addresses) {
+            return Some(Arc::clone(known));
+        }
+        let found = Arc::new(find()?);
+        self.0.insert(addresses, Arc::clone(&found));
+        Some(found)
+    }
+}
+
+impl ChangedPeer {
+    /// Describes a Peer in its old and its new version.
+    fn find(
+        [before, after]: [Option<&ClusterPeer>; 2],
         (old, new): (&Fabric, &Fabric),
         counterparts: &Counterparts,
     ) -> Option<Self> {
-        let (before, after) = match pair {
-            Pair::Same(_) => return None,
-            Pair::Changed { before, after } => (Some(before), Some(after)),
-            Pair::Added(after) => (None, Some(after)),
-            Pair::Removed(before) => (Some(before), None),
-        };
         let holder = after.and_then(|it| Some(node_ref(new, holder_of(new, it)?)));
         let holder = holder.or_else(|| {
             let at = holder_of(old, before?)?;
@@ -117,9 +168,6 @@ impl PeerChange {
             name: after.or(before)?.applied.name.clone(),
             kind,
             holder,
-            before: before.map(ClusterPeer::place),
-            after: after.map(ClusterPeer::place),
-            causes: Vec::new(),
         })
     }
 
@@ -159,7 +207,7 @@ impl PeerChange {
 impl PeerCounts {
     /// Counts a change.
     pub(super) fn count(&mut self, change: &PeerChange) {
-        match change.kind {
+        match change.peer.kind {
             PeerChangeKind::Added { .. } => self.added += 1,
             PeerChangeKind::Changed(_) => self.changed += 1,
             PeerChangeKind::Removed { .. } => self.removed += 1,

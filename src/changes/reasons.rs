@@ -75,7 +75,7 @@ impl TargetChange {
         let with = |is_meant: &dyn Fn(&Difference) -> bool| {
             let changes = self.peers.iter();
             changes
-                .filter(|it| it.differences().iter().any(is_meant))
+                .filter(|it| it.peer.differences().iter().any(is_meant))
                 .count()
         };
         let is_other = |it: &Difference| {
@@ -84,7 +84,7 @@ impl TargetChange {
                 Difference::Key | Difference::Endpoint { .. } | Difference::RangesGained(_)
             )
         };
-        let strangers = self.peers.iter().filter(|it| it.is_removed_stranger());
+        let strangers = self.peers.iter().filter(|it| it.peer.is_removed_stranger());
         let counted = [
             (
                 strangers.count(),
@@ -107,19 +107,17 @@ impl TargetChange {
 
 /// Finds the reasons in the paths from and to a cluster.
 fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
-    let own = || {
-        paths
-            .iter()
-            .filter(|it| it.from == *cluster || it.to == *cluster)
-    };
+    let own = paths.iter();
+    let own = own.filter(|it| it.from == *cluster || it.to == *cluster);
+    let own: Vec<&PathChange> = own.collect();
     let sum = |of: fn(&PathChange) -> PathCounts| {
         let mut sum = PathCounts::default();
-        for path in own() {
+        for path in &own {
             sum.add(of(path));
         }
         sum
     };
-    let all_lost = own().filter(|it| !it.lost.is_empty() && !it.holds_any);
+    let all_lost = own.iter().filter(|it| !it.lost.is_empty() && !it.holds_any);
     let others = all_lost.map(|it| {
         if it.from == *cluster {
             &it.to
@@ -167,9 +165,9 @@ fn of_arriving(arriving: &Arriving) -> Vec<Reason> {
 fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
     let is_altered = |name: &String| {
         // They are in the order of names.
-        let start = changes.partition_point(|it| it.name < *name);
-        let named = changes.iter().skip(start).take_while(|it| it.name == *name);
-        let mut differences = named.flat_map(PeerChange::differences);
+        let start = changes.partition_point(|it| it.peer.name < *name);
+        let named = changes.iter().skip(start).take_while(|it| it.peer.name == *name);
+        let mut differences = named.flat_map(|it| it.peer.differences());
         differences.any(|it| !matches!(it, Difference::Keepalive { .. }))
     };
     let (mut peers, mut because_of) = (BTreeSet::new(), BTreeSet::new());

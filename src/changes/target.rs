@@ -1,6 +1,7 @@
 //! Targets: what becomes of each cluster that gets Peers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -11,7 +12,7 @@ use super::grade::{Grade, Reason};
 use super::key_move::KeyMove;
 use super::load_change::LoadChange;
 use super::lost_ranges::lost_ranges;
-use super::peer_change::{PeerChange, PeerChangeKind};
+use super::peer_change::{DescribedPeers, PeerChange, PeerChangeKind};
 use super::stages::{Passage, Passages};
 use super::{Delivery, Version};
 use crate::agent::applied::AppliedFile;
@@ -72,14 +73,15 @@ pub(super) fn changes(
 ) -> Vec<TargetChange> {
     let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
     let fabrics = (before.fabric, after.fabric);
-    let changed = sites.into_par_iter().filter_map(|number| {
+    let sites = sites.into_par_iter();
+    let changed = sites.map_init(DescribedPeers::default, |described, number| {
         let passage = &passages.0[number];
         if !passage.has_new_peers {
             return None;
         }
         let sites = (counterparts.before(number), Some(number));
         let differences = passage.peers.pairs.iter().copied();
-        let change = TargetChange::find(sites, fabrics, differences, counterparts)?;
+        let change = TargetChange::find(sites, fabrics, (differences, described), counterparts)?;
         // With the nodes of the old version, the proof shows what was there.
         let lost = before.fleet.is_none().then(|| lost_ranges(&change.peers));
         Some(TargetChange {
@@ -90,13 +92,13 @@ pub(super) fn changes(
             ..change
         })
     });
-    let mut changed: Vec<TargetChange> = changed.collect();
+    let mut changed: Vec<TargetChange> = changed.flatten().collect();
     changed.extend(counterparts.left().filter_map(|it| {
         let peers = before.fabric.site(it).model.peers.ids();
         TargetChange::find(
             (Some(it), None),
             fabrics,
-            peers.map(Pair::Removed),
+            (peers.map(Pair::Removed), &mut DescribedPeers::default()),
             counterparts,
         )
     }));
@@ -119,10 +121,13 @@ impl TargetChange {
         let had = AppliedPeers::decided(files, &[]).all;
         let mut foreign = delivery.foreign.iter().filter(|it| it.0 == *cluster);
         let foreign: BTreeSet<&str> = foreign.by_ref().map(|it| it.1.as_str()).collect();
+        let mut described = DescribedPeers::default();
         let removed = had
             .iter()
             .filter(|it| !foreign.contains(it.applied.name.as_str()))
-            .filter_map(|it| PeerChange::find(Pair::Removed(it), fabrics, counterparts));
+            .filter_map(|it| {
+                PeerChange::find(Pair::Removed(it), fabrics, counterparts, &mut described)
+            });
         let peers: Vec<PeerChange> = removed.collect();
         (!peers.is_empty()).then(|| Self {
             cluster: cluster.clone(),
@@ -142,7 +147,7 @@ impl TargetChange {
     fn find(
         (was, is): (Option<SiteId>, Option<SiteId>),
         fabrics: (&Fabric, &Fabric),
-        differences: impl Iterator<Item = Pair<PeerId>>,
+        (differences, described): (impl Iterator<Item = Pair<PeerId>>, &mut DescribedPeers),
         counterparts: &Counterparts,
     ) -> Option<Self> {
         let (old, new) = (
@@ -153,7 +158,7 @@ impl TargetChange {
         let had = old.map_or(&none, |it| &it.model.peers);
         let has = new.map_or(&none, |it| &it.model.peers);
         let changes = differences
-            .filter_map(|it| PeerChange::find(it.among(had, has), fabrics, counterparts));
+            .filter_map(|it| PeerChange::find(it.among(had, has), fabrics, counterparts, described));
         let mut peers: Vec<PeerChange> = changes.collect();
         if peers.is_empty() {
             return None;
@@ -194,8 +199,8 @@ fn claimed_sources_gone(
     changes: &[PeerChange],
     (had, has): (&Peers<ClusterPeer>, &Peers<ClusterPeer>),
 ) -> BTreeSet<ClusterName> {
-    let strangers = changes.iter().filter(|it| it.is_removed_stranger());
-    let strangers: BTreeSet<&str> = strangers.map(|it| it.name.as_str()).collect();
+    let strangers = changes.iter().filter(|it| it.peer.is_removed_stranger());
+    let strangers: BTreeSet<&str> = strangers.map(|it| it.peer.name.as_str()).collect();
     if strangers.is_empty() {
         return BTreeSet::new();
     }
@@ -239,8 +244,11 @@ fn sources(fabric: &Fabric, target: Option<SiteId>) -> Sites<bool> {
 /// Finds Peers that only have another name: one goes and one comes with the same key.
 fn find_renamed(changes: &mut [PeerChange], (old, new): (Option<&Site>, Option<&Site>)) {
     let keys = |site: Option<&Site>, is_meant: &dyn Fn(&PeerChangeKind) -> bool| {
-        let meant = changes.iter().filter(|it| is_meant(&it.kind));
-        let meant: BTreeSet<&str> = meant.map(|it| it.name.as_str()).collect();
+        let meant = changes.iter().filter(|it| is_meant(&it.peer.kind));
+        let meant: BTreeSet<&str> = meant.map(|it| it.peer.name.as_str()).collect();
+        if meant.is_empty() {
+            return BTreeMap::new();
+        }
         let peers = site.map(|it| it.model.peers.iter()).into_iter().flatten();
         let meant = peers.filter(|it| meant.contains(it.applied.name.as_str()));
         let keyed = meant.filter_map(|it: &ClusterPeer| {
@@ -259,8 +267,11 @@ fn find_renamed(changes: &mut [PeerChange], (old, new): (Option<&Site>, Option<&
         }
     }
     for change in changes {
-        let other = names.get(change.name.as_str()).map(|it| (*it).to_owned());
-        match &mut change.kind {
+        let Some(other) = names.get(change.peer.name.as_str()) else {
+            continue;
+        };
+        let other = Some((*other).to_owned());
+        match &mut Arc::make_mut(&mut change.peer).kind {
             PeerChangeKind::Added { renamed_from, .. } => *renamed_from = other,
             PeerChangeKind::Removed { renamed_to, .. } => *renamed_to = other,
             PeerChangeKind::Changed(_) => {}

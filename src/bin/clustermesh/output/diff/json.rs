@@ -155,7 +155,8 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
     let (mut gained, mut lost, mut differences) = (Vec::new(), Vec::new(), Vec::new());
     let texts =
         |ranges: &[Cidr]| -> Vec<String> { ranges.iter().map(ToString::to_string).collect() };
-    let (kind, renamed) = match &change.kind {
+    let peer = &*change.peer;
+    let (kind, renamed) = match &peer.kind {
         PeerChangeKind::Added {
             renamed_from,
             ranges,
@@ -179,10 +180,10 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
         }
     };
     WrittenPeer {
-        name: &change.name,
+        name: &peer.name,
         change: kind,
-        source: change.holder.as_ref().map(|it| it.cluster.as_str()),
-        node: change.holder.as_ref().map(|it| escaped(&it.node, NAME)),
+        source: peer.holder.as_ref().map(|it| it.cluster.as_str()),
+        node: peer.holder.as_ref().map(|it| escaped(&it.node, NAME)),
         renamed,
         gained,
         lost,

@@ -212,8 +212,8 @@ fn line(place: &Place, files: &ShownFiles) -> String {
 
 /// Returns a change of a Peer as a line.
 pub(super) fn change(change: &PeerChange) -> String {
-    let peer = name(&change.name);
-    match &change.kind {
+    let peer = name(&change.peer.name);
+    match &change.peer.kind {
         PeerChangeKind::Added {
             renamed_from: Some(from),
             ..
