@@ -51,7 +51,7 @@ struct FabricIndex {
     /// The nodes that have each key.
     keys: BTreeMap<[u8; 32], Vec<At>>,
     /// The nodes that have the keys of Peers.
-    holdings: Sites<Peers<Holding>>,
+    holdings: Sites<Arc<Peers<Holding>>>,
     secrets: MutualSecrets,
     /// The nodes at each address, with their ports.
     doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>>,
@@ -118,33 +118,22 @@ pub enum Holding {
 impl<'a> Fabric<'a> {
     /// Joins clusters.
     pub fn new(sites: Vec<Site<'a>>) -> Self {
-        Self::shared(sites.into_iter().map(Arc::new).collect())
+        Self::shared(sites.into_iter().map(Arc::new).collect(), None)
     }
 
-    /// Joins clusters that another fabric may have too. Facts about all of them together are shared if
-    /// all are the same.
-    pub fn beside(other: &Fabric, mut sites: Vec<Arc<Site<'a>>>) -> Self {
-        sites.sort_by_key(|site| site.cluster);
-        let are_same = |(one, other): (&Arc<Site>, &Arc<Site>)| {
-            ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
-        };
-        let mut pairs = sites.iter().zip(other.sites.iter());
-        if sites.len() != other.sites.len() || !pairs.all(are_same) {
-            return Self::shared(sites);
-        }
-        Self {
-            sites: Sites::new(sites),
-            index: Arc::clone(&other.index),
-            tried: Tried::default(),
-            followed: Arc::default(),
-            looked_up: Arc::default(),
-        }
-    }
-
-    /// Joins clusters that other fabrics may have too.
-    pub fn shared(mut sites: Vec<Arc<Site<'a>>>) -> Self {
+    /// Joins clusters that another fabric may have too, with which it shares what is the same.
+    pub fn shared(mut sites: Vec<Arc<Site<'a>>>, other: Option<&Fabric>) -> Self {
         sites.sort_by_key(|site| site.cluster);
         let sites: Sites<Arc<Site>> = Sites::new(sites);
+        if let Some(other) = other.filter(|it| it.has_sites(&sites)) {
+            return Self {
+                sites,
+                index: Arc::clone(&other.index),
+                tried: Tried::default(),
+                followed: Arc::default(),
+                looked_up: Arc::default(),
+            };
+        }
         let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
         for (site, it) in sites.numbered() {
@@ -158,8 +147,13 @@ impl<'a> Fabric<'a> {
                 doors.entry(address).or_default().push((at, port));
             }
         }
+        // If nodes have the same keys, the holders of the same Peers are the same.
+        let other = other.filter(|it| it.index.keys == keys);
         let index = FabricIndex {
-            holdings: sites.map(|it| holdings(it, &keys)),
+            holdings: sites.map(|site| {
+                let known = other.and_then(|it| it.holdings_of_keys(site));
+                known.unwrap_or_else(|| Arc::new(holdings(site, &keys)))
+            }),
             secrets: MutualSecrets::collect(&sites, &keys),
             keys,
             doors,
@@ -179,6 +173,22 @@ impl<'a> Fabric<'a> {
             index.dialled = dialled;
         }
         fabric
+    }
+
+    /// Returns whether its clusters are these ones.
+    fn has_sites(&self, sites: &Sites<Arc<Site>>) -> bool {
+        let are_same = |(one, other): (&Arc<Site>, &Arc<Site>)| {
+            ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+        };
+        let mut pairs = self.sites.iter().zip(sites.iter());
+        self.sites.len() == sites.len() && pairs.all(are_same)
+    }
+
+    /// Returns who has the keys of the Peers of a cluster, if its version here has the same ones.
+    fn holdings_of_keys(&self, site: &Site) -> Option<Arc<Peers<Holding>>> {
+        let number = self.site_named(site.cluster.as_str())?;
+        let is_same = self.site(number).model.has_keys_of(&site.model);
+        is_same.then(|| Arc::clone(&self.index.holdings[number]))
     }
 
     /// Returns the same where a contest of a cluster is won.

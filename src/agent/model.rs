@@ -31,7 +31,7 @@ pub struct Model<'a> {
     /// The cluster's own nodes and segments.
     pub topology: Arc<KiloTopology>,
     /// All Peers of its manifests, by name, bytewise; of one name in the order of the manifests.
-    pub peers: Peers<ClusterPeer<'a>>,
+    pub peers: Arc<Peers<ClusterPeer<'a>>>,
     /// The contests between its Peers.
     pub contests: Contests<Contest>,
     /// The problems that leave nothing certain on any node.
@@ -40,7 +40,7 @@ pub struct Model<'a> {
     /// writes, for all nodes together. See [`Model::holder`].
     pub tunnels: Arc<Prefixes<TunnelClaim>>,
     /// The Peers that Kilo configures, by key.
-    by_key: KeyOrder,
+    by_key: Arc<KeyOrder>,
     /// Keys that a segment shares with another segment or a Peer.
     shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
 }
@@ -147,11 +147,11 @@ impl<'a> Model<'a> {
         }
         let mut model = Self {
             topology,
-            peers,
+            peers: Arc::new(peers),
             contests,
             upsets,
             tunnels: Arc::new(Prefixes::new(&claims)),
-            by_key,
+            by_key: Arc::new(by_key),
             shared_keys: BTreeMap::new(),
         };
         model.shared_keys = model.shared_keys();

@@ -77,13 +77,19 @@ pub enum PeerStanding<'a> {
 pub struct PeerShare<'a> {
     /// The kind.
     pub translation: &'a Translation,
-    /// The ranges that a Peer with an earlier name has instead, in the order of the spec.
-    pub lost: Vec<Lost>,
-    /// The indices of the ranges that it keeps only with a certain result of another Peer's
-    /// contest, in order.
-    doubtful: Vec<usize>,
+    /// The ranges that it does not have for certain; none for most Peers.
+    disputed: Option<Box<DisputedRanges>>,
     /// True if it is in no contest itself.
     is_certain: bool,
+}
+
+/// Ranges of a Peer that others have too, in the order of the spec.
+#[derive(Clone, Debug, Default)]
+struct DisputedRanges {
+    /// The ranges that a Peer with an earlier name has instead.
+    lost: Vec<Lost>,
+    /// The indices of the ranges that it keeps only with a certain result of another Peer's contest.
+    doubtful: Vec<usize>,
 }
 
 /// An allowed IP that a Peer keeps.
@@ -150,8 +156,7 @@ impl PeerShare<'_> {
     fn for_version<'t>(&self, translation: &'t Translation) -> PeerShare<'t> {
         PeerShare {
             translation,
-            lost: self.lost.clone(),
-            doubtful: self.doubtful.clone(),
+            disputed: self.disputed.clone(),
             is_certain: self.is_certain,
         }
     }
@@ -159,8 +164,9 @@ impl PeerShare<'_> {
     /// Returns what it keeps of its allowed IPs, in their order.
     pub fn kept(&self) -> impl Iterator<Item = KeptRange> {
         let allowed = self.translation.allowed_ips.iter().enumerate();
-        let mut lost = self.lost.iter().map(|it| it.index).peekable();
-        let mut doubtful = self.doubtful.iter().copied().peekable();
+        let doubtful = self.disputed.iter().flat_map(|it| &it.doubtful);
+        let mut doubtful = doubtful.copied().peekable();
+        let mut lost = self.lost().iter().map(|it| it.index).peekable();
         allowed.filter_map(move |(index, &allowed)| {
             let is_doubtful = doubtful.next_if_eq(&index).is_some();
             let is_lost = lost.next_if_eq(&index).is_some();
@@ -174,7 +180,12 @@ impl PeerShare<'_> {
 
     /// Returns how many of its allowed IPs it keeps.
     pub fn count(&self) -> usize {
-        self.translation.allowed_ips.len() - self.lost.len()
+        self.translation.allowed_ips.len() - self.lost().len()
+    }
+
+    /// Returns the ranges that a Peer with an earlier name has instead, in the order of the spec.
+    pub fn lost(&self) -> &[Lost] {
+        self.disputed.as_ref().map_or(&[], |it| &it.lost)
     }
 }
 
@@ -256,8 +267,7 @@ fn translated(files: &[AppliedFile]) -> Peers<ClusterPeer<'_>> {
             Ok(translation) if !translation.is_ready() => PeerStanding::NotReady,
             Ok(translation) => PeerStanding::Certain(PeerShare {
                 translation,
-                lost: Vec::new(),
-                doubtful: Vec::new(),
+                disputed: None,
                 is_certain: true,
             }),
         },
@@ -338,19 +348,20 @@ fn deduplicate(peers: &mut Peers<ClusterPeer>) {
             };
             match owner {
                 Some((to, is_owned)) if is_owned || to == id => {
-                    share.lost.push(Lost { index, to });
+                    share.disputed.get_or_insert_default().lost.push(Lost { index, to });
                 }
                 _ => {
                     if owner.is_some() {
-                        share.doubtful.push(index);
+                        share.disputed.get_or_insert_default().doubtful.push(index);
                     }
                     owner = Some((id, share.is_certain));
                 }
             }
         }
     }
-    for share in peers.numbered_mut().filter_map(|it| it.1.share_mut()) {
-        share.lost.sort_unstable_by_key(|it| it.index);
-        share.doubtful.sort_unstable();
+    let shares = peers.numbered_mut().filter_map(|it| it.1.share_mut());
+    for disputed in shares.filter_map(|it| it.disputed.as_mut()) {
+        disputed.lost.sort_unstable_by_key(|it| it.index);
+        disputed.doubtful.sort_unstable();
     }
 }

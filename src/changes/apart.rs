@@ -18,7 +18,7 @@ pub(super) fn are_apart(peers: &PeerDifferences, target: SiteId, fabric: &Fabric
             return false;
         };
         let (old, new) = (&peers.now.model.peers[before], &model.peers[after]);
-        let keeps_all = new.share().is_some_and(|it| it.lost.is_empty());
+        let keeps_all = new.share().is_some_and(|it| it.lost().is_empty());
         if !keeps_all || !has_same_routes(old.applied, new.applied) {
             return false;
         }

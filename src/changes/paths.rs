@@ -93,7 +93,7 @@ impl PathProof {
 /// Returns all clusters in one stage. In that of the new Peers they are those of the new version.
 fn fabric<'t>(passages: &'t Passages, stage: StageId, after: &Fabric) -> Fabric<'t> {
     let sites = passages.0.iter().map(|it| it.site(stage));
-    Fabric::beside(after, sites.collect())
+    Fabric::shared(sites.collect(), Some(after))
 }
 
 struct Prover<'p, 'f, 'a> {
@@ -245,7 +245,8 @@ impl<'p> Prover<'p, '_, '_> {
         let passages = self.passages.0.numbered();
         let sites = passages.map(|(site, it)| it.site(mixture.of(site)));
         let sites: Vec<Arc<Site>> = sites.collect();
-        let fabric = Fabric::shared(sites);
+        let known = self.reaches.first().map(|it| it.fabric);
+        let fabric = Fabric::shared(sites, known);
         let reach = Reach::among(&fabric, |viewer, home| {
             let pair = SitePair {
                 from: viewer,

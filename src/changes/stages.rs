@@ -91,7 +91,8 @@ impl<'s> Passage<'s> {
         let now = match old {
             _ if !has_new_peers => Arc::clone(&after),
             Some(old) if !has_new_nodes => old,
-            _ => Arc::new(after.with_files(files)),
+            Some(old) => Arc::new(old.with_nodes_of(&after)),
+            None => Arc::new(after.with_files(files)),
         };
         Self {
             peers: PeerDifferences::find(now, after),

@@ -155,8 +155,8 @@ impl TargetChange {
             is.map(|it| fabrics.1.site(it)),
         );
         let none = Peers::default();
-        let had = old.map_or(&none, |it| &it.model.peers);
-        let has = new.map_or(&none, |it| &it.model.peers);
+        let had = old.map_or(&none, |it| &*it.model.peers);
+        let has = new.map_or(&none, |it| &*it.model.peers);
         let changes = differences
             .filter_map(|it| PeerChange::find(it.among(had, has), fabrics, counterparts, described));
         let mut peers: Vec<PeerChange> = changes.collect();

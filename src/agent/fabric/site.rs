@@ -77,6 +77,15 @@ impl<'a> Site<'a> {
         Site::with_reading(Arc::clone(&self.reading) as _, files, Some(self))
     }
 
+    /// Builds the same with the nodes of another version of it.
+    #[must_use]
+    pub fn with_nodes_of(&self, other: &Site<'a>) -> Self {
+        let topology = &other.reading.topology;
+        let model = self.model.with_nodes(topology);
+        let model = model.unwrap_or_else(|| Model::like(&other.model, topology, self.files));
+        Self::assembled(Arc::clone(&other.reading), self.files, model, Some(other))
+    }
+
     /// Builds the same where a contest of it is won.
     #[must_use]
     pub fn after(&self, won: Won) -> Self {

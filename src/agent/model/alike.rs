@@ -16,6 +16,21 @@ impl<'a> Model<'a> {
         Self::sharing(other, topology, files).unwrap_or_else(|| Self::new(topology, files))
     }
 
+    /// Builds the same with other nodes, if no table depends on the difference.
+    pub fn with_nodes(&self, topology: &Arc<KiloTopology>) -> Option<Self> {
+        let topology = Arc::clone(topology);
+        let is_same = !topology.has_location_ranges() && have_same_segments(&self.topology, &topology);
+        is_same.then(|| Self {
+            topology,
+            ..self.clone()
+        })
+    }
+
+    /// Returns whether it has the Peers of another version with their keys, in the same order.
+    pub fn has_keys_of(&self, other: &Model) -> bool {
+        Arc::ptr_eq(&self.by_key, &other.by_key)
+    }
+
     /// Returns whether it shares the tables of another version. Then both have the same Peers, but for
     /// endpoints and keepalives.
     pub fn has_tables_of(&self, other: &Model) -> bool {
@@ -33,11 +48,11 @@ impl<'a> Model<'a> {
         }
         Some(Self {
             topology: Arc::clone(topology),
-            peers: AppliedPeers::like(&other.peers, files)?,
+            peers: Arc::new(AppliedPeers::like(&other.peers, files)?),
             contests: other.contests.clone(),
             upsets: other.upsets.clone(),
             tunnels: Arc::clone(&other.tunnels),
-            by_key: other.by_key.clone(),
+            by_key: Arc::clone(&other.by_key),
             shared_keys: other.shared_keys.clone(),
         })
     }

@@ -126,7 +126,7 @@ fn two_peers_with_one_key_leave_everything_of_theirs_open() {
         assert_eq!(model.contests.len(), 1);
         assert_eq!(model.contests.first().unwrap().over, Prize::Key);
         let last = model.peers.last().unwrap().share().unwrap();
-        assert_eq!((last.count(), last.lost.len()), (0, 1));
+        assert_eq!((last.count(), last.lost().len()), (0, 1));
     });
 }
 

@@ -328,10 +328,10 @@ impl AppliedFiles {
                 Some(member) => Arc::clone(&member.cluster),
                 None => Arc::new(Cluster::new(entry, snapshot)),
             };
-            let other = other.and_then(|it| Some(it.site(it.site_named(entry.name.as_str())?)));
-            Site::with_reading(reading, files, other)
+            let version = other.and_then(|it| Some(it.site(it.site_named(entry.name.as_str())?)));
+            Arc::new(Site::with_reading(reading, files, version))
         });
-        Fabric::new(sites.collect())
+        Fabric::shared(sites.collect(), other)
     }
 
     /// Reads the folders of clusters. Files of one name are read one after another, as they mostly are
