@@ -168,7 +168,10 @@ fn taken(ranges: &[Cidr], fabric: &Fabric) -> Vec<Taken> {
         let common = ranges.iter().flat_map(|range| {
             let span = Span::new(*range);
             let around = site.owned().around(span).next().map(|_| *range);
-            let within = site.owned().within(span).map(|slot| site.owned().at(slot).0);
+            let within = site
+                .owned()
+                .within(span)
+                .map(|slot| site.owned().at(slot).0);
             around.into_iter().chain(within)
         });
         let taken = widest(common).into_iter().map(|range| Taken {

@@ -348,7 +348,11 @@ fn deduplicate(peers: &mut Peers<ClusterPeer>) {
             };
             match owner {
                 Some((to, is_owned)) if is_owned || to == id => {
-                    share.disputed.get_or_insert_default().lost.push(Lost { index, to });
+                    share
+                        .disputed
+                        .get_or_insert_default()
+                        .lost
+                        .push(Lost { index, to });
                 }
                 _ => {
                     if owner.is_some() {

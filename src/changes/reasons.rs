@@ -166,7 +166,10 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
     let is_altered = |name: &String| {
         // They are in the order of names.
         let start = changes.partition_point(|it| it.peer.name < *name);
-        let named = changes.iter().skip(start).take_while(|it| it.peer.name == *name);
+        let named = changes
+            .iter()
+            .skip(start)
+            .take_while(|it| it.peer.name == *name);
         let mut differences = named.flat_map(|it| it.peer.differences());
         differences.any(|it| !matches!(it, Difference::Keepalive { .. }))
     };

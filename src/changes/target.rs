@@ -157,8 +157,9 @@ impl TargetChange {
         let none = Peers::default();
         let had = old.map_or(&none, |it| &*it.model.peers);
         let has = new.map_or(&none, |it| &*it.model.peers);
-        let changes = differences
-            .filter_map(|it| PeerChange::find(it.among(had, has), fabrics, counterparts, described));
+        let changes = differences.filter_map(|it| {
+            PeerChange::find(it.among(had, has), fabrics, counterparts, described)
+        });
         let mut peers: Vec<PeerChange> = changes.collect();
         if peers.is_empty() {
             return None;

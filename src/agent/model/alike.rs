@@ -19,7 +19,8 @@ impl<'a> Model<'a> {
     /// Builds the same with other nodes, if no table depends on the difference.
     pub fn with_nodes(&self, topology: &Arc<KiloTopology>) -> Option<Self> {
         let topology = Arc::clone(topology);
-        let is_same = !topology.has_location_ranges() && have_same_segments(&self.topology, &topology);
+        let is_same =
+            !topology.has_location_ranges() && have_same_segments(&self.topology, &topology);
         is_same.then(|| Self {
             topology,
             ..self.clone()
