@@ -79,7 +79,7 @@ impl<'a> Site<'a> {
 
     /// Builds the same with the nodes of another version of it.
     #[must_use]
-    pub fn with_nodes_of(&self, other: &Site<'a>) -> Self {
+    pub fn with_nodes_of(&self, other: &Self) -> Self {
         let topology = &other.reading.topology;
         let model = self.model.with_nodes(topology);
         let model = model.unwrap_or_else(|| Model::like(&other.model, topology, self.files));
@@ -109,13 +109,13 @@ impl<'a> Site<'a> {
             Some(twin) => Arc::clone(&twin.own),
             None => Arc::new(OwnAddresses::find(&reading)),
         };
-        let (refused, own_keys) = match twin.filter(|it| it.model.has_tables_of(&model)) {
-            Some(twin) => (twin.refused, twin.own_keys.clone()),
-            None => {
-                let own_keys = model.peers_with_own_keys().into_iter();
-                (model.refused(), own_keys.map(|it| it.0).collect())
-            }
-        };
+        let alike = twin.filter(|it| it.model.has_tables_of(&model));
+        let refused = alike.map_or_else(|| model.refused(), |it| it.refused);
+        let own_keys = alike.map(|it| it.own_keys.clone());
+        let own_keys = own_keys.unwrap_or_else(|| {
+            let own_keys = model.peers_with_own_keys().into_iter();
+            own_keys.map(|it| it.0).collect()
+        });
         Self {
             cluster: &reading.entry.name,
             entry: reading.entry,
