@@ -164,12 +164,12 @@ impl PeerShare<'_> {
     /// Returns what it keeps of its allowed IPs, in their order.
     pub fn kept(&self) -> impl Iterator<Item = KeptRange> {
         let allowed = self.translation.allowed_ips.iter().enumerate();
-        let doubtful = self.disputed.iter().flat_map(|it| &it.doubtful);
-        let mut doubtful = doubtful.copied().peekable();
-        let mut lost = self.lost().iter().map(|it| it.index).peekable();
+        let disputed = self.disputed.as_deref();
+        let mut lost: &[Lost] = disputed.map_or(&[], |it| &it.lost);
+        let mut doubtful: &[usize] = disputed.map_or(&[], |it| &it.doubtful);
         allowed.filter_map(move |(index, &allowed)| {
-            let is_doubtful = doubtful.next_if_eq(&index).is_some();
-            let is_lost = lost.next_if_eq(&index).is_some();
+            let is_doubtful = take_first(&mut doubtful, |it| *it == index);
+            let is_lost = take_first(&mut lost, |it| it.index == index);
             (!is_lost).then_some(KeptRange {
                 index,
                 allowed,
@@ -187,6 +187,12 @@ impl PeerShare<'_> {
     pub fn lost(&self) -> &[Lost] {
         self.disputed.as_ref().map_or(&[], |it| &it.lost)
     }
+}
+
+/// Takes the first of a list off if it is the one that is looked for, and returns whether it is. Mostly
+/// the list is empty.
+fn take_first<T>(list: &mut &[T], is_wanted: impl Fn(&T) -> bool) -> bool {
+    list.first().is_some_and(is_wanted) && list.split_off_first().is_some()
 }
 
 impl<'a> ClusterPeer<'a> {
