@@ -53,7 +53,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             count(*ranges, "range")
         ),
         Reason::StrangersRemoved(peers) => format!(
-            "{} removed whose keys belong to no node in the snapshots; what they reached is lost",
+            "{} removed, with keys of no node in the snapshots; what they reached is lost",
             count(*peers, "Peer")
         ),
         Reason::RangesLost(ranges) => format!(
