@@ -2,6 +2,7 @@
 //! to be believed, and which findings matter more or less than usual.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
@@ -38,6 +39,8 @@ use output::WrittenOutput;
 /// fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Config {
+    /// The config's folder as seen from the working folder.
+    pub folder: String,
     /// The files and folders of the meshes.
     pub meshes: Vec<String>,
     /// The folder of the snapshots.
@@ -66,7 +69,7 @@ pub struct Config {
     pub warnings: Vec<Finding>,
 }
 
-/// The longest name of a context that is shown, in characters.
+/// The longest path or name of a context that is shown, in characters.
 const SHOWN: usize = 300;
 
 /// The access to a cluster's API server.
@@ -85,17 +88,24 @@ pub enum Access {
 }
 
 impl Config {
-    /// Returns the `kubectl` command for a cluster, with the context that the config names or one of the cluster's
-    /// name.
+    /// Returns `kubectl` with the kubeconfig and context of a cluster, by default the context of its name.
     pub fn kubectl(&self, cluster: &ClusterName) -> String {
-        let context = match self.clusters.get(cluster) {
-            Some(Access::Kubeconfig {
-                context: Some(context),
-                ..
-            }) => context,
-            _ => cluster.as_str(),
+        let (path, context) = match self.clusters.get(cluster) {
+            Some(Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_deref()),
+            Some(Access::InCluster) | None => (None, None),
         };
-        format!("kubectl --context {}", shell_word(&escaped(context, SHOWN)))
+        let path = path.map(|path| Path::new(&self.folder).join(path));
+        // The only context of a file of its own can have any name.
+        let default = path.is_none().then_some(cluster.as_str());
+        let flags = [
+            ("kubeconfig", path.as_deref().map(Path::to_string_lossy)),
+            ("context", context.or(default).map(Into::into)),
+        ];
+        let flags = flags.into_iter().filter_map(|(flag, value)| {
+            let value = shell_word(&escaped(&value?, SHOWN));
+            Some(format!(" --{flag} {value}"))
+        });
+        format!("kubectl{}", flags.collect::<String>())
     }
 }
 
@@ -270,7 +280,9 @@ impl WrittenConfig {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let folder = Path::new(&*place.source).parent();
         Ok(Config {
+            folder: folder.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
             meshes: self.meshes.unwrap_or_default(),
             snapshots: self.snapshots,
             dropped_labels: self.snapshot.and_then(|it| it.drop_labels),

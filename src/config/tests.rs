@@ -19,7 +19,7 @@ kind: Config
 meshes: [mesh.yaml, meshes]
 rendered: ../flux/peers
 ---
-"), @r#"Config { meshes: ["mesh.yaml", "meshes"], snapshots: None, dropped_labels: None, rendered: Some("../flux/peers"), expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 400, nodes: 80000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
+"), @r#"Config { folder: "", meshes: ["mesh.yaml", "meshes"], snapshots: None, dropped_labels: None, rendered: Some("../flux/peers"), expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 400, nodes: 80000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
 }
 
 #[test]
@@ -80,7 +80,7 @@ clusters:
   b: { inCluster: true }
   c: {}
 limits: { nodes: 1, lostNodes: 1000000, lostPercent: 0, gonePercent: 100, staleAfterSeconds: 60 }
-"), @r#"Config { meshes: [], snapshots: None, dropped_labels: None, rendered: None, expectations: None, outputs: [], clusters: {ClusterName("a"): Kubeconfig { path: Some("a.yaml"), context: Some("a@b") }, ClusterName("b"): InCluster, ClusterName("c"): Kubeconfig { path: None, context: None }}, accepted: {}, limits: Limits { nodes: 1, lost_nodes: 1000000, lost_percent: 0, gone_percent: 100, stale_after_seconds: 60, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 400, nodes: 80000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
+"), @r#"Config { folder: "", meshes: [], snapshots: None, dropped_labels: None, rendered: None, expectations: None, outputs: [], clusters: {ClusterName("a"): Kubeconfig { path: Some("a.yaml"), context: Some("a@b") }, ClusterName("b"): InCluster, ClusterName("c"): Kubeconfig { path: None, context: None }}, accepted: {}, limits: Limits { nodes: 1, lost_nodes: 1000000, lost_percent: 0, gone_percent: 100, stale_after_seconds: 60, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 400, nodes: 80000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [], ignore: [], warnings: [] }"#);
 }
 
 #[test]
@@ -212,7 +212,7 @@ rules:
 ignore:
   - { rule: missing-endpoint, cluster: east, node: n1, reason: lab }
   - { rule: NodeNoEndpoint, reason: lab, until: 2027-01-31 }
-"), @r#"Config { meshes: [], snapshots: None, dropped_labels: None, rendered: None, expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 400, nodes: 80000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [RuleLevel { rule: "host-bits", level: Error, reason: None, until: Some(Date(2027-01-31)), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/host-bits"), part: Value } }, RuleLevel { rule: "node-not-ready", level: Off, reason: Some("sleeps"), until: Some(Date(2027-01-31)), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/node-not-ready"), part: Value } }], ignore: [Ignore { rule: "missing-endpoint", cluster: Some(ClusterName("east")), node: Some("n1"), reason: "lab", until: None, place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/0"), part: Value } }, Ignore { rule: "NodeNoEndpoint", cluster: None, node: None, reason: "lab", until: Some(Date(2027-01-31)), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/1"), part: Value } }], warnings: [] }"#);
+"), @r#"Config { folder: "", meshes: [], snapshots: None, dropped_labels: None, rendered: None, expectations: None, outputs: [], clusters: {}, accepted: {}, limits: Limits { nodes: 500, lost_nodes: 2, lost_percent: 25, gone_percent: 50, stale_after_seconds: 300, lost_peers: 2, lost_peers_percent: 25, peer_bytes: 262144, capacity: Capacity { .. } }, ceilings: Ceilings { clusters: 400, nodes: 80000, ranges: 20000, anchors: 5000, expectations: 2000, peers: 500000 }, rules: [RuleLevel { rule: "host-bits", level: Error, reason: None, until: Some(Date(2027-01-31)), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/host-bits"), part: Value } }, RuleLevel { rule: "node-not-ready", level: Off, reason: Some("sleeps"), until: Some(Date(2027-01-31)), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/rules/node-not-ready"), part: Value } }], ignore: [Ignore { rule: "missing-endpoint", cluster: Some(ClusterName("east")), node: Some("n1"), reason: "lab", until: None, place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/0"), part: Value } }, Ignore { rule: "NodeNoEndpoint", cluster: None, node: None, reason: "lab", until: Some(Date(2027-01-31)), place: Place { source: "clustermesh.yaml", document: 0, pointer: Pointer("/ignore/1"), part: Value } }], warnings: [] }"#);
 }
 
 #[test]
@@ -276,4 +276,38 @@ error[invalid-value]: `tomorrow` is not a valid date: expected the form `2027-01
 error[invalid-value]: `on` is not a valid date: expected the form `2027-01-31`
   10:34 | on
 "#);
+}
+
+/// Commands can be copied, and lead to the cluster whose snapshot was taken.
+#[test]
+fn kubectl_reads_the_same_kubeconfig_and_context() {
+    let text = "
+apiVersion: kilo-clustermesh.io/v1
+kind: Config
+clusters:
+  a: { kubeconfig: a.yaml }
+  b: { kubeconfig: b $(c).yaml, context: admin@b }
+  c: { context: admin@c }
+  d: { kubeconfig: /etc/d.yaml }
+  e: { inCluster: true }
+";
+    let commands = |file: &str| {
+        let config = read(&Source::parse(file, text).unwrap()).unwrap();
+        ["a", "b", "c", "d", "e", "f"].map(|it| config.kubectl(&it.parse().unwrap()))
+    };
+    assert_eq!(
+        commands("clustermesh.yaml"),
+        [
+            "kubectl --kubeconfig a.yaml",
+            "kubectl --kubeconfig 'b $(c).yaml' --context admin@b",
+            "kubectl --context admin@c",
+            "kubectl --kubeconfig /etc/d.yaml",
+            "kubectl --context e",
+            "kubectl --context f",
+        ]
+    );
+    // Paths are relative to the config, commands to the working folder.
+    let [a, .., d, _, _] = commands("../net/clustermesh.yaml");
+    assert_eq!(a, "kubectl --kubeconfig ../net/a.yaml");
+    assert_eq!(d, "kubectl --kubeconfig /etc/d.yaml");
 }

@@ -193,15 +193,15 @@ fn two_clusters_that_swap_their_names_are_renamed() {
     );
 }
 
-/// Commands can be copied: contexts are those of the config, and a shell reads them as one word.
+/// Commands can be copied: kubeconfigs and contexts are those of the config, and a shell reads each as one word.
 #[test]
-fn commands_have_the_context_of_the_config() {
+fn commands_have_the_kubeconfig_and_context_of_the_config() {
     let repository = Repository::committed();
     let folder = &repository.folder;
     folder.write(
         "clustermesh.yaml",
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n  east: { context: admin@east }\n  \
-         north: { context: a $(b) }\n",
+         north: { context: a $(b) }\n  west: { kubeconfig: west.yaml }\n",
     );
     folder.edit("mesh.yaml", "name: prod", "name: live");
     for format in ["human", "markdown", "json"] {
@@ -216,7 +216,7 @@ fn commands_have_the_context_of_the_config() {
         );
         assert_contains(
             &text,
-            "`kubectl --context west delete peers prod--east--n1`",
+            "`kubectl --kubeconfig west.yaml delete peers prod--east--n1`",
         );
     }
 }
