@@ -39,7 +39,7 @@ pub enum Cause {
     MeshLeft {
         /// The cluster.
         cluster: ClusterName,
-        /// The mesh, by its new name.
+        /// The mesh, by its old name, with which the names of its Peers begin.
         mesh: MeshName,
     },
     /// A line of a mesh or of the config is another one.

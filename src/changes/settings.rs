@@ -1,6 +1,6 @@
 //! Causes in settings: lines of meshes and of the config that are other ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::Version;
 use super::cause::{Cause, ChangedSetting};
@@ -98,16 +98,19 @@ fn moves(
     };
     let mut causes = Vec::new();
     for (was, is) in counterparts.names() {
-        let of = |meshes: &'_ [Mesh], cluster: &ClusterName| -> BTreeSet<MeshName> {
+        // The names of each mesh, the new one first.
+        let of = |meshes: &[Mesh], cluster: &ClusterName| -> BTreeMap<MeshName, MeshName> {
             let meshes = meshes.iter().filter(|it| contains(it, cluster));
-            meshes.map(new_name).collect()
+            meshes.map(|it| (new_name(it), it.name.clone())).collect()
         };
         let (old, new) = (of(had, was), of(has, is));
-        causes.extend(new.difference(&old).map(|mesh| Cause::MeshJoined {
+        let joined = new.keys().filter(|it| !old.contains_key(it));
+        causes.extend(joined.map(|mesh| Cause::MeshJoined {
             cluster: is.clone(),
             mesh: mesh.clone(),
         }));
-        causes.extend(old.difference(&new).map(|mesh| Cause::MeshLeft {
+        let left = old.iter().filter(|it| !new.contains_key(it.0));
+        causes.extend(left.map(|(_, mesh)| Cause::MeshLeft {
             cluster: is.clone(),
             mesh: mesh.clone(),
         }));

@@ -152,6 +152,44 @@ fn a_cluster_in_another_mesh_is_a_cause() {
     );
 }
 
+/// The cluster never was in a mesh of the new name, and its Peers have the old one.
+#[test]
+fn a_cluster_leaves_a_mesh_that_is_renamed() {
+    let repository = two_meshes();
+    let folder = &repository.folder;
+    let second = folder.read("meshes/test.yaml");
+    let entries = |mesh: &str| mesh.split_once("clusters:\n").unwrap().1.to_owned();
+    let west = entries(&second)
+        .split_inclusive('\n')
+        .take(3)
+        .collect::<String>();
+    let first = folder.read("meshes/prod.yaml") + &west;
+    folder.write("meshes/prod.yaml", &first);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    repository.commit();
+    let (head, _) = first.split_once("    - name: north").unwrap();
+    let north: String = entries(&first)
+        .split_inclusive('\n')
+        .skip(3)
+        .take(3)
+        .collect();
+    let renamed = head.replace("name: prod", "name: live") + &west;
+    folder.write("meshes/prod.yaml", renamed);
+    folder.write("meshes/test.yaml", second + &north);
+    assert_eq!(
+        messages(&repository),
+        [
+            "`metadata.name` changed (meshes/prod.yaml:4)",
+            "cluster north joined the mesh test",
+            "cluster north left the mesh prod",
+        ]
+    );
+    assert_contains(
+        &repository.diff(&[]).stdout,
+        "cluster north left the mesh prod\n    east +0 ~0 -2, north +0 ~0 -4, west +0 ~0 -2\n",
+    );
+}
+
 /// By name alone, every node of both would have another key, and every address would be another one.
 #[test]
 fn two_clusters_that_swap_their_names_are_renamed() {
