@@ -122,17 +122,16 @@ impl TargetChange {
         let mut foreign = delivery.foreign.iter().filter(|it| it.0 == *cluster);
         let foreign: BTreeSet<&str> = foreign.by_ref().map(|it| it.1.as_str()).collect();
         let mut described = DescribedPeers::default();
-        let removed = had
-            .iter()
-            .filter(|it| !foreign.contains(it.applied.name.as_str()))
-            .filter_map(|it| {
-                PeerChange::find(Pair::Removed(it), fabrics, counterparts, &mut described)
-            });
+        let is_own = |it: &&ClusterPeer| !foreign.contains(it.applied.name.as_str());
+        let own: Vec<&ClusterPeer> = had.iter().filter(is_own).collect();
+        let removed = own.iter().filter_map(|it| {
+            PeerChange::find(Pair::Removed(*it), fabrics, counterparts, &mut described)
+        });
         let peers: Vec<PeerChange> = removed.collect();
         (!peers.is_empty()).then(|| Self {
             cluster: cluster.clone(),
             renamed_from: None,
-            peers_before: had.len() - foreign.len(),
+            peers_before: own.len(),
             peers_after: 0,
             peers,
             sources_gone: Vec::new(),

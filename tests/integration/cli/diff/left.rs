@@ -98,6 +98,13 @@ fn a_cluster_that_left_is_read_if_its_peers_are_given() {
         "note: no mesh contains north, so it counts as a cluster that left\n"
     );
     assert_contains(&run.stdout, of_north);
+    // A file can have an object twice, and both are foreign.
+    folder.write("north.yaml", folder.read("north.yaml") + foreign);
+    let run = repository.diff(&["--peers", "north=north.yaml", "--output", "json"]);
+    let targets = run.json()["targets"].clone();
+    let mut targets = targets.as_array().unwrap().iter();
+    let north = targets.find(|it| it["cluster"] == "north").unwrap();
+    assert_eq!(north["peersBefore"], 4);
     // Other commands have no version in which it was there, and nothing is its name.
     for command in ["verify", "diff"] {
         let name = if command == "diff" { "North" } else { "north" };
