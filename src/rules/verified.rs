@@ -8,6 +8,7 @@ use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
 use crate::agent::model::Tunnel;
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
 use crate::diagnostic::Severity;
+use crate::fleet::MissingSnapshot;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::packet::Unseen;
@@ -24,21 +25,30 @@ mod outsiders;
 
 use outsiders::outsiders;
 
+/// The gaps in the inputs of a proof. If nothing is proved, that follows from them.
+#[derive(Clone, Copy)]
+pub struct InputGaps<'a> {
+    /// The mistakes, which leave entries out.
+    pub mistakes: &'a [Finding],
+    /// The clusters without a usable snapshot. The keys of their nodes are unknown.
+    pub missing: &'a [MissingSnapshot],
+}
+
+impl InputGaps<'_> {
+    fn are_none(self) -> bool {
+        self.mistakes.is_empty() && self.missing.is_empty()
+    }
+}
+
 /// Returns the findings: failures, leaks, and unknown Peers.
-///
-/// Mistakes in the inputs leave entries out. If nothing is proved then, that follows from them.
-pub fn findings(
-    fabric: &Fabric,
-    verification: &Verification,
-    mistakes: &[Finding],
-) -> Vec<Finding> {
+pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -> Vec<Finding> {
     let failures = failures(fabric, verification);
     let assumptions = verification
         .assumptions
         .iter()
         .filter_map(|it| assumed(fabric, it));
     let leaks = verification.leaks.iter().map(|it| leak(fabric, it));
-    let outsiders = outsiders(fabric, verification);
+    let outsiders = outsiders(fabric, verification, gaps.missing);
     let unapplied = fabric.sites.iter().filter_map(|it| unapplied(it));
     let uncarried = verification
         .uncarried
@@ -47,7 +57,7 @@ pub fn findings(
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
     let is_idle = verification.is_idle;
-    let is_proved = 0 < total.kept || !is_claimed || is_idle || !mistakes.is_empty();
+    let is_proved = 0 < total.kept || !is_claimed || is_idle || !gaps.are_none();
     let nothing = (!is_proved).then(|| nothing_proved(total.assumed));
     let unproved = unproved(fabric, verification);
     failures

@@ -6,6 +6,7 @@ use super::failed;
 use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::agent::peers::ClusterPeer;
 use crate::diagnostic::FindingCause;
+use crate::fleet::MissingSnapshot;
 use crate::packet::Ending;
 use crate::proof::rule::OUTSIDE_PEER;
 use crate::proof::verify::{Outsider, Verification};
@@ -31,13 +32,22 @@ pub(super) fn unknown_keys<'f>(
 }
 
 /// Reports Peers whose key no node has. Those of one source that a cluster gets have one cause, as when
-/// the source left the mesh, so they are one finding.
-pub(super) fn outsiders(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
+/// the source left the mesh, so they are one finding. Of a source without a snapshot no key is known, and
+/// the missing snapshot is an error.
+pub(super) fn outsiders(
+    fabric: &Fabric,
+    verification: &Verification,
+    missing: &[MissingSnapshot],
+) -> Vec<Finding> {
     let causes = unknown_keys(fabric, verification);
     let mut groups: BTreeMap<(SiteId, &str, Option<&FindingCause>), Vec<&ClusterPeer>> =
         BTreeMap::new();
     for &Outsider { site, peer } in &verification.outsiders {
         let peer = &fabric.site(site).model.peers[peer];
+        let claimed = peer.applied.claims.source.as_ref();
+        if missing.iter().any(|it| Some(&it.cluster) == claimed) {
+            continue;
+        }
         let name = peer.applied.name.as_str();
         let cause = causes.get(name).and_then(Option::as_ref);
         let source = source(peer).unwrap_or(name);

@@ -562,16 +562,52 @@ fn a_mistake_in_the_mesh_is_reported_without_what_follows_from_it() {
     assert_eq!(code, 1);
 }
 
-/// Otherwise all of its paths would be missing from a result that is right.
+/// None of its paths is checked, so the others alone do not make the result right.
 #[test]
 fn a_missing_snapshot_is_an_error() {
     let folder = Folder::rendered();
+    assert_eq!(
+        folder.run(&["verify", "--output", "json"]).json()["holds"],
+        true
+    );
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();
     for format in ["human", "json", "sarif", "markdown"] {
         let run = folder.run(&["verify", "--output", format]);
         assert_eq!(run.code, 1, "{format}");
         assert!(run.stdout.contains("missing-snapshot"), "{}", run.stdout);
+        // Its keys are unknown, so its Peers lead to no known node.
+        assert!(!run.stdout.contains("outside-peer"), "{}", run.stdout);
     }
+    let holds = || folder.run(&["verify", "--output", "json"]).json()["holds"].clone();
+    assert_eq!(holds(), false);
+    let last = " 1 cluster was not checked, because its snapshot is missing or cannot be read.\n";
+    for format in ["human", "markdown"] {
+        let text = folder.run(&["verify", "--output", format]).stdout;
+        assert!(
+            text.replace('\n', " ")
+                .trim_end()
+                .ends_with(last.trim_end()),
+            "{text}"
+        );
+    }
+    // Others that lead to no node are reported.
+    folder.write("rendered/west/laptop.yaml", client("laptop", 0x49, ""));
+    let text = verified(&folder, &["--output", "concise"]).1;
+    assert_contains(&text, "the key of the Peer laptop belongs to no node");
+    fs::remove_file(folder.path("rendered/west/laptop.yaml")).unwrap();
+    folder.write("snapshots/north.json", "{}");
+    assert_eq!(holds(), false);
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    // Nothing is proved of a single cluster, which has the same cause.
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    let (code, text) = verified(&folder, &[]);
+    assert_eq!(code, 1);
+    assert!(!text.contains("nothing-proved"), "{text}");
+    assert_contains(
+        &text.replace('\n', " "),
+        "2 clusters were not checked, because their snapshots are missing or cannot be read.",
+    );
+    folder.keep("west", &[node(3, 1), node(3, 2)]);
     // The entry names the cluster, but it exchanges no Peers yet.
     folder.edit(
         "mesh.yaml",

@@ -12,7 +12,8 @@ use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
-use clustermesh::rules::{self, Finding, Purpose, verified};
+use clustermesh::rules::verified::{self, InputGaps};
+use clustermesh::rules::{self, Finding, Purpose};
 
 use crate::fabric::{Dumps, Gathered};
 use crate::inputs::Inputs;
@@ -95,7 +96,7 @@ impl<'e> Proof<'e> {
         fabric: &Fabric,
         asked: Asked,
         expectations: &'e [Expectation],
-        mistakes: &[Finding],
+        gaps: InputGaps,
         excused: impl FnOnce() -> anyhow::Result<Excused>,
     ) -> anyhow::Result<Self> {
         let reach = Reach::new(fabric);
@@ -104,7 +105,7 @@ impl<'e> Proof<'e> {
             None => verify_excusing(&reach, asked, &excused()?),
         };
         let checks = expectation::check(&reach, expectations);
-        let mut findings = verified::findings(fabric, &verification, mistakes);
+        let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
         findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
         Ok(Self {
@@ -144,8 +145,13 @@ pub(crate) fn run(
         accepted,
         lists_undeclared: args.undeclared,
     };
+    let missing = check::missing(&inputs);
+    let gaps = InputGaps {
+        mistakes: &grave,
+        missing: &missing,
+    };
     // Finding the responsible claims takes a plan, which a mesh that holds does not need.
-    let proof = Proof::new(&fabric, asked, &expectations, &grave, || excused(&inputs))?;
+    let proof = Proof::new(&fabric, asked, &expectations, gaps, || excused(&inputs))?;
     let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(&inputs)?;
     let joined = planned
@@ -160,7 +166,7 @@ pub(crate) fn run(
                 accepted,
                 lists_undeclared: false,
             };
-            let proof = Proof::new(fabric, asked, &expectations, &grave, || {
+            let proof = Proof::new(fabric, asked, &expectations, gaps, || {
                 Ok(joined.excused.clone())
             })?;
             Ok::<_, anyhow::Error>((fabric, proof))
@@ -179,6 +185,7 @@ pub(crate) fn run(
             fabric,
             files: &inputs.files,
             verification: &proof.verification,
+            unchecked: 0,
             checks: &proof.checks,
             hostiles: &[],
             findings: &new,
@@ -188,7 +195,7 @@ pub(crate) fn run(
     };
     let mut findings = grave;
     // No path from or to these clusters was checked.
-    findings.extend(check::missing_snapshots(&inputs, &check::missing(&inputs)));
+    findings.extend(check::missing_snapshots(&inputs, &missing));
     findings.extend(mistakes);
     findings.extend(applied.findings.iter().cloned());
     findings.extend(proof.findings);
@@ -202,6 +209,7 @@ pub(crate) fn run(
         fabric: &fabric,
         files: &inputs.files,
         verification: &proof.verification,
+        unchecked: missing.len(),
         checks: &proof.checks,
         hostiles: &hostiles,
         findings: &findings,

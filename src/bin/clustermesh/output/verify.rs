@@ -94,6 +94,8 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) files: &'a ShownFiles,
     /// The result.
     pub(crate) verification: &'a Verification,
+    /// The number of clusters of which no path was checked, as they have no usable snapshot.
+    pub(crate) unchecked: usize,
     /// The results of the expectations.
     pub(crate) checks: &'a [Check<'a>],
     /// The possible attacks of the clusters of `--assume-hostile`.
@@ -287,6 +289,16 @@ impl Verified<'_, '_> {
                 (held, all) => format!("{held} of {} met.", met(all)),
             });
         }
+        sentences.extend(match self.unchecked {
+            0 => None,
+            1 => Some(
+                "1 cluster was not checked, because its snapshot is missing or cannot be read."
+                    .to_owned(),
+            ),
+            clusters => Some(format!(
+                "{clusters} clusters were not checked, because their snapshots are missing or cannot be read."
+            )),
+        });
         sentences.join(" ") + "\n"
     }
 }

@@ -42,8 +42,8 @@ struct WrittenVerification<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// Whether all declared paths and expectations hold and nothing else is reachable where it must
-    /// not be. Assumed paths count as holding; `hostile` is not considered.
+    /// Whether no snapshot is missing, all declared paths and expectations hold and nothing else is
+    /// reachable where it must not be. Assumed paths count as holding; `hostile` is not considered.
     holds: bool,
     /// The sum of all pairs of clusters.
     total: WrittenTally,
@@ -304,7 +304,7 @@ pub(super) fn class(class: AddressClass) -> WrittenClass {
 
 impl Verified<'_, '_> {
     fn holds(&self) -> bool {
-        self.verification.holds() && self.checks.iter().all(Check::holds)
+        self.unchecked == 0 && self.verification.holds() && self.checks.iter().all(Check::holds)
     }
 
     pub(super) fn cluster(&self, site: SiteId) -> String {
