@@ -1,33 +1,46 @@
-//! Lost ranges: those that a target reached, and that no Peer gets instead.
+//! Lost ranges: those of a source that a target reached, and that no Peer of this source gets instead.
 
 use std::collections::BTreeSet;
 
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
+use crate::agent::fabric::{Fabric, Holding, SiteId};
+use crate::agent::model::{Tunnel, TunnelClaim};
+use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::net::prefixes::{Prefixes, Span};
+use crate::net::prefixes::{SlotId, Span};
 
-/// Counts the ranges that Peers lose and that no Peer gains. Those of Peers without a known node, which count as
-/// lost by themselves, are left out.
-pub(super) fn lost_ranges(changes: &[PeerChange]) -> usize {
-    let mut lost: BTreeSet<Cidr> = BTreeSet::new();
-    let mut gained: Vec<Cidr> = Vec::new();
+/// Counts the ranges that Peers of a target lose, unless another Peer of the same source has them afterwards. Those of
+/// Peers without a known node, which count as lost by themselves, are left out.
+pub(super) fn lost_ranges(changes: &[PeerChange], after: &Fabric, target: SiteId) -> usize {
+    let mut lost: BTreeSet<(Cidr, Option<&ClusterName>)> = BTreeSet::new();
     let peers = changes.iter().map(|it| &it.peer);
     for peer in peers.filter(|it| !it.is_removed_stranger()) {
-        match &peer.kind {
-            PeerChangeKind::Removed { ranges, .. } => lost.extend(ranges),
-            PeerChangeKind::Added { ranges, .. } => gained.extend(ranges),
-            PeerChangeKind::Changed(_) => {}
+        let source = peer.holder.as_ref().map(|it| &it.cluster);
+        if let PeerChangeKind::Removed { ranges, .. } = &peer.kind {
+            lost.extend(ranges.iter().map(|it| (*it, source)));
         }
         for difference in peer.differences() {
-            match difference {
-                Difference::RangesLost(ranges) => lost.extend(ranges),
-                Difference::RangesGained(ranges) => gained.extend(ranges),
-                _ => {}
+            if let Difference::RangesLost(ranges) = difference {
+                lost.extend(ranges.iter().map(|it| (*it, source)));
             }
         }
     }
-    let gained: Vec<(Cidr, ())> = gained.into_iter().map(|it| (it, ())).collect();
-    let gained = Prefixes::new(&gained);
-    lost.retain(|it| gained.around(Span::new(*it)).next().is_none());
+    lost.retain(|(range, source)| !is_reached(*range, *source, after, target));
     lost.len()
+}
+
+/// Returns whether all addresses of a range lead to a source.
+fn is_reached(range: Cidr, source: Option<&ClusterName>, after: &Fabric, target: SiteId) -> bool {
+    let tunnels = &after.site(target).model.tunnels;
+    let leads_there = |claim: &TunnelClaim| match (claim.tunnel, source) {
+        (Tunnel::Segment(_), _) => false,
+        (Tunnel::Peer(_), None) => true,
+        (Tunnel::Peer(peer), Some(source)) => matches!(
+            after.holding(target, peer),
+            Holding::One(at) if after.site(at.site).cluster == source
+        ),
+    };
+    let is_of_source = |slot: SlotId| tunnels.at(slot).1.iter().any(leads_there);
+    let span = Span::new(range);
+    tunnels.around(span).next().is_some_and(is_of_source) && tunnels.within(span).all(is_of_source)
 }

@@ -36,7 +36,8 @@ pub struct TargetChange {
     pub peers: Vec<PeerChange>,
     /// Sources that gave it Peers and give it none any more, by their old names.
     pub sources_gone: Vec<ClusterName>,
-    /// The number of ranges that a Peer loses and none gains, if the old version has no snapshots.
+    /// The number of ranges that a Peer loses and no other of its source has, if the old version has no
+    /// snapshots.
     pub lost_ranges: usize,
     /// Peers whose keys move between them.
     pub key_moves: Vec<KeyMove>,
@@ -83,7 +84,8 @@ pub(super) fn changes(
         let differences = passage.peers.pairs.iter().copied();
         let change = TargetChange::find(sites, fabrics, (differences, described), counterparts)?;
         // With the nodes of the old version, the proof shows what was there.
-        let lost = before.fleet.is_none().then(|| lost_ranges(&change.peers));
+        let lost = || lost_ranges(&change.peers, after.fabric, number);
+        let lost = before.fleet.is_none().then(lost);
         Some(TargetChange {
             lost_ranges: lost.unwrap_or_default(),
             key_moves: passage.arriving.key_moves.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clustermesh::agent::applied::{AppliedFile, Content};
 use clustermesh::agent::fabric::{Fabric, Site};
-use clustermesh::changes::{foreign_peers, renamed_clusters};
+use clustermesh::changes::foreign_peers;
 use clustermesh::config::ceilings::Counted;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
@@ -31,6 +31,7 @@ use crate::{Outcome, disk, input_file, inputs};
 
 mod dumps;
 mod known_contents;
+mod left;
 mod listing;
 
 pub(crate) use dumps::{DumpedPeers, Dumps};
@@ -226,51 +227,6 @@ impl AppliedFiles {
             names.extend(peers.map(|it| (cluster.clone(), it.name.clone())));
         }
         (self, names)
-    }
-
-    /// Returns the Peers of clusters that left.
-    pub(crate) fn left(&self) -> &BTreeMap<ClusterName, Vec<AppliedFile>> {
-        &self.left
-    }
-
-    /// Reads the folders of clusters that are in no mesh. Only a Peer with the label of a source shows that
-    /// a folder is that of a cluster.
-    ///
-    /// # Errors
-    /// The tree cannot be listed, or there are more Peers than a run accepts.
-    pub(crate) fn read_left(&mut self, inputs: &mut Inputs) -> Result<(), Unreadable> {
-        let root = inputs.settings.rendered.value.clone();
-        let roots = inputs.settings.roots_of(&inputs.settings.rendered);
-        let known = clusters(inputs);
-        let folders = disk::entries(&roots, &root)?.into_iter();
-        let names = folders.filter_map(|(path, _)| path.file_name()?.to_str()?.parse().ok());
-        let mut left: Vec<ClusterName> = names.filter(|it| !known.contains(it)).collect();
-        left.sort();
-        let mut found = Self::default();
-        found.read_folders(inputs, &left, None)?;
-        found.files.retain(|_, files| {
-            let mut peers = files.iter().flat_map(|it| &it.content.peers);
-            peers.any(|it| it.claims.source.is_some())
-        });
-        self.left = found.files;
-        let all = self.files.iter().chain(&self.left);
-        within_ceiling(inputs, all.flat_map(|it| it.1))
-    }
-
-    /// Takes the folders of clusters that left for those of clusters without a folder that have their nodes,
-    /// and returns the names of both.
-    pub(crate) fn rename_left(&mut self, fleet: &Fleet) -> Vec<(ClusterName, ClusterName)> {
-        let files: Vec<&AppliedFile> = self.files.values().flatten().collect();
-        let renamed = renamed_clusters(&files, fleet, &self.absent);
-        let mut names = Vec::new();
-        for (was, is) in renamed {
-            if let Some(files) = self.left.remove(&was) {
-                self.absent.remove(&is);
-                self.files.insert(is.clone(), files);
-                names.push((was, is));
-            }
-        }
-        names
     }
 
     /// Returns the files of a cluster.

@@ -3,7 +3,6 @@
 //! The repository may come from a stranger. Nothing is checked out, fetched or written, no command runs
 //! that starts hooks or programs of the repository's config, and no text of a user is an argument.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -156,10 +155,16 @@ impl GitRepository {
     }
 }
 
-/// Returns whether a commit, or any before it, has a file of one of these names in any folder. In a shallow clone
-/// that is unknown, so one may have had it.
-pub(crate) fn may_have_had(commit: &ObjectId, names: &BTreeSet<String>) -> anyhow::Result<bool> {
-    if is_shallow()? {
+/// Returns whether a commit, or any before it, has a path that one of these patterns matches, a submodule included.
+/// In a shallow clone that is unknown, so one may have had it.
+pub(crate) fn may_have_had(
+    commit: &ObjectId,
+    patterns: impl Iterator<Item = String>,
+) -> anyhow::Result<bool> {
+    let mut lines = vec![commit.to_string(), "--".to_owned()];
+    lines.extend(patterns);
+    let is_one_line = |it: &String| !it.contains('\n');
+    if is_shallow()? || !lines.iter().all(is_one_line) {
         return Ok(true);
     }
     let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
@@ -168,15 +173,16 @@ pub(crate) fn may_have_had(commit: &ObjectId, names: &BTreeSet<String>) -> anyho
         .stderr(Stdio::piped())
         .spawn()
         .map_err(unstarted)?;
-    let mut lines = vec![commit.to_string(), "--".to_owned()];
-    lines.extend(names.iter().map(|it| format!(":(top,glob)**/{it}")));
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all((lines.join("\n") + "\n").as_bytes())?;
-    }
+    let mut stdin = child.stdin.take();
+    let written = stdin
+        .as_mut()
+        .map(|it| it.write_all((lines.join("\n") + "\n").as_bytes()));
+    drop(stdin);
     let output = child.wait_with_output()?;
     if !output.status.success() {
         bail!(refusal(&output.stderr));
     }
+    written.transpose()?;
     Ok(!output.stdout.is_empty())
 }
 

@@ -11,6 +11,7 @@ mod outputs;
 mod revisions;
 mod states;
 mod takeover;
+mod unread;
 
 /// A git repository with a rendered mesh of three clusters.
 pub(super) struct Repository {

@@ -17,6 +17,9 @@ use crate::git::ObjectId;
 /// The longest time that a pipe may have no writer.
 const WRITER: Duration = Duration::from_secs(5);
 
+/// The beginning of a file whose content is in Git LFS.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
 /// Whether the standard input is read already.
 static IS_INPUT_READ: AtomicBool = AtomicBool::new(false);
 
@@ -209,6 +212,9 @@ fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Re
 }
 
 fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
+    if bytes.starts_with(LFS_POINTER) {
+        bail!("it is a pointer of Git LFS, so its content is not here");
+    }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         anyhow::anyhow!("it is not UTF-8: the first invalid byte is at offset {offset}")

@@ -17,9 +17,6 @@ const LINKS: usize = 40;
 /// The longest target of a link, in bytes.
 const TARGET: u64 = 4096;
 
-/// The beginning of a file whose content is in Git LFS.
-const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
-
 /// The files of a commit.
 #[derive(Debug)]
 pub(crate) struct Revision {
@@ -99,9 +96,16 @@ impl Revision {
         }
     }
 
-    /// Returns whether it, or any commit before it, has a file of one of these names in any folder.
-    pub(crate) fn may_have_had(&self, names: &BTreeSet<String>) -> anyhow::Result<bool> {
-        git::may_have_had(&self.commit, names)
+    /// Returns whether it, or any commit before it, has anything in a folder, or a file of one of these names in
+    /// any folder.
+    pub(crate) fn may_have_had(
+        &self,
+        folder: &Path,
+        names: &BTreeSet<String>,
+    ) -> anyhow::Result<bool> {
+        let names = names.iter().map(|it| format!(":(top,glob)**/{it}"));
+        let folder = format!(":(literal){}", folder.display());
+        git::may_have_had(&self.commit, std::iter::once(folder).chain(names))
     }
 
     /// Returns what is there, no link followed.
@@ -138,11 +142,7 @@ impl Revision {
                 let name = EntryType::from(entry.mode).name();
                 bail!("it is {name}, not a regular file");
             }
-            let content = self.repository.read(&entry.id, limit)?;
-            if content.starts_with(LFS_POINTER) {
-                bail!("it is stored in Git LFS, so the commit does not have its content");
-            }
-            Ok(content)
+            self.repository.read(&entry.id, limit)
         };
         read().with_context(|| format!("cannot read {}", self.shown(path)))
     }

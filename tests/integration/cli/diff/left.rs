@@ -105,6 +105,9 @@ fn a_cluster_that_left_is_read_if_its_peers_are_given() {
     let mut targets = targets.as_array().unwrap().iter();
     let north = targets.find(|it| it["cluster"] == "north").unwrap();
     assert_eq!(north["peersBefore"], 4);
+    let run = folder.run(&["diff", "--peers", "wes=west.yaml"]);
+    assert_eq!(run.code, 2);
+    assert_contains(&run.stderr, "did you mean `west`?");
     // Other commands have no version in which it was there, and nothing is its name.
     for command in ["verify", "diff"] {
         let name = if command == "diff" { "North" } else { "north" };
@@ -160,6 +163,15 @@ fn the_first_snapshots_are_compared_with_nothing() {
     crate::support::copy(&other.path("snapshots"), &folder.path("clone/snapshots"));
     let run = repository.diff_in("clone", &[]);
     assert_eq!(run.code, 2, "{}", run.stdout);
+    // The snapshots may be those of another repository.
+    let head = repository.git(&["rev-parse", "HEAD"]);
+    fs::remove_dir_all(folder.path("snapshots")).unwrap();
+    let submodule = format!("160000,{},snapshots", head.trim());
+    repository.git(&["update-index", "--add", "--cacheinfo", &submodule]);
+    repository.git(&["commit", "--quiet", "--message", "submodule"]);
+    crate::support::copy(&other.path("snapshots"), &folder.path("snapshots"));
+    assert_contains(&repository.refusal(&[]), "cannot be rendered");
+    repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
     // Clusters have what an earlier commit gave, with snapshots in another folder.
     fs::remove_dir_all(folder.path("clone")).unwrap();
     fs::remove_dir_all(folder.path("snapshots")).unwrap();
@@ -197,12 +209,39 @@ fn ranges_that_no_peer_has_count_as_lost_without_snapshots() {
         );
     }
     let text = repository.diff(&["--against", "old"]).stdout;
-    let reason = "\n  Peers lose 1 range that no other Peer gets; what was there is lost\n";
+    let reason = "\n  Peers lose 1 range that no other Peer of the same cluster has\n";
     assert_contains(&text, reason);
     // Another Peer that has it leads to it as before.
     let mut second = located(2);
     second["podCIDRs"] = json!(["10.3.2.0/23"]);
     repository.folder.keep("west", &[located(1), second]);
     let text = repository.diff(&["--against", "old"]).stdout;
-    assert!(!text.contains("what was there is lost"), "{text}");
+    assert!(!text.contains("Peers lose"), "{text}");
+}
+
+/// What another cluster has now is lost for the one that had it. What another range of the Peer covers is not.
+#[test]
+fn ranges_are_lost_for_their_source() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let manifest = "old/north/prod--west.yaml";
+    let old = |range: &str| {
+        let _ = fs::remove_dir_all(folder.path("old"));
+        crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+        folder.edit(
+            manifest,
+            "  allowedIPs:\n",
+            &format!("  allowedIPs:\n  - {range}\n"),
+        );
+        repository.diff(&["--against", "old"]).stdout
+    };
+    assert!(!old("10.3.1.0/25").contains("Peers lose"));
+    let reason = "\n  Peers lose 1 range that no other Peer of the same cluster has\n";
+    assert_contains(&old("10.77.0.0/24"), reason);
+    folder.edit(
+        "mesh.yaml",
+        "    - name: east\n",
+        "    - name: east\n      additionalCIDRs: [10.77.0.0/24]\n",
+    );
+    assert_contains(&old("10.77.0.0/24"), reason);
 }

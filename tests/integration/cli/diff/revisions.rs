@@ -559,39 +559,6 @@ fn files_outside_of_the_repository_are_in_no_commit() {
     assert_contains(&stderr, "so no commit has it");
 }
 
-/// Clusters keep the Peers of a file that no engine can apply, so these are not new.
-#[test]
-fn a_commit_with_a_manifest_that_cannot_be_read_is_refused() {
-    let repository = Repository::committed();
-    let folder = &repository.folder;
-    let path = "rendered/west/prod--east.yaml";
-    let text = folder.read(path);
-    folder.write(
-        path,
-        format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> topic\n"),
-    );
-    repository.commit();
-    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
-    folder.write(path, text);
-    folder.keep("east", &[node(1, 1)]);
-    for (arguments, name) in [(&[][..], "HEAD"), (&["--against", "old"], "old")] {
-        let stderr = repository.refusal(arguments);
-        assert_contains(&stderr, "west/prod--east.yaml` cannot be read: ");
-        let remedy = format!(
-            ", so the old Peers in `{name}` are unknown; compare with another commit (--against REV), or with the clusters \
-             (--live)\n"
-        );
-        assert_contains(&stderr, &remedy);
-    }
-    assert_eq!(repository.grade(&["--against", "HEAD~1"]), "disruptive");
-    // A pointer is a YAML text without Peers.
-    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
-    folder.write(path, pointer);
-    repository.commit();
-    let problem = "cannot be read: it is stored in Git LFS, so the commit does not have its content, so the old Peers";
-    assert_contains(&repository.refusal(&[]), problem);
-}
-
 /// The files of the working folder have the same names.
 #[test]
 fn mistakes_in_a_commit_are_not_those_of_the_folder() {

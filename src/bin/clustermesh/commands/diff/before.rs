@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clustermesh::changes::Changes;
-use clustermesh::diagnostic::escaped;
+use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::reach;
@@ -94,6 +94,21 @@ impl<'a> Against<'a> {
         inputs: &mut Inputs,
         snapshots: &mut KnownSnapshots,
     ) -> Result<Before, Unreadable> {
+        let name = match &self {
+            Self::Revision(_) | Self::Folder(_) => format!("`{}`", self.name()),
+            Self::Dumps(_) => "the rendered tree".to_owned(),
+        };
+        let before = self.read_any(options, inputs, snapshots)?;
+        all_read(&before.applied, &name)?;
+        Ok(before)
+    }
+
+    fn read_any(
+        self,
+        options: &FileOptions,
+        inputs: &mut Inputs,
+        snapshots: &mut KnownSnapshots,
+    ) -> Result<Before, Unreadable> {
         match self {
             Self::Revision(revision) => of_revision(&revision, options, inputs, snapshots),
             Self::Folder(folder) => {
@@ -109,6 +124,7 @@ impl<'a> Against<'a> {
             Self::Dumps(dumps) => {
                 let mut known = KnownContents::default();
                 let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&mut known))?;
+                applied.check_left(&fabric::clusters(inputs))?;
                 let left = applied.left().keys();
                 let notes = left.map(|it| {
                     format!("no mesh contains {it}, so it counts as a cluster that left")
@@ -179,7 +195,6 @@ fn of_folder(inputs: &mut Inputs) -> Result<Before, Unreadable> {
         let error = anyhow!("{name} is not a rendered folder: it has no folder of a cluster");
         return Err(error.into());
     }
-    all_read(&applied, &disk::shown(&folder))?;
     applied.read_left(inputs)?;
     Ok(Before::of_peers(applied, known))
 }
@@ -190,9 +205,13 @@ fn all_read(applied: &AppliedFiles, name: &str) -> anyhow::Result<()> {
     let Some(unread) = applied.findings.iter().find(|it| reach::is_unread(it)) else {
         return Ok(());
     };
+    let file = unread.labels.first().map(|it| &*it.place.source);
+    let file = file.filter(|it| !unread.message.contains(*it));
+    let file = file.map(|it| format!("{}: ", Quoted(it)));
     bail!(
-        "{}, so the old Peers in {name} are unknown; compare with another commit (--against REV), or with the \
-         clusters (--live)",
+        "{}{}; the old Peers in {name} are therefore unknown; compare with another commit (--against REV), or with \
+         the clusters (--live)",
+        file.unwrap_or_default(),
         unread.message
     );
 }
@@ -219,7 +238,10 @@ fn of_revision(
     let is_new = !is_there(&inputs)
         && !is_there(now)
         && problem == Some(UnusableInputs::Missing)
-        && !revision.may_have_had(&snapshot_names([&inputs, now]))?;
+        && !revision.may_have_had(
+            &inputs.settings.snapshots.value,
+            &snapshot_names([&inputs, now]),
+        )?;
     if problem.is_some() {
         // The tree is read for the clusters of a mesh.
         inputs.meshes.clone_from(&now.meshes);
@@ -241,7 +263,6 @@ fn of_revision(
         })?
     };
     revision.check()?;
-    all_read(&applied, &name)?;
     let note = match problem {
         Some(_) if is_new => Some(format!(
             "neither {name} nor any commit before it has a snapshot, so nothing was rendered and all Peers are new"
@@ -303,16 +324,16 @@ fn without_mesh(
     let own = mem::replace(&mut now.settings, settings);
     let mut known = KnownContents::default();
     let (applied, consequence) = if is_there(now) {
-        (tree(now, &mut known), "so no causes are listed")
+        (tree(now, &mut known), ", so no causes are listed")
     } else {
-        let consequence = "and no rendered tree here, so all Peers count as new; if the files were moved, check \
+        let consequence = " and no rendered tree here, so all Peers count as new; if the files were moved, check \
                            it out elsewhere and compare with its rendered folder (--against DIR)";
         (Ok(AppliedFiles::default()), consequence)
     };
     now.settings = own;
     let name = disk::shown(Path::new(revision.name()));
     Ok(Before {
-        notes: vec![format!("{name} has no mesh {consequence}")],
+        notes: vec![format!("{name} has no mesh{consequence}")],
         ..Before::of_peers(applied?, known)
     })
 }

@@ -57,7 +57,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             count(*peers, "Peer")
         ),
         Reason::RangesLost(ranges) => format!(
-            "Peers lose {} that no other Peer gets; what was there is lost",
+            "Peers lose {} that no other Peer of the same cluster has",
             count(*ranges, "range")
         ),
         Reason::OthersChanged(peers) => {
