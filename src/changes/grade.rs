@@ -57,8 +57,8 @@ pub enum Reason {
     Unproven(Vec<String>),
     /// This many Peers go with keys of no known node. Their paths cannot be proved, so they count as lost.
     StrangersRemoved(usize),
-    /// Peers lose this many ranges, and no Peer gains them. Without the old nodes, no proof shows what was there,
-    /// so all of it counts as lost.
+    /// Peers lose this many ranges, and no other Peer of their source has them. Without the old nodes, no proof shows
+    /// what was there, so all of it counts as lost.
     RangesLost(usize),
     /// The two clusters of a path have too many states to prove all of them.
     UnprovenPaths,

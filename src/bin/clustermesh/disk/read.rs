@@ -213,7 +213,9 @@ fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Re
 
 fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
     if bytes.starts_with(LFS_POINTER) {
-        bail!("it is a pointer of Git LFS, so its content is not here");
+        bail!(
+            "it is a pointer of Git LFS, so its content is not here; `git lfs pull` fetches that of the checkout"
+        );
     }
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();

@@ -72,8 +72,8 @@ fn a_pointer_of_git_lfs_is_refused() {
     folder.write(&format!("rendered/{MANIFEST}"), pointer);
     repository.commit();
     crate::support::copy(&folder.path("rendered"), &folder.path("old"));
-    let problem =
-        "cannot be read: it is a pointer of Git LFS, so its content is not here; the old Peers";
+    let problem = "cannot be read: it is a pointer of Git LFS, so its content is not here; `git lfs pull` fetches that of \
+                   the checkout; the old Peers";
     assert_contains(&repository.refusal(&[]), problem);
     assert_contains(&repository.refusal(&["--against", "old"]), problem);
 }
