@@ -11,7 +11,6 @@ use crate::agent::fabric::{At, Fabric};
 use crate::agent::peers::ClusterPeer;
 use crate::kilo::peer::Translation;
 use crate::net::Cidr;
-use crate::place::Place;
 use crate::wireguard::Endpoint;
 
 /// A change of a Peer of a target.
@@ -19,10 +18,6 @@ use crate::wireguard::Endpoint;
 pub struct PeerChange {
     /// The Peer. All targets that get the same two versions of it share it.
     pub peer: Arc<ChangedPeer>,
-    /// The place in the old version.
-    pub before: Option<Place>,
-    /// The place in the new version.
-    pub after: Option<Place>,
     /// Its causes, by their places in [`super::Changes::causes`].
     pub causes: Vec<usize>,
 }
@@ -109,11 +104,8 @@ impl PeerChange {
             Pair::Removed(before) => [Some(before), None],
         };
         let find = || ChangedPeer::find(ends, fabrics, counterparts);
-        let [before, after] = ends.map(|it| it.map(ClusterPeer::place));
         Some(Self {
             peer: described.get_or_find(ends, find)?,
-            before,
-            after,
             causes: Vec::new(),
         })
     }
