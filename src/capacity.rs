@@ -6,6 +6,7 @@
 //! 2.5 µs were measured with a few thousand rules; with a few hundred, it was 20 to 40 percent
 //! less.
 
+pub mod bundle;
 pub mod estimate;
 pub mod lever;
 pub mod load;
@@ -15,9 +16,10 @@ pub mod wave;
 
 mod text_length;
 
+pub use bundle::{Bundle, KnownBundles};
 pub use estimate::{Estimate, estimates};
 pub use lever::{Effect, Lever, Measure, levers};
-pub use load::{Bundle, FileLoad, Load, NodeLoad};
+pub use load::{FileLoad, Load, NodeLoad};
 pub use time::Applies;
 pub use wave::Wave;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::load::{Bundle, Load};
+use super::bundle::Bundle;
+use super::load::Load;
 use super::time::apply;
 use super::units::{float, whole};
 use super::wave::Wave;

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::ptr;
 
-use super::text_length::{address_length, digits, endpoint_length};
+use super::bundle::{Bundle, KEY_BYTES, KnownBundles, SECTION_BYTES, allowed_ips, endpoint_bytes};
 use super::units::count;
 use crate::agent::model::Model;
-use crate::agent::peers::{ClusterPeer, PeerStanding};
+use crate::agent::peers::ClusterPeer;
 use crate::granularity::Granularity;
 use crate::kilo::id::{SegmentId, Segments};
-use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
+use crate::kilo::peer::translation::AllowedIp;
 use crate::kilo::topology::{KiloTopology, TopologyNode};
-use crate::net::Interface;
-use crate::wireguard::{Endpoint, Host};
 
 /// The load of a cluster.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -23,25 +21,6 @@ pub struct Load {
     pub bundles: Vec<Bundle>,
     /// The files in its folder, where they are known.
     pub files: Option<FileLoad>,
-}
-
-/// The Peers of one file: those that one source gives.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Bundle {
-    /// Its name, harmless to print.
-    pub name: String,
-    /// The number of Peers in the API server.
-    pub objects: usize,
-    /// The number of them that Kilo configures.
-    pub peers: usize,
-    /// The number of allowed IPs that those keep.
-    pub ranges: usize,
-    /// The number of endpoints that are names.
-    pub names: usize,
-    /// Their size in a WireGuard configuration, in bytes, without the digits of keepalives.
-    pub bytes: usize,
-    /// True if they belong to no mesh, so that no change of a mesh could reduce them.
-    pub is_foreign: bool,
 }
 
 /// The files that are rendered for a cluster.
@@ -85,19 +64,18 @@ const INTERFACE_BYTES: usize = "[Interface]\n".len()
     + "\nListenPort = ".len()
     + "\n".len();
 
-/// The section of a far end without ranges, endpoint and the digits of its keepalive.
-const SECTION_BYTES: usize = "\n[Peer]\n".len()
-    + "PersistentKeepalive = \n".len()
-    + "PublicKey = ".len()
-    + KEY_BYTES
-    + "\n".len();
-
-/// A key as text.
-const KEY_BYTES: usize = 44;
-
 impl Load {
     /// Counts what the Kilo of a cluster holds.
     pub fn count(model: &Model, files: Option<FileLoad>) -> Self {
+        Self::count_knowing(model, files, &mut KnownBundles::default())
+    }
+
+    /// Counts the same with what is known of files that other clusters get too.
+    pub fn count_knowing<'a>(
+        model: &Model<'a>,
+        files: Option<FileLoad>,
+        known: &mut KnownBundles<'a>,
+    ) -> Self {
         let mut bundles: BTreeMap<&str, Bundle> = BTreeMap::new();
         // By name, those of a file mostly follow each other.
         let peers: Vec<&ClusterPeer> = model.peers.iter().collect();
@@ -106,9 +84,7 @@ impl Load {
                 continue;
             };
             let bundle = bundles.entry(&first.file.source).or_default();
-            for peer in run {
-                bundle.count(peer);
-            }
+            bundle.add_all(&known.count(&first.file.content, run));
         }
         let bundles = bundles.into_iter().map(|(name, bundle)| Bundle {
             name: name.to_owned(),
@@ -150,34 +126,6 @@ impl Load {
     pub fn configuration_bytes(&self) -> usize {
         let peers: usize = self.bundles.iter().map(|it| it.bytes).sum();
         self.nodes.bytes + peers + self.peers() * self.nodes.keepalive_digits
-    }
-}
-
-impl Bundle {
-    /// Adds a Peer that is configured.
-    pub fn add(&mut self, ranges: impl Iterator<Item = AllowedIp>, endpoint: Option<&Endpoint>) {
-        self.objects += 1;
-        self.peers += 1;
-        let (number, bytes) = allowed_ips(ranges);
-        self.ranges += number;
-        self.bytes += SECTION_BYTES + bytes + endpoint_bytes(endpoint);
-        self.names += usize::from(endpoint.is_some_and(|it| matches!(it.host, Host::Dns(_))));
-    }
-
-    fn count(&mut self, peer: &ClusterPeer) {
-        let Some(share) = peer.share() else {
-            let is_stored = !matches!(
-                peer.standing,
-                PeerStanding::Faulty(TranslationFault::NotStored(_))
-            );
-            self.objects += usize::from(is_stored);
-            return;
-        };
-        let kept = share.kept().map(|it| it.allowed);
-        self.add(kept, share.translation.dialled());
-        if share.translation.preshared_key.is_some() {
-            self.bytes += "PresharedKey = \n".len() + KEY_BYTES;
-        }
     }
 }
 
@@ -359,24 +307,4 @@ impl Sum {
 fn local_routes(node: &TopologyNode) -> usize {
     let internal = node.kilo.internal_address();
     internal.map_or(0, |_| 1 + usize::from(node.kilo.pod_cidr.is_some()))
-}
-
-/// Returns the number of ranges, and the bytes of the line with them.
-fn allowed_ips(ranges: impl Iterator<Item = AllowedIp>) -> (usize, usize) {
-    let (mut number, mut length) = (0, 0);
-    for range in ranges {
-        let Interface { address, network } = range.interface;
-        length += address_length(address) + "/".len() + digits(network.prefix_length().into());
-        number += 1;
-    }
-    match number {
-        0 => (0, 0),
-        // A comma and a space between them, and a line feed.
-        _ => (number, "AllowedIPs = ".len() + length + 2 * number - 1),
-    }
-}
-
-/// Returns the bytes of the line with the endpoint.
-fn endpoint_bytes(endpoint: Option<&Endpoint>) -> usize {
-    endpoint.map_or(0, |it| "Endpoint = \n".len() + endpoint_length(it))
 }

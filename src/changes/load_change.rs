@@ -1,7 +1,7 @@
 //! Load changes: what the Kilo of a target has to carry, before and after.
 
 use super::stages::Passage;
-use crate::capacity::{Estimate, Load, Wave, estimates};
+use crate::capacity::{Estimate, KnownBundles, Load, Wave, estimates};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
@@ -19,12 +19,16 @@ pub struct LoadChange {
 
 impl LoadChange {
     /// Estimates the load of a target.
-    pub(super) fn new(passage: &Passage, capacity: &Capacity) -> Self {
+    pub(super) fn new<'s>(
+        passage: &Passage<'s>,
+        capacity: &Capacity,
+        known: &mut KnownBundles<'s>,
+    ) -> Self {
         let (old, new) = (&passage.peers.now.model, &passage.peers.after.model);
         let wave = Wave::count(old, new, passage.peers.pairs.iter().copied());
-        let load = Load::count(new, None);
+        let load = Load::count_knowing(new, None, known);
         Self {
-            before: estimates(&Load::count(old, None), None, capacity),
+            before: estimates(&Load::count_knowing(old, None, known), None, capacity),
             seconds: wave.seconds(&load.nodes, &capacity.costs),
             after: estimates(&load, Some(&wave), capacity),
         }

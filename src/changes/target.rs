@@ -19,6 +19,7 @@ use crate::agent::applied::AppliedFile;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Holding, Site, SiteId, Sites};
 use crate::agent::peers::{AppliedPeers, ClusterPeer, PeerId, Peers};
+use crate::capacity::KnownBundles;
 use crate::name::ClusterName;
 
 /// The differences of a target.
@@ -66,6 +67,13 @@ impl TargetChange {
     }
 }
 
+/// What is known of Peers that several targets get.
+#[derive(Default)]
+struct KnownPeers<'a> {
+    described: DescribedPeers,
+    bundles: KnownBundles<'a>,
+}
+
 /// Compares all targets, by name; they are not graded yet.
 pub(super) fn changes(
     (before, after): (&Version, &Version),
@@ -75,14 +83,15 @@ pub(super) fn changes(
     let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
     let fabrics = (before.fabric, after.fabric);
     let sites = sites.into_par_iter();
-    let changed = sites.map_init(DescribedPeers::default, |described, number| {
+    let changed = sites.map_init(KnownPeers::default, |known, number| {
         let passage = &passages.0[number];
         if !passage.has_new_peers {
             return None;
         }
         let sites = (counterparts.before(number), Some(number));
         let differences = passage.peers.pairs.iter().copied();
-        let change = TargetChange::find(sites, fabrics, (differences, described), counterparts)?;
+        let described = (differences, &mut known.described);
+        let change = TargetChange::find(sites, fabrics, described, counterparts)?;
         // With the nodes of the old version, the proof shows what was there.
         let lost = || lost_ranges(&change.peers, after.fabric, number);
         let lost = before.fleet.is_none().then(lost);
@@ -90,7 +99,11 @@ pub(super) fn changes(
             lost_ranges: lost.unwrap_or_default(),
             key_moves: passage.arriving.key_moves.clone(),
             carriers: CarrierMove::find(passage, fabrics, counterparts),
-            load: Some(LoadChange::new(passage, delivery.capacity)),
+            load: Some(LoadChange::new(
+                passage,
+                delivery.capacity,
+                &mut known.bundles,
+            )),
             ..change
         })
     });
