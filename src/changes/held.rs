@@ -50,6 +50,14 @@ const BITS: usize = 64;
 /// The number of blocks that are compared before a block is looked up.
 const NEAR: usize = 4;
 
+/// Results of one proof that are valid for other clusters too.
+pub(super) struct KnownPaths<'r> {
+    proven: Proven<'r>,
+    /// The places of blocks that are seen alike, by where these are in memory and how many there are. Most
+    /// clusters see the same ones of another cluster.
+    rows: BTreeMap<(usize, usize), Vec<u64>>,
+}
+
 /// The paths of one state, by how much of them holds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StateProof {
@@ -71,6 +79,11 @@ impl Blocks {
                 .collect(),
             all,
         }
+    }
+
+    /// Returns room for a bit for each.
+    fn row(&self) -> Vec<u64> {
+        vec![0; self.all.len().div_ceil(BITS)]
     }
 
     /// Returns the places of blocks. Most are in their order, and near each other.
@@ -115,10 +128,46 @@ impl<'h> Places<'h> {
     /// Returns its places, in order.
     pub(super) fn iter(self) -> impl Iterator<Item = usize> + use<'h> {
         let words = self.0.iter().enumerate();
-        words.flat_map(|(number, &word)| {
-            let set = (0..BITS).filter(move |bit| word >> bit & 1 == 1);
-            set.map(move |bit| number * BITS + bit)
-        })
+        words.flat_map(|(number, &word)| ones(word).map(move |bit| number * BITS + bit))
+    }
+
+    fn is_empty(self) -> bool {
+        self.0.iter().all(|it| *it == 0)
+    }
+}
+
+/// Returns the places of the bits of a word that are set.
+fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    iter::from_fn(move || {
+        let place = word.trailing_zeros();
+        word &= word.checked_sub(1)?;
+        usize::try_from(place).ok()
+    })
+}
+
+impl Default for KnownPaths<'_> {
+    fn default() -> Self {
+        Self {
+            // Only which paths hold is of interest.
+            proven: Proven::with_lost(),
+            rows: BTreeMap::new(),
+        }
+    }
+}
+
+impl KnownPaths<'_> {
+    /// Returns the places of blocks that are seen alike, among all blocks of their cluster.
+    fn row(&mut self, blocks: &[AddressBlock], all: &Blocks) -> Places<'_> {
+        let row = self.rows.entry((blocks.as_ptr().addr(), blocks.len()));
+        Places(row.or_insert_with(|| {
+            let mut row = all.row();
+            for place in all.places(blocks) {
+                if let Some(word) = row.get_mut(place / BITS) {
+                    *word |= 1 << (place % BITS);
+                }
+            }
+            row
+        }))
     }
 }
 
@@ -128,27 +177,35 @@ impl StateProof {
         reach: &'r Reach,
         SitePair { from, to }: SitePair,
         blocks: &Sites<Blocks>,
-        proven: &mut Proven<'r>,
+        known: &mut KnownPaths<'r>,
     ) -> Self {
         let (senders, receivers) = (&blocks[from], &blocks[to]);
         let mut proof = Self::default();
-        for verdict in reach.between(from, to, proven) {
-            let paths = if verdict.holds() {
-                &mut proof.whole
-            } else if verdict.holds_in_part() {
-                &mut proof.partial
-            } else {
+        if reach.is_kept(from, to) {
+            return proof;
+        }
+        let verdicts = reach.between(from, to, &mut known.proven);
+        let place = |it: &[AddressBlock]| (it.as_ptr(), it.len());
+        for alike in verdicts.chunk_by(|a, b| place(&a.senders) == place(&b.senders)) {
+            let (mut whole, mut partial) = (receivers.row(), receivers.row());
+            for verdict in alike {
+                let row = if verdict.holds() {
+                    &mut whole
+                } else if verdict.holds_in_part() {
+                    &mut partial
+                } else {
+                    continue;
+                };
+                let reached = known.row(&verdict.receivers, receivers);
+                let words = row.iter_mut().zip(reached.0);
+                words.for_each(|(word, other)| *word |= other);
+            }
+            let Some(first) = alike.first() else {
                 continue;
             };
-            let mut row = vec![0; receivers.all.len().div_ceil(BITS)];
-            for place in receivers.places(&verdict.receivers) {
-                if let Some(word) = row.get_mut(place / BITS) {
-                    *word |= 1 << (place % BITS);
-                }
-            }
-            let row = Places(&row);
-            let places = senders.places(&verdict.senders);
-            places.for_each(|place| paths.add_row(place, row));
+            let senders = known.row(&first.senders, senders);
+            proof.whole.add_rows(senders, Places(&whole));
+            proof.partial.add_rows(senders, Places(&partial));
         }
         proof
     }
@@ -192,6 +249,17 @@ impl Held {
         if let Some(word) = self.bits.get_mut(place) {
             *word |= 1 << (receiver % BITS);
         }
+    }
+
+    /// Adds the paths from some senders to the same receivers.
+    fn add_rows(&mut self, senders: Places, receivers: Places) {
+        let Some(last) = senders.iter().last().filter(|_| !receivers.is_empty()) else {
+            return;
+        };
+        self.widen(receivers.0.len());
+        let size = self.bits.len().max((last + 1) * self.words);
+        self.bits.resize(size, 0);
+        senders.iter().for_each(|it| self.add_row(it, receivers));
     }
 
     fn add_row(&mut self, sender: usize, receivers: Places) {

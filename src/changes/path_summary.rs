@@ -8,14 +8,14 @@ use rayon::prelude::*;
 
 use super::Version;
 use super::clusters::Counterparts;
-use super::held::{Blocks, Held, PlaceMap, StateProof, Translated};
+use super::held::{Blocks, Held, KnownPaths, PlaceMap, StateProof, Translated};
 use super::path_change::{PathChange, PathCounts};
 use super::paths::{PathProof, Proved};
 use super::stages::Passages;
 use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
 use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
-use crate::proof::reach::{AddressBlock, Proven, Reach};
+use crate::proof::reach::{AddressBlock, Reach};
 use crate::proof::verify::{Asked, Declared};
 
 /// Summarizes all pairs of clusters with differences, in order of their names.
@@ -37,7 +37,7 @@ pub(super) fn summarize(
         }),
     };
     let proved = proof.proved.par_iter();
-    let changes = proved.map_init(Proven::default, |known, it| {
+    let changes = proved.map_init(KnownPaths::default, |known, it| {
         past.compare(&future, it, known)
     });
     let mut changes: Vec<PathChange> = changes.collect();
@@ -122,7 +122,7 @@ impl<'f, 'a> Past<'f, 'a> {
         &'s self,
         future: &Future,
         proved: &Proved,
-        known: &mut Proven<'s>,
+        known: &mut KnownPaths<'s>,
     ) -> PathChange {
         let SitePair { from, to } = proved.pair;
         let mut change = PathChange {
@@ -194,7 +194,7 @@ impl<'f, 'a> Past<'f, 'a> {
             lost: self
                 .version
                 .counter(pair)
-                .count(&self.held(pair, &mut Proven::default()).any()),
+                .count(&self.held(pair, &mut KnownPaths::default()).any()),
             states: 1,
             ..change(
                 self.version.fabric.site(pair.from),
@@ -204,7 +204,7 @@ impl<'f, 'a> Past<'f, 'a> {
         changes.collect()
     }
 
-    fn held<'s>(&'s self, pair: SitePair, known: &mut Proven<'s>) -> StateProof {
+    fn held<'s>(&'s self, pair: SitePair, known: &mut KnownPaths<'s>) -> StateProof {
         StateProof::new(&self.reach, pair, self.version.blocks, known)
     }
 }

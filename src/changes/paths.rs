@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::held::{Blocks, Held, StateProof};
+use super::held::{Blocks, Held, KnownPaths, StateProof};
 use super::stages::{NEW, OLD, Passage, Passages, StageId, StagePair, Touched};
 use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
-use crate::proof::reach::{BlockLikeness, Proven, Reach};
+use crate::proof::reach::{BlockLikeness, Reach};
 
 /// The most fabrics of clusters in different stages.
 const MOST_MIXED: usize = 64;
@@ -79,7 +79,9 @@ impl PathProof {
         };
         let senders: Vec<SiteId> = passages.0.ids().collect();
         let found = senders.into_par_iter();
-        let found: Vec<Vec<Proved>> = found.map(|from| prover.from(from, touched)).collect();
+        let known = || prover.known();
+        let found = found.map_init(known, |known, from| prover.from(from, touched, known));
+        let found: Vec<Vec<Proved>> = found.collect();
         let mut pairs: Vec<Proved> = found.into_iter().flatten().collect();
         let unproven = prover.mix(&mut pairs);
         Self {
@@ -106,14 +108,18 @@ struct Prover<'p, 'f, 'a> {
 impl<'p> Prover<'p, '_, '_> {
     /// Proves the paths from a cluster with both clusters in the same stage, and finds the mixed states
     /// that have to be followed.
-    fn from(&self, from: SiteId, touched: &Touched) -> Vec<Proved> {
-        let mut known: Vec<Proven> = self.reaches.iter().map(|_| Proven::default()).collect();
+    fn from(&self, from: SiteId, touched: &Touched, known: &mut [KnownPaths<'p>]) -> Vec<Proved> {
         let others = touched.others(from);
-        let pairs = others.filter_map(|to| self.between(SitePair { from, to }, &mut known));
+        let pairs = others.filter_map(|to| self.between(SitePair { from, to }, known));
         pairs.collect()
     }
 
-    fn between(&self, pair: SitePair, known: &mut [Proven<'p>]) -> Option<Proved> {
+    /// Returns room for what is found by stage.
+    fn known(&self) -> Vec<KnownPaths<'p>> {
+        self.reaches.iter().map(|_| KnownPaths::default()).collect()
+    }
+
+    fn between(&self, pair: SitePair, known: &mut [KnownPaths<'p>]) -> Option<Proved> {
         let [of_sender, of_receiver] = pair.both().map(|it| self.passages.0[it].stages());
         let mut proofs = Vec::new();
         for stage in 0..of_sender.max(of_receiver) {
@@ -254,10 +260,10 @@ impl<'p> Prover<'p, '_, '_> {
             };
             pairs.contains(&pair) || pairs.contains(&pair.back())
         });
-        let mut proven = Proven::default();
+        let mut known = KnownPaths::default();
         let mut held = BTreeMap::new();
         for pair in pairs {
-            let proof = StateProof::new(&reach, *pair, self.blocks, &mut proven);
+            let proof = StateProof::new(&reach, *pair, self.blocks, &mut known);
             held.insert(*pair, proof.whole);
         }
         held

@@ -8,7 +8,7 @@
 //! nodes of one cluster have different views, each of them is considered.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use rayon::prelude::*;
@@ -18,7 +18,7 @@ use crate::net::Family;
 use crate::packet::trace::{AddressClass, Trace};
 use crate::packet::{Packet, Session};
 use class_part::{ClassPart, CutBlock};
-use equivalence_class::{EquivalenceClass, PieceView};
+use equivalence_class::EquivalenceClass;
 use local_addresses::LocalAddresses;
 use observer::ForwardingViews;
 use shared_views::SharedViews;
@@ -30,6 +30,7 @@ pub(super) use class_outcome::{ClassOutcome, Endings};
 pub(super) use forwarding_view::ForwardingView;
 pub use likeness::BlockLikeness;
 pub use premised::Premised;
+pub use proven::Proven;
 
 mod class_outcome;
 mod likeness;
@@ -39,6 +40,7 @@ mod known_peer;
 mod disputed;
 mod address_block;
 mod premised;
+mod proven;
 mod shared_views;
 mod equivalence_class;
 mod class_part;
@@ -81,6 +83,8 @@ pub struct ClassVerdict<'r> {
 pub enum ClassFate {
     /// All of them arrive, and their answers too: that was proved for other clusters.
     Proven,
+    /// None arrives and is answered: that was proved for other clusters. None was followed.
+    Lost,
     /// None leaves the cluster of the senders. None was followed; see [`Reach::follow`].
     Kept,
     /// Every node of the receivers' cluster rejects them, since no Peer there has a range around their
@@ -89,13 +93,6 @@ pub enum ClassFate {
     /// Every way in which they end, with a packet for each.
     Followed(Vec<Trace>),
 }
-
-/// Finds the pairs between which packets and their answers arrive, in any clusters.
-#[derive(Clone, Debug, Default)]
-pub struct Proven<'r>(BTreeSet<[ClassKey<'r>; 2]>);
-
-/// The conditions of a path on one side.
-type ClassKey<'r> = (AddressClass, &'r [PieceView]);
 
 impl<'r> ClassVerdict<'r> {
     /// No packet leaves the cluster of the senders.
@@ -119,7 +116,7 @@ impl<'r> ClassVerdict<'r> {
     pub fn holds(&self) -> bool {
         match &self.fate {
             ClassFate::Proven => true,
-            ClassFate::Kept | ClassFate::Rejected => false,
+            ClassFate::Lost | ClassFate::Kept | ClassFate::Rejected => false,
             ClassFate::Followed(traces) => traces.iter().all(|it| it.ending().is_delivered()),
         }
     }
@@ -128,7 +125,7 @@ impl<'r> ClassVerdict<'r> {
     pub fn traces(&self) -> &[Trace] {
         match &self.fate {
             ClassFate::Followed(traces) => traces,
-            ClassFate::Proven | ClassFate::Kept | ClassFate::Rejected => &[],
+            ClassFate::Proven | ClassFate::Lost | ClassFate::Kept | ClassFate::Rejected => &[],
         }
     }
 
@@ -224,7 +221,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         match verdict.fate {
             ClassFate::Kept => self.follow_kept(pair, verdict),
             ClassFate::Proven | ClassFate::Followed(_) => vec![verdict.clone()],
-            ClassFate::Rejected => {
+            ClassFate::Lost | ClassFate::Rejected => {
                 let traces = self.first_traces(pair, &verdict.senders, &verdict.receivers);
                 vec![ClassVerdict {
                     fate: ClassFate::Followed(traces),
@@ -326,16 +323,17 @@ impl<'f, 'a> Reach<'f, 'a> {
         let looks = [sender, receiver].map(|side| (side.class, &*side.views));
         let is_plain = [sender, receiver].iter().all(|it| it.is_plain())
             && [home, viewer].iter().all(|it| it.is_undisturbed());
+        let known = || is_plain.then(|| proven.fate(&looks)).flatten();
         let fate = if sender.is_rejected() {
             ClassFate::Rejected
-        } else if is_plain && proven.0.contains(&looks) {
-            ClassFate::Proven
+        } else if let Some(known) = known() {
+            known
         } else {
             let from = senders.first(|span| pieces(viewer, home, span))?;
             let to = receivers.first(|span| pieces(home, viewer, span))?;
             let traces = self.traces(pair, &from, &to)?;
-            if is_plain && traces.iter().all(|it| it.ending().is_delivered()) {
-                proven.0.insert(looks);
+            if is_plain {
+                proven.add(looks, &traces);
             }
             ClassFate::Followed(traces)
         };

@@ -596,6 +596,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
     let fabric = fabric(&input);
     let reach = Reach::new(&fabric);
     let mut proven = Proven::default();
+    let mut with_lost = Proven::with_lost();
     for from in fabric.sites.ids() {
         for to in fabric.sites.ids().filter(|to| *to != from) {
             let mut said = Endings::new();
@@ -623,11 +624,26 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                             ClassFate::Followed(traces) => {
                                 traces.iter().map(Trace::verdict).collect()
                             }
-                            ClassFate::Kept | ClassFate::Rejected => BTreeSet::new(),
+                            ClassFate::Lost | ClassFate::Kept | ClassFate::Rejected => {
+                                BTreeSet::new()
+                            }
                         };
                         let before = said.insert(key, (endings, premised.contains(&key)));
                         prop_assert!(before.is_none(), "twice: {:?}", key);
                     }
+                }
+            }
+            for verdict in reach.between(from, to, &mut with_lost) {
+                for (sender, receiver) in pairs(&verdict.senders, &verdict.receivers) {
+                    let (endings, _) = &said[&owners(sender, receiver)];
+                    let some_arrive = endings.contains("delivered");
+                    prop_assert_eq!(
+                        (verdict.holds(), verdict.holds_in_part()),
+                        (
+                            some_arrive && endings.len() == 1,
+                            some_arrive && 1 < endings.len()
+                        )
+                    );
                 }
             }
             let mut every = Endings::new();
