@@ -101,6 +101,14 @@ pub enum What {
     Name(Option<String>),
 }
 
+impl Content {
+    /// Returns whether a part of the text cannot be read.
+    pub fn is_broken(&self) -> bool {
+        let mut others = self.others.iter();
+        others.any(|it| matches!(it.what, What::Broken(_)))
+    }
+}
+
 impl AppliedFile {
     /// Reads a file.
     pub fn read(source: &Arc<str>, text: &Arc<str>) -> Self {

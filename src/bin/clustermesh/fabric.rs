@@ -1,6 +1,7 @@
 //! The fabric: what every cluster gets, read from the rendered tree or from dumps, for the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
@@ -23,13 +24,14 @@ use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
 use crate::allowance::unknown_cluster;
-use crate::files::{LaterFile, ShownFiles};
+use crate::files::{LaterFile, LaterFiles, ShownFiles};
 use crate::input_file::{Mistakes, Unreadable};
 use crate::inputs::Inputs;
 use crate::settings::{FileOptions, Settings};
 use crate::{Outcome, disk, input_file, inputs};
 
 mod dumps;
+mod kept;
 mod known_contents;
 mod left;
 mod listing;
@@ -308,18 +310,21 @@ impl AppliedFiles {
                 outcome: Outcome::Unreadable,
             }));
         }
-        self.read_folders(inputs, clusters, known)
+        let later = self.read_folders(&inputs.settings, clusters, known, |_| true)?;
+        inputs.files.add_all_later(later);
+        Ok(())
     }
 
-    /// Reads the folders of clusters in a tree that is there.
+    /// Reads the manifests that are meant, in the folders of clusters in a tree that is there.
     fn read_folders(
         &mut self,
-        inputs: &mut Inputs,
+        settings: &Settings,
         clusters: &[ClusterName],
         known: Option<&mut KnownContents>,
-    ) -> Result<(), Unreadable> {
-        let root = &inputs.settings.rendered.value;
-        let roots = inputs.settings.roots_of(&inputs.settings.rendered);
+        is_meant: impl Fn(&Path) -> bool + Sync,
+    ) -> anyhow::Result<LaterFiles> {
+        let root = &settings.rendered.value;
+        let roots = settings.roots_of(&settings.rendered);
         let listed: Vec<_> = clusters
             .par_iter()
             .enumerate()
@@ -331,7 +336,7 @@ impl AppliedFiles {
             match found {
                 Some(found) => {
                     self.files.insert(cluster.clone(), Vec::new());
-                    for file in found {
+                    for file in found.into_iter().filter(|it| is_meant(&it.path)) {
                         by_name.entry(file.name.clone()).or_default().push(file);
                     }
                 }
@@ -356,6 +361,7 @@ impl AppliedFiles {
         if let Some(known) = known {
             contents.into_iter().flatten().for_each(|it| known.add(it));
         }
+        let mut later = LaterFiles::default();
         for read in read.into_iter().flatten() {
             let Some(cluster) = clusters.get(read.cluster) else {
                 continue;
@@ -368,9 +374,9 @@ impl AppliedFiles {
                     self.findings.push(finding);
                 }
             }
-            let later = LaterFile::manifests(read.path, &roots).of_tree();
-            inputs.files.add_later(read.source, later);
+            let file = LaterFile::manifests(read.path, &roots).of_tree();
+            later.insert(read.source, file);
         }
-        Ok(())
+        Ok(later)
     }
 }

@@ -20,13 +20,15 @@ use crate::secrets::{self, Secrets};
 /// The largest rendered file that is read back, in bytes: what GitHub would take.
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
+/// Files that are read only when they are shown, by what they are called.
+pub(crate) type LaterFiles = BTreeMap<Arc<str>, LaterFile>;
+
 /// Texts by what their files are called.
 pub(crate) struct ShownFiles {
     read: Vec<KnownFile>,
-    /// Files that are read only when they are shown.
-    later: BTreeMap<Arc<str>, LaterFile>,
+    later: LaterFiles,
     /// Files of the rendered tree, which are known only once there is a plan.
-    rendered: OnceCell<BTreeMap<Arc<str>, LaterFile>>,
+    rendered: OnceCell<LaterFiles>,
 }
 
 /// A file that was read.
@@ -157,7 +159,7 @@ impl ShownFiles {
     pub(crate) fn new(read: Vec<Source>) -> Self {
         Self {
             read: read.into_iter().map(KnownFile::new).collect(),
-            later: BTreeMap::new(),
+            later: LaterFiles::new(),
             rendered: OnceCell::new(),
         }
     }
@@ -170,6 +172,11 @@ impl ShownFiles {
     /// Adds a file that is read only when it is shown.
     pub(crate) fn add_later(&mut self, name: Arc<str>, later: LaterFile) {
         self.later.insert(name, later);
+    }
+
+    /// Adds files that are read only when they are shown.
+    pub(crate) fn add_all_later(&mut self, later: LaterFiles) {
+        self.later.extend(later);
     }
 
     /// Adds files of the rendered tree, once. They are read only when they are shown.

@@ -6,6 +6,7 @@ use super::*;
 
 mod causes;
 mod example;
+mod kept;
 mod left;
 mod outputs;
 mod revisions;

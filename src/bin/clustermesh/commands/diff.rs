@@ -147,6 +147,9 @@ pub(crate) fn run(
     before.find_renamed(fleet);
     let known = &mut before.known;
     let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, known);
+    if let Err(unreadable) = after.add_kept(&inputs) {
+        return Ok(failed(unreadable, printer));
+    }
     let mut foreign = Vec::new();
     if args.dumps.are_any() {
         let is_ours = |peer: &str| {

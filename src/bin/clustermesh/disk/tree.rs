@@ -286,6 +286,11 @@ fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<EntryContent> {
     Ok(EntryContent::Foreign)
 }
 
+/// Returns whether clustermesh generated a file, so that a render may replace or remove it.
+pub(crate) fn is_generated(path: &Path) -> bool {
+    matches!(content(path, None), Ok(EntryContent::Ours))
+}
+
 /// Our first line, also as git may check it out on Windows.
 fn is_ours(head: &[u8]) -> bool {
     let rest = head.strip_prefix(yaml::HEADER.as_bytes());

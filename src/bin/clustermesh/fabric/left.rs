@@ -58,7 +58,8 @@ impl AppliedFiles {
         let mut left: Vec<ClusterName> = names.filter(|it| !known.contains(it)).collect();
         left.sort();
         let mut found = Self::default();
-        found.read_folders(inputs, &left, None)?;
+        let later = found.read_folders(&inputs.settings, &left, None, |_| true)?;
+        inputs.files.add_all_later(later);
         found.files.retain(|cluster, files| {
             let mut peers = files.iter().flat_map(|it| &it.content.peers);
             peers.any(|it| it.claims.source.is_some()) || self.has_source(cluster)
