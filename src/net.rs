@@ -69,7 +69,8 @@ impl Cidr {
 
     /// Returns the first address.
     pub fn first(self) -> IpAddr {
-        self.0.network()
+        // It has no host bits, so nothing has to be masked.
+        self.0.addr()
     }
 
     /// Returns the last address.
@@ -133,7 +134,10 @@ impl Cidr {
 
     /// Returns the kind of its addresses.
     pub fn family(self) -> Family {
-        family(self.first())
+        match self.0 {
+            IpNet::V4(_) => Family::V4,
+            IpNet::V6(_) => Family::V6,
+        }
     }
 }
 
