@@ -1,7 +1,7 @@
 //! The fabric: all clusters, each as its own Kilo makes it of the Peers that it gets, and who in them
 //! has which key and which address.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -331,13 +331,15 @@ impl<'a> Fabric<'a> {
     }
 }
 
-/// Returns every different text of the manifests of some clusters.
+/// Returns every different text of the manifests of some clusters, in the order in which they get them.
 fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> impl Iterator<Item = &'a Arc<Content>> + use<'a> {
     let files = sites.iter().flat_map(|site| site.files);
-    let contents: BTreeMap<_, _> = files
-        .map(|it| (Arc::as_ptr(&it.content), &it.content))
+    let mut known = BTreeSet::new();
+    let contents = files.map(|it| &it.content);
+    let contents: Vec<_> = contents
+        .filter(|it| known.insert(Arc::as_ptr(it)))
         .collect();
-    contents.into_values()
+    contents.into_iter()
 }
 
 /// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.

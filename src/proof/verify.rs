@@ -13,6 +13,7 @@ use crate::mesh::Mesh;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use assumption::AlikeFailures;
+use beyond::BoundedPeers;
 use failures::Failures;
 use judge::PairJudge;
 use links::MeshLinks;
@@ -77,6 +78,7 @@ struct Verifier<'r, 'f, 'a> {
     promises: Sites<Promises>,
     /// The ranges that each cluster declares.
     declared: Sites<Prefixes<()>>,
+    bounded: BoundedPeers,
     /// The ranges that nodes' claims take away; none if failures are not to be explained.
     excused: Option<&'r Excused>,
 }
@@ -121,6 +123,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Finds what is promised.
     fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>, excused: Option<&'r Excused>) -> Self {
         let fabric = reach.fabric;
+        let declared = fabric.sites.map(|it| beyond::declared(it));
         Self {
             reach,
             asked,
@@ -128,7 +131,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             promises: fabric
                 .sites
                 .map_ids(|site| Promises::collect(fabric, site, excused)),
-            declared: fabric.sites.map(|it| beyond::declared(it)),
+            bounded: beyond::bounded(fabric, &declared),
+            declared,
             excused,
         }
     }
@@ -204,6 +208,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             from,
             &self.links,
             &self.declared,
+            &self.bounded,
         ));
         part
     }

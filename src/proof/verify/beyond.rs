@@ -1,12 +1,14 @@
 //! Beyond: what the Peers of a cluster let out that no cluster declares.
 
 use std::collections::BTreeMap;
+use std::ptr;
 
 use super::linked_peers::{LinkedPeer, linked_peers};
 use super::links::MeshLinks;
 use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
+use crate::kilo::peer::Translation;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Family};
 use crate::packet::trace::Trace;
@@ -44,6 +46,9 @@ pub struct Outsider {
     pub peer: PeerId,
 }
 
+/// Peers that let nothing out but what the cluster they lead to declares, by where they are in memory.
+pub(super) struct BoundedPeers(Vec<usize>);
+
 /// Finds the Peers of all clusters that do not lead to a node of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
     let mut outsiders = Vec::new();
@@ -65,6 +70,41 @@ pub(super) fn declared(site: &Site) -> Prefixes<()> {
     Prefixes::new(&all)
 }
 
+/// Finds the Peers whose ranges all are ranges that the cluster they lead to declares. Most clusters get the
+/// same ones.
+pub(super) fn bounded(fabric: &Fabric, declared: &Sites<Prefixes<()>>) -> BoundedPeers {
+    let specs = fabric
+        .contents()
+        .flat_map(|it| &it.peers)
+        .filter_map(|it| it.spec.as_ref().ok());
+    let is_bounded = |spec: &&Translation| {
+        let &[at] = fabric.holders(&spec.key) else {
+            return false;
+        };
+        let mut allowed = spec.allowed_ips.iter();
+        allowed.all(|it| is_declared(&declared[at.site], it.interface.network))
+    };
+    let mut bounded: Vec<_> = specs.filter(is_bounded).map(address).collect();
+    bounded.sort_unstable();
+    BoundedPeers(bounded)
+}
+
+/// Returns whether a range is in one that is declared.
+fn is_declared(declared: &Prefixes<()>, range: Cidr) -> bool {
+    declared.around(Span::new(range)).next().is_some()
+}
+
+/// Returns where in memory a Peer is: what many clusters get is there once.
+fn address(translation: &Translation) -> usize {
+    ptr::from_ref(translation).addr()
+}
+
+impl BoundedPeers {
+    fn include(&self, translation: &Translation) -> bool {
+        self.0.binary_search(&address(translation)).is_ok()
+    }
+}
+
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
 /// packet for them arrives. Of many ranges of one cluster the last that is listed counts the rest.
 pub(super) fn undeclared(
@@ -72,6 +112,7 @@ pub(super) fn undeclared(
     number: SiteId,
     links: &MeshLinks,
     declared: &Sites<Prefixes<()>>,
+    bounded: &BoundedPeers,
 ) -> Vec<Leak> {
     let site = fabric.site(number);
     let sender = |family: Family| {
@@ -82,11 +123,13 @@ pub(super) fn undeclared(
         pods.find(|(_, pods)| pods.family() == family)
     };
     let mut leaks: BTreeMap<SiteId, Vec<Leak>> = BTreeMap::new();
-    for LinkedPeer { id, share, at } in linked_peers(fabric, number, links) {
+    let linked = linked_peers(fabric, number, links);
+    let open = linked.filter(|it| !bounded.include(it.share.translation));
+    for LinkedPeer { id, share, at } in open {
         let ranges = &declared[at.site];
         for kept in share.kept() {
             let range = kept.allowed.interface.network;
-            if ranges.around(Span::new(range)).next().is_some() {
+            if is_declared(ranges, range) {
                 continue;
             }
             let pieces = ranges.pieces(Span::new(range)).into_iter();
