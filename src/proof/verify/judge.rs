@@ -34,21 +34,23 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) tallies: Tallies,
 }
 
-impl PairJudge<'_, '_, '_> {
-    pub(super) fn count(&mut self, verdict: &ClassVerdict, part: &mut ProofPart) {
-        // Answers need the way back, so each must take what the other has.
-        let terms = self
-            .terms
-            .as_ref()
-            .filter(|_| are_promised(verdict.from, verdict.to));
+impl<'j> PairJudge<'j, '_, '_> {
+    pub(super) fn count(&mut self, verdict: &ClassVerdict<'j>, part: &mut ProofPart) {
         let sites = self.pair.both().map(|it| self.reach.fabric.site(it));
+        let are_promised = are_promised(verdict.from, verdict.to);
+        let terms = self.terms.as_mut().filter(|_| are_promised);
+        let promised = terms.map_or(0, |[sent, taken]| {
+            let senders = sent.count(sites[0], &verdict.senders);
+            senders.saturating_mul(taken.count(sites[1], &verdict.receivers))
+        });
+        // Answers need the way back, so each must take what the other has.
+        let terms = self.terms.as_ref().filter(|_| are_promised);
         let is_sent =
             |it: &&AddressBlock| terms.is_some_and(|[sent, _]| sent.promise(sites[0], it));
         let is_taken =
             |it: &&AddressBlock| terms.is_some_and(|[_, taken]| taken.promise(sites[1], it));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
-        let promised = count(senders()).saturating_mul(count(receivers()));
         let assumed = if verdict.holds() && 0 < promised {
             self.assume(
                 (senders().copied(), receivers().copied()),

@@ -1,5 +1,8 @@
 //! Link terms: which addresses of a cluster a link promises to another one.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use super::promise::Promises;
 use crate::agent::fabric::Site;
 use crate::mesh::Range;
@@ -9,14 +12,58 @@ use crate::proof::reach::AddressBlock;
 /// The terms on which a cluster gives its ranges to another one.
 pub(super) struct LinkTerms<'a> {
     /// The ranges that the cluster promises to all that it is linked with.
-    pub(super) promises: &'a Promises,
+    promises: &'a Promises,
     /// The lists of ranges that the other one accepts: a range must be in each of them.
-    pub(super) accepted: Vec<&'a [Range]>,
+    accepted: Vec<&'a [Range]>,
     /// The networks of the other one that no Peer may take over.
-    pub(super) local: &'a [Range],
+    local: &'a [Range],
+    /// The number of promised blocks in lists that were counted.
+    counted: CountedBlocks<'a>,
 }
 
-impl LinkTerms<'_> {
+/// Lists of blocks and how many of each are promised, by where in memory a list begins and by its length. Every
+/// class of the other cluster meets the same lists.
+type CountedBlocks<'a> = BTreeMap<(usize, usize), (&'a [AddressBlock], u64)>;
+
+/// Lists with fewer blocks are counted each time.
+const FEW: usize = 8;
+
+impl<'a> LinkTerms<'a> {
+    pub(super) fn new(
+        promises: &'a Promises,
+        accepted: Vec<&'a [Range]>,
+        local: &'a [Range],
+    ) -> Self {
+        Self {
+            promises,
+            accepted,
+            local,
+            counted: CountedBlocks::new(),
+        }
+    }
+
+    /// Returns how many blocks of a list are promised.
+    pub(super) fn count(&mut self, site: &Site, blocks: &Cow<'a, [AddressBlock]>) -> u64 {
+        let &Cow::Borrowed(blocks) = blocks else {
+            return self.count_anew(site, blocks);
+        };
+        if blocks.len() < FEW {
+            return self.count_anew(site, blocks);
+        }
+        let list = (blocks.as_ptr().addr(), blocks.len());
+        if let Some((_, count)) = self.counted.get(&list) {
+            return *count;
+        }
+        let count = self.count_anew(site, blocks);
+        self.counted.insert(list, (blocks, count));
+        count
+    }
+
+    fn count_anew(&self, site: &Site, blocks: &[AddressBlock]) -> u64 {
+        let promised = blocks.iter().filter(|it| self.promise(site, it));
+        u64::try_from(promised.count()).unwrap_or(u64::MAX)
+    }
+
     /// Returns whether a block of the cluster is promised.
     pub(super) fn promise(&self, site: &Site, block: &AddressBlock) -> bool {
         !meets(self.local, block.span)
