@@ -1,6 +1,7 @@
 //! The fabric: what every cluster gets, read from the rendered tree or from dumps, for the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ mod listing;
 
 pub(crate) use dumps::{DumpedPeers, Dumps};
 pub(crate) use known_contents::KnownContents;
-use listing::{FolderListing, FoundPeers, Read, read_alike};
+use listing::{FolderListing, Read, read_alike};
 
 /// The Peers of every cluster.
 #[derive(Default)]
@@ -310,7 +311,7 @@ impl AppliedFiles {
                 outcome: Outcome::Unreadable,
             }));
         }
-        let later = self.read_folders(&inputs.settings, clusters, known, |_| true)?;
+        let later = self.read_folders(&inputs.settings, clusters, known, |_, _| true)?;
         inputs.files.add_all_later(later);
         Ok(())
     }
@@ -321,39 +322,39 @@ impl AppliedFiles {
         settings: &Settings,
         clusters: &[ClusterName],
         known: Option<&mut KnownContents>,
-        is_meant: impl Fn(&Path) -> bool + Sync,
+        is_meant: impl Fn(&Path, &OsStr) -> bool,
     ) -> anyhow::Result<LaterFiles> {
         let root = &settings.rendered.value;
         let roots = settings.roots_of(&settings.rendered);
-        let listed: Vec<_> = clusters
+        let listings = clusters
             .par_iter()
-            .enumerate()
-            .map(|(number, cluster)| FolderListing::read(&roots, root, number, cluster))
-            .collect();
-        let mut by_name: BTreeMap<String, Vec<FoundPeers>> = BTreeMap::new();
-        for (cluster, listing) in clusters.iter().zip(listed) {
-            let FolderListing { found, skipped } = listing?;
-            match found {
-                Some(found) => {
-                    self.files.insert(cluster.clone(), Vec::new());
-                    for file in found.into_iter().filter(|it| is_meant(&it.path)) {
-                        by_name.entry(file.name.clone()).or_default().push(file);
-                    }
+            .map(|cluster| FolderListing::read(&roots, root.join(cluster.as_str())));
+        let mut listings: Vec<FolderListing> = listings.collect::<anyhow::Result<_>>()?;
+        let mut by_name: BTreeMap<OsString, Vec<usize>> = BTreeMap::new();
+        let mut files: Vec<Option<Vec<AppliedFile>>> = Vec::new();
+        for (number, (cluster, listing)) in clusters.iter().zip(&mut listings).enumerate() {
+            let found = listing.found.take();
+            files.push(found.as_ref().map(|_| Vec::new()));
+            let meant = found.into_iter().flatten();
+            for name in meant.filter(|it| is_meant(&listing.path, it)) {
+                match by_name.get_mut(&name) {
+                    Some(alike) => alike.push(number),
+                    None => drop(by_name.insert(name, vec![number])),
                 }
-                None => drop(self.absent.insert(cluster.clone())),
             }
-            self.findings.extend(skipped.iter().map(|(path, problem)| {
-                let place = Place::document(&Arc::from(input_file::name(path)), 0);
-                reach::unread(cluster, place, problem)
-            }));
+            self.findings
+                .extend(listing.skipped.iter().map(|(path, problem)| {
+                    let place = Place::document(&Arc::from(input_file::name(path)), 0);
+                    reach::unread(cluster, place, problem)
+                }));
         }
-        let groups: Vec<Vec<FoundPeers>> = by_name.into_values().collect();
+        let groups: Vec<(OsString, Vec<usize>)> = by_name.into_iter().collect();
         // Of each cluster by name, as the groups are.
         let read: Vec<(Vec<Read>, Option<KnownContents>)> = groups
             .into_par_iter()
-            .map(|group| {
+            .map(|(name, clusters)| {
                 let mut contents = KnownContents::default();
-                let read = read_alike(&roots, group, &mut contents);
+                let read = read_alike(&roots, &listings, &name, clusters, &mut contents);
                 (read, known.is_some().then_some(contents))
             })
             .collect();
@@ -363,11 +364,13 @@ impl AppliedFiles {
         }
         let mut later = LaterFiles::default();
         for read in read.into_iter().flatten() {
-            let Some(cluster) = clusters.get(read.cluster) else {
+            let (Some(cluster), Some(files)) =
+                (clusters.get(read.cluster), files.get_mut(read.cluster))
+            else {
                 continue;
             };
             match read.file {
-                Ok(file) => self.files.entry(cluster.clone()).or_default().push(file),
+                Ok(file) => files.get_or_insert_default().push(file),
                 Err(problem) => {
                     let place = Place::document(&read.source, 0);
                     let finding = reach::unread(cluster, place, &problem);
@@ -375,7 +378,13 @@ impl AppliedFiles {
                 }
             }
             let file = LaterFile::manifests(read.path, &roots).of_tree();
-            later.insert(read.source, file);
+            later.add(read.source, file);
+        }
+        for (cluster, files) in clusters.iter().zip(files) {
+            match files {
+                Some(files) => drop(self.files.insert(cluster.clone(), files)),
+                None => drop(self.absent.insert(cluster.clone())),
+            }
         }
         Ok(later)
     }

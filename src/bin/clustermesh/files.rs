@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,15 +16,17 @@ use crate::content;
 use crate::disk::{self, Roots};
 use crate::secrets::{self, Secrets};
 
+pub(crate) use later_files::LaterFiles;
+
+mod later_files;
+
 /// The largest rendered file that is read back, in bytes: what GitHub would take.
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
-
-/// Files that are read only when they are shown, by what they are called.
-pub(crate) type LaterFiles = BTreeMap<Arc<str>, LaterFile>;
 
 /// Texts by what their files are called.
 pub(crate) struct ShownFiles {
     read: Vec<KnownFile>,
+    /// Files that are read only when they are shown.
     later: LaterFiles,
     /// Files of the rendered tree, which are known only once there is a plan.
     rendered: OnceCell<LaterFiles>,
@@ -159,7 +160,7 @@ impl ShownFiles {
     pub(crate) fn new(read: Vec<Source>) -> Self {
         Self {
             read: read.into_iter().map(KnownFile::new).collect(),
-            later: LaterFiles::new(),
+            later: LaterFiles::default(),
             rendered: OnceCell::new(),
         }
     }
@@ -171,12 +172,12 @@ impl ShownFiles {
 
     /// Adds a file that is read only when it is shown.
     pub(crate) fn add_later(&mut self, name: Arc<str>, later: LaterFile) {
-        self.later.insert(name, later);
+        self.later.add(name, later);
     }
 
     /// Adds files that are read only when they are shown.
     pub(crate) fn add_all_later(&mut self, later: LaterFiles) {
-        self.later.extend(later);
+        self.later.append(later);
     }
 
     /// Adds files of the rendered tree, once. They are read only when they are shown.

@@ -1,5 +1,6 @@
 //! Input files: read, and put through their gates.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -158,5 +159,6 @@ pub(crate) fn source(file: &InputFile, limit: u64) -> Result<Source, Unreadable>
 
 /// Returns what a file is called in messages.
 pub(crate) fn name(path: &Path) -> String {
-    escaped(&path.to_string_lossy(), 400)
+    let lossy = || path.to_string_lossy();
+    escaped(&path.to_str().map_or_else(lossy, Cow::Borrowed), 400)
 }

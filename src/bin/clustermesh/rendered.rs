@@ -1,7 +1,6 @@
 //! The rendered tree: the wanted one, the one on disk, and their differences.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -174,8 +173,8 @@ pub(crate) fn overrides_in(
     }
     let here = disk::canonical(Path::new("."));
     let mut found = Vec::new();
-    for (path, file_type) in disk::entries(roots, folder)? {
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    for (name, file_type) in disk::entries(roots, folder)? {
+        let name = name.to_str().unwrap_or_default();
         let is_above = name == Overriding::IGNORE && tree.starts_with(folder);
         if let Some(overriding) =
             Overriding::from_name(name).filter(|_| !file_type.is_dir() && !is_above)

@@ -1,7 +1,9 @@
 //! Reading: the only way in for all files that come from elsewhere.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -31,7 +33,7 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         if IS_INPUT_READ.swap(true, Ordering::Relaxed) {
             bail!("only one input can be `-`: the standard input is read already");
         }
-        let text = bounded_text(&mut io::stdin().lock(), 0, limit);
+        let text = bounded_text(&mut io::stdin().lock(), None, limit);
         return text.context("cannot read the standard input");
     }
     if let Some(revision) = roots.revision() {
@@ -40,7 +42,7 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
     }
     let read = || {
         let (mut file, metadata) = open(roots, path)?;
-        bounded_text(&mut file, metadata.len(), limit)
+        bounded_text(&mut file, NonZeroU64::new(metadata.len()), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
 }
@@ -53,7 +55,7 @@ pub(crate) fn read_listed(roots: &Roots, path: &Path, limit: u64) -> anyhow::Res
     }
     let read = || {
         let (mut file, metadata) = open_regular(path)?;
-        bounded_text(&mut file, metadata.len(), limit)
+        bounded_text(&mut file, NonZeroU64::new(metadata.len()), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
 }
@@ -107,23 +109,23 @@ pub(crate) fn files_in(
             .is_some_and(|it| extensions.contains(&it))
     };
     let mut files: Vec<PathBuf> = entries
-        .map(|(path, _)| path)
+        .map(|(name, _)| folder.join(name))
         .filter(|path| has_extension(path) && is_file(roots, path))
         .collect();
     files.sort();
     Ok(files)
 }
 
-/// Returns what is in a folder, which must be within the roots. No link in it is followed.
-pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(PathBuf, EntryType)>> {
+/// Returns what is in a folder, which must be within the roots, by name. No link in it is followed.
+pub(crate) fn entries(roots: &Roots, folder: &Path) -> anyhow::Result<Vec<(OsString, EntryType)>> {
     if let Some(revision) = roots.revision() {
         return revision.entries(folder);
     }
-    let list = || -> anyhow::Result<Vec<(PathBuf, EntryType)>> {
+    let list = || -> anyhow::Result<Vec<(OsString, EntryType)>> {
         roots.check(folder)?;
         let entries = fs::read_dir(folder)?.map(|entry| {
             let entry = entry?;
-            Ok((entry.path(), entry.file_type()?.into()))
+            Ok((entry.file_name(), entry.file_type()?.into()))
         });
         entries.collect()
     };
@@ -198,13 +200,18 @@ fn is_pipe(file_type: fs::FileType) -> bool {
     }
 }
 
-/// Reads at most `limit` bytes, of which about `expected` are there.
-fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<String> {
-    let room = usize::try_from(expected.min(limit))?;
-    let mut bytes = Vec::with_capacity(room.saturating_add(1));
-    reader
-        .take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)?;
+/// Reads a file of `size` bytes, of which there may be at most `limit`; to the end if the size is not known.
+fn bounded_text(
+    reader: &mut impl Read,
+    size: Option<NonZeroU64>,
+    limit: u64,
+) -> anyhow::Result<String> {
+    let most = limit.saturating_add(1);
+    let most = size.map_or(most, |size| most.min(size.get()));
+    // The end of a file whose size is known does not have to be looked for.
+    let room = size.map_or(0, |_| most);
+    let mut bytes = Vec::with_capacity(usize::try_from(room)?);
+    reader.take(most).read_to_end(&mut bytes)?;
     if limit < bytes.len() as u64 {
         bail!("it is larger than the limit of {limit} bytes");
     }

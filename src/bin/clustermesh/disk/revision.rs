@@ -119,7 +119,7 @@ impl Revision {
     }
 
     /// Returns what is in a folder.
-    pub(super) fn entries(&self, folder: &Path) -> anyhow::Result<Vec<(PathBuf, EntryType)>> {
+    pub(super) fn entries(&self, folder: &Path) -> anyhow::Result<Vec<(OsString, EntryType)>> {
         let list = || {
             let entry = self.entry(folder)?;
             if entry.mode != EntryMode::Folder {
@@ -128,7 +128,7 @@ impl Revision {
             let tree = self.tree(&entry.id)?;
             Ok(tree
                 .entries()
-                .map(|(name, entry)| (folder.join(name), entry.mode.into()))
+                .map(|(name, entry)| (name.into(), entry.mode.into()))
                 .collect())
         };
         list().with_context(|| format!("cannot read the folder {}", self.shown(folder)))

@@ -1,6 +1,7 @@
 //! Manifests in the rendered tree that clustermesh did not generate. A render keeps them.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -19,8 +20,10 @@ impl AppliedFiles {
     pub(crate) fn add_kept(&mut self, inputs: &Inputs) -> Result<(), Unreadable> {
         let planned = self.files.values().flatten();
         let planned: BTreeSet<&str> = planned.map(|it| &*it.source).collect();
-        let is_kept =
-            |path: &Path| !planned.contains(&*input_file::name(path)) && !tree::is_generated(path);
+        let is_kept = |folder: &Path, name: &OsStr| {
+            let path = folder.join(name);
+            !planned.contains(&*input_file::name(&path)) && !tree::is_generated(&path)
+        };
         let mut kept = Self::default();
         kept.read_folders(&inputs.settings, &clusters(inputs), None, is_kept)?;
         let unread = kept.findings.first().map(|it| it.message.clone());

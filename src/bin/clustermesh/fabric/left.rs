@@ -54,11 +54,11 @@ impl AppliedFiles {
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         let known = clusters(inputs);
         let folders = disk::entries(&roots, &root)?.into_iter();
-        let names = folders.filter_map(|(path, _)| path.file_name()?.to_str()?.parse().ok());
+        let names = folders.filter_map(|(name, _)| name.to_str()?.parse().ok());
         let mut left: Vec<ClusterName> = names.filter(|it| !known.contains(it)).collect();
         left.sort();
         let mut found = Self::default();
-        let later = found.read_folders(&inputs.settings, &left, None, |_| true)?;
+        let later = found.read_folders(&inputs.settings, &left, None, |_, _| true)?;
         inputs.files.add_all_later(later);
         found.files.retain(|cluster, files| {
             let mut peers = files.iter().flat_map(|it| &it.content.peers);

@@ -1,12 +1,12 @@
 //! The manifests in the folder of a cluster in the rendered tree, and how they are read.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::agent::applied::{AppliedFile, Content};
 use clustermesh::diagnostic::escaped;
 use clustermesh::manifest::KUSTOMIZATION;
-use clustermesh::name::ClusterName;
 
 use super::known_contents::KnownContents;
 use crate::disk::{EntryType, Roots};
@@ -15,13 +15,6 @@ use crate::{disk, input_file};
 
 /// The longest description of a problem, in characters.
 const SHOWN: usize = 400;
-
-/// A manifest in the tree that is not a link.
-pub(super) struct FoundPeers {
-    pub(super) cluster: usize,
-    pub(super) name: String,
-    pub(super) path: PathBuf,
-}
 
 /// A file that was read, or could not be read.
 pub(super) struct Read {
@@ -33,22 +26,19 @@ pub(super) struct Read {
 
 /// The content of the folder of a cluster.
 pub(super) struct FolderListing {
-    /// Its manifests; none without the folder.
-    pub(super) found: Option<Vec<FoundPeers>>,
+    /// The folder.
+    pub(super) path: PathBuf,
+    /// The names of its manifests, links aside; none without the folder.
+    pub(super) found: Option<Vec<OsString>>,
     /// The files that are not read, each with the reason.
     pub(super) skipped: Vec<(PathBuf, String)>,
 }
 
 impl FolderListing {
     /// Looks into the folder of a cluster. No link is followed.
-    pub(super) fn read(
-        roots: &Roots,
-        root: &Path,
-        number: usize,
-        cluster: &ClusterName,
-    ) -> anyhow::Result<Self> {
-        let folder = root.join(cluster.as_str());
+    pub(super) fn read(roots: &Roots, folder: PathBuf) -> anyhow::Result<Self> {
         let mut listing = Self {
+            path: folder.clone(),
             found: None,
             skipped: Vec::new(),
         };
@@ -60,19 +50,15 @@ impl FolderListing {
             return Ok(listing);
         }
         let mut found = Vec::new();
-        for (path, file_type) in disk::entries(roots, &folder)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if !is_manifest(&name) {
+        for (name, file_type) in disk::entries(roots, &folder)? {
+            if !is_manifest(&name.to_string_lossy()) {
                 continue;
             }
             if file_type.is_file() {
-                found.push(FoundPeers {
-                    cluster: number,
-                    name: name.into_owned(),
-                    path,
-                });
+                found.push(name);
             } else {
-                listing.skipped.push((path, no_file(file_type)));
+                let skipped = (folder.join(name), no_file(file_type));
+                listing.skipped.push(skipped);
             }
         }
         listing.skipped.sort();
@@ -94,25 +80,28 @@ fn is_manifest(name: &str) -> bool {
         && ["yaml", "yml", "json"].contains(&extension)
 }
 
-/// Reads files of one name.
+/// Reads the files of one name in the folders of some clusters.
 pub(super) fn read_alike(
     roots: &Roots,
-    group: Vec<FoundPeers>,
+    listings: &[FolderListing],
+    name: &OsStr,
+    clusters: Vec<usize>,
     known: &mut KnownContents,
 ) -> Vec<Read> {
-    let read = group.into_iter().map(|FoundPeers { cluster, path, .. }| {
+    let read = clusters.into_iter().filter_map(|cluster| {
+        let path = listings.get(cluster)?.path.join(name);
         let source: Arc<str> = Arc::from(input_file::name(&path));
         let content = content(roots, &path, &source, known);
         let file = content.map(|content| AppliedFile {
             source: Arc::clone(&source),
             content,
         });
-        Read {
+        Some(Read {
             cluster,
             path,
             source,
             file: file.map_err(|error| escaped(&error.root_cause().to_string(), SHOWN)),
-        }
+        })
     });
     read.collect()
 }
