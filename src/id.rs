@@ -105,6 +105,15 @@ impl<K, T> Default for Numbered<K, T> {
     }
 }
 
+impl<'n, K, T> IntoIterator for &'n Numbered<K, T> {
+    type Item = &'n T;
+    type IntoIter = std::slice::Iter<'n, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
 impl<K, T> Index<Id<K>> for Numbered<K, T> {
     type Output = T;
 

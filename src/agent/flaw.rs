@@ -77,7 +77,7 @@ impl Model<'_> {
             for kept in peer.share().into_iter().flat_map(PeerShare::kept) {
                 let claim = TunnelClaim {
                     tunnel: Tunnel::Peer(id),
-                    index: kept.index,
+                    range: Some(kept.id),
                     is_certain: kept.is_certain,
                 };
                 let range = kept.allowed.interface.network;
@@ -112,7 +112,7 @@ impl Model<'_> {
             });
             Some(KernelRefusal::Range {
                 peer: id,
-                index: refused?.index,
+                index: refused?.id.index(),
             })
         })
     }

@@ -13,7 +13,7 @@ use super::peers::{
     Won,
 };
 use crate::kilo::id::SegmentId;
-use crate::kilo::peer::translation::TranslationFault;
+use crate::kilo::peer::translation::{AllowedIpId, TranslationFault};
 use crate::kilo::topology::{KiloTopology, TopologyNode};
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, SlotId};
@@ -23,7 +23,7 @@ use crate::wireguard::{Endpoint, Host};
 mod alike;
 mod claims;
 
-use claims::{claims, claims_of_peer, claims_of_segment};
+use claims::{claims_of_peer, claims_of_segment, tunnels};
 
 /// One cluster with its Peers.
 #[derive(Clone, Debug)]
@@ -78,8 +78,8 @@ pub enum Tunnel {
 pub struct TunnelClaim {
     /// The far end.
     pub tunnel: Tunnel,
-    /// The index of the range in the spec of a Peer.
-    pub index: usize,
+    /// The allowed IP of a Peer.
+    pub range: Option<AllowedIpId>,
     /// True if the entry exists at all times, in the form that WireGuard takes.
     pub is_certain: bool,
 }
@@ -130,6 +130,7 @@ impl<'a> Model<'a> {
             all: peers,
             by_key,
             contests,
+            by_range,
         } = AppliedPeers::decided(files, won);
         if topology.has_location_ranges() {
             let kept = peers
@@ -141,16 +142,13 @@ impl<'a> Model<'a> {
                 .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
         }
         let upsets = upsets(&topology, &peers);
-        let mut claims = claims(&topology, &peers);
-        for (_, claim) in &mut claims {
-            claim.is_certain &= upsets.is_empty();
-        }
+        let tunnels = tunnels(&topology, &peers, &by_range, upsets.is_empty());
         let mut model = Self {
             topology,
             peers: Arc::new(peers),
             contests,
             upsets,
-            tunnels: Arc::new(Prefixes::new(&claims)),
+            tunnels: Arc::new(tunnels),
             by_key: Arc::new(by_key),
             shared_keys: BTreeMap::new(),
         };
@@ -330,7 +328,7 @@ impl<'a> Model<'a> {
     pub fn place(&self, claim: TunnelClaim) -> Option<Place> {
         match claim.tunnel {
             Tunnel::Segment(_) => None,
-            Tunnel::Peer(peer) => Some(self.peers[peer].allowed_ip(claim.index)),
+            Tunnel::Peer(peer) => Some(self.peers[peer].allowed_ip(claim.range?.index())),
         }
     }
 
@@ -354,7 +352,7 @@ fn upsets(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<Upset> {
             kept.filter(|it| it.allowed.is_mapped)
                 .map(|it| Upset::Mapped {
                     peer: id,
-                    index: it.index,
+                    index: it.id.index(),
                 }),
         );
     }

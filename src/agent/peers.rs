@@ -1,14 +1,14 @@
 //! The Peers of a cluster as its Kilo holds them: which it accepts, and what each of them keeps
 //! (`kilo.md` §2.1 to §2.4).
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ptr;
 
 use super::applied::{Applied, AppliedFile};
 use crate::kilo::id::{Id, Numbered};
 use crate::kilo::peer::Translation;
-use crate::kilo::peer::translation::{AllowedIp, TranslationFault};
-use crate::net::Interface;
+use crate::kilo::peer::translation::{AllowedIp, AllowedIpId, TranslationFault};
 use crate::net::prefixes::Order;
 use crate::place::Place;
 
@@ -37,6 +37,17 @@ pub struct AppliedPeers<'a> {
     pub by_key: KeyOrder,
     /// The contests between them.
     pub contests: Contests<Contest>,
+    /// The ranges that those want which Kilo counts, in order; of one range by name and index.
+    pub by_range: Vec<WantedRange>,
+}
+
+/// A range that a Peer wants.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct WantedRange {
+    /// The Peer.
+    pub peer: PeerId,
+    /// The range in its spec.
+    pub range: AllowedIpId,
 }
 
 /// Peers in the order of their keys; of one key by name.
@@ -88,15 +99,15 @@ pub struct PeerShare<'a> {
 struct DisputedRanges {
     /// The ranges that a Peer with an earlier name has instead.
     lost: Vec<Lost>,
-    /// The indices of the ranges that it keeps only with a certain result of another Peer's contest.
-    doubtful: Vec<usize>,
+    /// The ranges that it keeps only with a certain result of another Peer's contest.
+    doubtful: Vec<AllowedIpId>,
 }
 
 /// An allowed IP that a Peer keeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KeptRange {
-    /// Its index in the spec.
-    pub index: usize,
+    /// Its number in the spec.
+    pub id: AllowedIpId,
     /// The range.
     pub allowed: AllowedIp,
     /// True if the Peer keeps it with every result of the contests before it.
@@ -106,8 +117,8 @@ pub struct KeptRange {
 /// An allowed IP that another Peer has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Lost {
-    /// Its index in the spec.
-    pub index: usize,
+    /// Its number in the spec.
+    pub id: AllowedIpId,
     /// The Peer that has it.
     pub to: PeerId,
 }
@@ -123,12 +134,13 @@ impl<'a> AppliedPeers<'a> {
                 decide(&mut all[peer], peer, *won);
             }
         }
-        deduplicate(&mut all);
+        let by_range = deduplicate(&mut all);
         by_key.retain(|it| all[it].share().is_some());
         Self {
             all,
             by_key,
             contests,
+            by_range,
         }
     }
 }
@@ -163,18 +175,19 @@ impl PeerShare<'_> {
 
     /// Returns what it keeps of its allowed IPs, in their order.
     pub fn kept(&self) -> impl Iterator<Item = KeptRange> {
-        let allowed = self.translation.allowed_ips.iter().enumerate();
+        let ids = self.translation.allowed_ips.ids();
+        ids.filter_map(|id| self.range(id))
+    }
+
+    /// Returns one of its allowed IPs, if it keeps it.
+    pub fn range(&self, id: AllowedIpId) -> Option<KeptRange> {
         let disputed = self.disputed.as_deref();
-        let mut lost: &[Lost] = disputed.map_or(&[], |it| &it.lost);
-        let mut doubtful: &[usize] = disputed.map_or(&[], |it| &it.doubtful);
-        allowed.filter_map(move |(index, &allowed)| {
-            let is_doubtful = take_first(&mut doubtful, |it| *it == index);
-            let is_lost = take_first(&mut lost, |it| it.index == index);
-            (!is_lost).then_some(KeptRange {
-                index,
-                allowed,
-                is_certain: self.is_certain && !is_doubtful,
-            })
+        let is_lost = |it: &DisputedRanges| it.lost.binary_search_by_key(&id, |it| it.id).is_ok();
+        let is_doubtful = |it: &DisputedRanges| it.doubtful.binary_search(&id).is_ok();
+        (!disputed.is_some_and(is_lost)).then(|| KeptRange {
+            id,
+            allowed: self.translation.allowed_ips[id],
+            is_certain: self.is_certain && !disputed.is_some_and(is_doubtful),
         })
     }
 
@@ -187,12 +200,6 @@ impl PeerShare<'_> {
     pub fn lost(&self) -> &[Lost] {
         self.disputed.as_ref().map_or(&[], |it| &it.lost)
     }
-}
-
-/// Takes the first of a list off if it is the one that is looked for, and returns whether it is. Mostly
-/// the list is empty.
-fn take_first<T>(list: &mut &[T], is_wanted: impl Fn(&T) -> bool) -> bool {
-    list.first().is_some_and(is_wanted) && list.split_off_first().is_some()
 }
 
 impl<'a> ClusterPeer<'a> {
@@ -331,47 +338,63 @@ fn begin(key: &[u8; 32]) -> u64 {
     key.first_chunk().map_or(0, |it| u64::from_be_bytes(*it))
 }
 
-/// Gives each range to the first Peer by name that has it (`deduplicatePeerIPs`, `kilo.md` §2.4).
+/// Gives each range to the first Peer by name that has it (`deduplicatePeerIPs`, `kilo.md` §2.4), and returns
+/// all ranges in order.
 ///
 /// The printed text is compared: host bits count, and of one Peer's equal ranges the first is kept.
 /// A contested Peer may be absent, so the next one may have the range too.
-fn deduplicate(peers: &mut Peers<ClusterPeer>) {
-    let mut wanted: Vec<(PeerId, usize)> = Vec::with_capacity(3 * peers.len());
+fn deduplicate(peers: &mut Peers<ClusterPeer>) -> Vec<WantedRange> {
+    let mut wanted: Vec<WantedRange> = Vec::with_capacity(3 * peers.len());
     let mut ranges: Vec<(IpAddr, u8)> = Vec::with_capacity(3 * peers.len());
-    for (id, peer) in peers.numbered() {
-        let allowed = peer.share().map(|it| &it.translation.allowed_ips);
-        for (index, it) in allowed.into_iter().flatten().enumerate() {
-            wanted.push((id, index));
-            let Interface { address, network } = it.interface;
-            ranges.push((address, network.prefix_length()));
+    for (peer, it) in peers.numbered() {
+        let Some(share) = it.share() else { continue };
+        for (range, allowed) in share.translation.allowed_ips.numbered() {
+            wanted.push(WantedRange { peer, range });
+            let network = allowed.interface.network;
+            ranges.push((network.first(), network.prefix_length()));
         }
     }
-    for run in Order::sort(ranges.into_iter()).repeated() {
-        let mut owner: Option<(PeerId, bool)> = None;
-        for &(id, index) in run.iter().filter_map(|it| wanted.get(*it)) {
-            let Some(share) = peers[id].share_mut() else {
-                continue;
-            };
-            match owner {
-                Some((to, is_owned)) if is_owned || to == id => {
-                    share
-                        .disputed
-                        .get_or_insert_default()
-                        .lost
-                        .push(Lost { index, to });
-                }
-                _ => {
-                    if owner.is_some() {
-                        share.disputed.get_or_insert_default().doubtful.push(index);
-                    }
-                    owner = Some((id, share.is_certain));
-                }
+    let order = Order::sort(ranges.into_iter());
+    let wanted_at = |it: usize| wanted.get(it).copied();
+    for of_network in order.repeated() {
+        let mut runs: BTreeMap<IpAddr, Vec<WantedRange>> = BTreeMap::new();
+        for wanted in of_network.into_iter().filter_map(wanted_at) {
+            let allowed = peers[wanted.peer]
+                .share()
+                .map(|it| it.translation.allowed_ips[wanted.range]);
+            if let Some(allowed) = allowed {
+                let run = runs.entry(allowed.interface.address).or_default();
+                run.push(wanted);
             }
         }
+        runs.values().for_each(|run| give_to_first(peers, run));
     }
     let shares = peers.numbered_mut().filter_map(|it| it.1.share_mut());
     for disputed in shares.filter_map(|it| it.disputed.as_mut()) {
-        disputed.lost.sort_unstable_by_key(|it| it.index);
+        disputed.lost.sort_unstable_by_key(|it| it.id);
         disputed.doubtful.sort_unstable();
+    }
+    order.numbers().filter_map(wanted_at).collect()
+}
+
+/// Gives a range to the first that wants it, and to later ones as far as that one may be absent.
+fn give_to_first(peers: &mut Peers<ClusterPeer>, run: &[WantedRange]) {
+    let mut owner: Option<(PeerId, bool)> = None;
+    for &WantedRange { peer, range: id } in run {
+        let Some(share) = peers[peer].share_mut() else {
+            continue;
+        };
+        match owner {
+            Some((to, is_owned)) if is_owned || to == peer => {
+                let disputed = share.disputed.get_or_insert_default();
+                disputed.lost.push(Lost { id, to });
+            }
+            _ => {
+                if owner.is_some() {
+                    share.disputed.get_or_insert_default().doubtful.push(id);
+                }
+                owner = Some((peer, share.is_certain));
+            }
+        }
     }
 }

@@ -86,17 +86,23 @@ impl<T: Clone> Prefixes<T> {
         let ranges = claims
             .iter()
             .map(|(cidr, _)| (cidr.first(), cidr.prefix_length()));
+        let order = Order::sort(ranges);
+        let sorted = order.numbers().filter_map(|it| claims.get(it).cloned());
+        Self::from_sorted(claims.len(), sorted)
+    }
+}
+
+impl<T> Prefixes<T> {
+    /// Takes at most `count` ranges that are sorted by family, address and length.
+    pub(crate) fn from_sorted(count: usize, claims: impl Iterator<Item = (Cidr, T)>) -> Self {
         let mut prefixes = Self {
-            slots: Numbered::new(Vec::with_capacity(claims.len())),
-            claims: Numbered::new(Vec::with_capacity(claims.len())),
+            slots: Numbered::new(Vec::with_capacity(count)),
+            claims: Numbered::new(Vec::with_capacity(count)),
         };
         let mut open: Vec<SlotId> = Vec::new();
-        for number in Order::sort(ranges).numbers() {
-            let Some((cidr, claim)) = claims.get(number) else {
-                continue;
-            };
-            let (cidr, span) = (*cidr, Span::new(*cidr));
-            let first_claim = prefixes.claims.push(claim.clone());
+        for (cidr, claim) in claims {
+            let span = Span::new(cidr);
+            let first_claim = prefixes.claims.push(claim);
             if prefixes.slots.last().is_some_and(|last| last.cidr == cidr) {
                 continue;
             }
@@ -113,9 +119,7 @@ impl<T: Clone> Prefixes<T> {
         }
         prefixes
     }
-}
 
-impl<T> Prefixes<T> {
     /// Returns how many different ranges there are.
     pub fn len(&self) -> usize {
         self.slots.len()

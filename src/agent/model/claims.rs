@@ -1,24 +1,44 @@
 //! Claims: which tunnels get which ranges.
 
+use std::iter;
+
 use super::{Tunnel, TunnelClaim};
-use crate::agent::peers::{ClusterPeer, PeerId, PeerShare, Peers};
+use crate::agent::peers::{ClusterPeer, KeptRange, PeerId, PeerShare, Peers, WantedRange};
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::{KiloTopology, Leader, TopologySegment, WireguardIp};
 use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 
-/// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it.
-pub(super) fn claims(
+/// Returns all that `Topology.Conf` writes on any node, masked as WireGuard stores it. Of one range, the claims of
+/// segments come first. `by_range` has the ranges of the Peers in order.
+pub(super) fn tunnels(
     topology: &KiloTopology,
     peers: &Peers<ClusterPeer>,
-) -> Vec<(Cidr, TunnelClaim)> {
-    let mut claims = Vec::with_capacity(3 * (topology.nodes.len() + peers.len()));
-    for (id, segment) in topology.segments.numbered() {
-        claims.extend(claims_of_segment(id, segment));
-    }
-    for (id, peer) in peers.numbered() {
-        claims.extend(claims_of_peer(id, peer));
-    }
-    claims
+    by_range: &[WantedRange],
+    is_certain: bool,
+) -> Prefixes<TunnelClaim> {
+    let segments = topology.segments.numbered();
+    let mut of_segments: Vec<_> = segments
+        .flat_map(|(id, it)| claims_of_segment(id, it))
+        .collect();
+    of_segments.sort_by_key(|it| it.0);
+    let count = of_segments.len() + by_range.len();
+    let mut of_segments = of_segments.into_iter().peekable();
+    let mut of_peers = by_range
+        .iter()
+        .filter_map(|it| {
+            let kept = peers[it.peer].share()?.range(it.range)?;
+            Some(claim_of_peer(it.peer, kept))
+        })
+        .peekable();
+    let all = iter::from_fn(|| {
+        let next = of_peers.peek();
+        let segment = of_segments.next_if(|it| next.is_none_or(|next| it.0 <= next.0));
+        let (range, mut claim) = segment.or_else(|| of_peers.next())?;
+        claim.is_certain &= is_certain;
+        Some((range, claim))
+    });
+    Prefixes::from_sorted(count, all)
 }
 
 pub(super) fn claims_of_segment(
@@ -28,7 +48,7 @@ pub(super) fn claims_of_segment(
     let is_led = matches!(segment.leader, Leader::Certain(_));
     let claim = move |is_certain| TunnelClaim {
         tunnel: Tunnel::Segment(id),
-        index: 0,
+        range: None,
         is_certain: is_certain && is_led,
     };
     let addresses = match segment.wireguard_ip {
@@ -54,12 +74,14 @@ pub(super) fn claims_of_peer(
     peer: &ClusterPeer,
 ) -> impl Iterator<Item = (Cidr, TunnelClaim)> {
     let kept = peer.share().into_iter().flat_map(PeerShare::kept);
-    kept.map(move |kept| {
-        let claim = TunnelClaim {
-            tunnel: Tunnel::Peer(id),
-            index: kept.index,
-            is_certain: kept.is_certain,
-        };
-        (kept.allowed.interface.network, claim)
-    })
+    kept.map(move |kept| claim_of_peer(id, kept))
+}
+
+fn claim_of_peer(id: PeerId, kept: KeptRange) -> (Cidr, TunnelClaim) {
+    let claim = TunnelClaim {
+        tunnel: Tunnel::Peer(id),
+        range: Some(kept.id),
+        is_certain: kept.is_certain,
+    };
+    (kept.allowed.interface.network, claim)
 }

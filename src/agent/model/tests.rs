@@ -335,7 +335,8 @@ fn flaws_are_told_by_range() {
         let mut finding = String::new();
         for flaw in model.flaws() {
             let name = called(model, flaw.claim);
-            writeln!(finding, "{name} {} {:?}", flaw.claim.index, flaw.kind).unwrap();
+            let range = flaw.claim.range.unwrap();
+            writeln!(finding, "{name} {range:?} {:?}", flaw.kind).unwrap();
         }
         insta::assert_snapshot!(finding, @r"
         a 0 HostBits

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agent::peers::PeerShare;
+use crate::id::Numbered;
 
 #[test]
 fn a_wave_is_what_differs() {
@@ -9,12 +10,8 @@ fn a_wave_is_what_differs() {
     let before = [peers("a", 0..10)];
     let mut edited = peers("a", 5..12);
     let mut content = (*edited.content).clone();
-    content.peers[0]
-        .spec
-        .as_mut()
-        .unwrap()
-        .allowed_ips
-        .truncate(1);
+    let spec = content.peers[0].spec.as_mut().unwrap();
+    spec.allowed_ips = Numbered::new(spec.allowed_ips.iter().take(1).copied().collect());
     edited.content = content.into();
     let after = [edited];
     let (before, after) = (

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::EndpointFlaw;
 use super::crd::{self, Mismatch};
 use super::{Decoded, RawEndpoint, Refusal, decode};
+use crate::id::{Id, Numbered};
 use crate::name;
 use crate::net::{Cidr, Interface};
 use crate::wireguard::{Endpoint, Host, PublicKey, decoded_as_go_reads};
@@ -16,11 +17,18 @@ use crate::wireguard::{Endpoint, Host, PublicKey, decoded_as_go_reads};
 /// The number of nanoseconds in a second.
 pub(in crate::kilo) const NANOSECONDS: i64 = 1_000_000_000;
 
+/// The allowed IPs of a Peer.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfAllowedIp {}
+
+/// The number of an allowed IP in the spec of its Peer.
+pub type AllowedIpId = Id<OfAllowedIp>;
+
 /// A Peer as Kilo's agent works with it (`translatePeer` in `pkg/k8s/backend.go`).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Translation {
     /// The ranges that are routed to it and accepted from it, in the order of the spec.
-    pub allowed_ips: Vec<AllowedIp>,
+    pub allowed_ips: Numbered<OfAllowedIp, AllowedIp>,
     /// The endpoint that Kilo writes: the name if there are both, and an address that was given as
     /// a name. [`Translation::dialled`] returns whether it can be dialled.
     pub endpoint: Option<Endpoint>,
@@ -91,7 +99,7 @@ impl Translation {
         let key = decoded_as_go_reads(spec.public_key).ok_or(Refusal::KeyEncoding)?;
         let length = key.len();
         Ok(Self {
-            allowed_ips,
+            allowed_ips: Numbered::new(allowed_ips),
             endpoint,
             keepalive: NonZeroU64::new(keepalive).filter(|_| !is_zero),
             key: key.try_into().map_err(|_| Refusal::KeyLength(length))?,

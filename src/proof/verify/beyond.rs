@@ -149,7 +149,7 @@ pub(super) fn undeclared(
             };
             let claim = TunnelClaim {
                 tunnel: Tunnel::Peer(id),
-                index: kept.index,
+                range: Some(kept.id),
                 is_certain: kept.is_certain,
             };
             let mut arriving = outside.filter_map(arrives);

@@ -9,7 +9,7 @@ fn unapplied(nodes: &str, lines: &str) -> Option<String> {
         let named = |tunnels: Vec<Tunnel>| {
             let claim = |tunnel| TunnelClaim {
                 tunnel,
-                index: 0,
+                range: None,
                 is_certain: true,
             };
             let names: Vec<String> = tunnels
