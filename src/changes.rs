@@ -43,7 +43,7 @@ mod stages;
 mod target;
 
 pub use carrier_move::CarrierMove;
-pub use cause::{Cause, CauseEffect, NodeRef, PeerCounts};
+pub use cause::{Cause, CauseEffect, CauseList, NodeRef, PeerCounts};
 pub use foreign::foreign_peers;
 pub use grade::{Engine, Grade, Reason};
 pub use key_move::{Cure, KeyMove, KeyMoveKind};
@@ -56,6 +56,7 @@ pub use target::TargetChange;
 
 use attribution::attribute;
 use clusters::Counterparts;
+use grounds::Grounds;
 use paths::PathProof;
 use stages::{Passages, Touched};
 
@@ -111,7 +112,8 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     let counterparts = Counterparts::find(before, after);
     let engines = delivery.applied_by.as_ref();
     let engines = engines.map_or(&Engine::ALL[..], std::slice::from_ref);
-    let passages = Passages::new((before, after), &counterparts, engines);
+    let grounds = Grounds::new(after.fabric);
+    let passages = Passages::new((before, after), (&counterparts, &grounds), engines);
     let versions = (before, after);
     let mut targets = target::changes(versions, (&counterparts, &passages), delivery);
     let mut changes = Changes {
@@ -121,7 +123,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         targets: Vec::new(),
     };
     if !targets.is_empty() {
-        let touched = Touched::new(&passages, (before.fabric, after.fabric));
+        let touched = Touched::new(&passages, (before.fabric, after.fabric), &grounds);
         let proof = PathProof::new(&passages, &touched, after.fabric);
         changes.states = proof.proved.iter().map(|it| it.states).sum();
         changes.paths = path_summary::summarize(versions, &counterparts, (&passages, &proof));

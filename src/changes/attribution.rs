@@ -31,10 +31,12 @@ pub(super) fn attribute(
         targets: Vec::new(),
     };
     let found = targets.par_iter_mut().map(|it| index.assign(&effects, it));
-    let found: Vec<Vec<(usize, TargetEffect)>> = found.collect();
-    for (cause, effect) in found.into_iter().flatten() {
-        let cause = effects.get_mut(cause).unwrap_or(&mut others);
-        cause.targets.push(effect);
+    let found: Vec<Vec<(usize, PeerCounts)>> = found.collect();
+    for (target, counted) in found.into_iter().enumerate() {
+        for (cause, counts) in counted {
+            let cause = effects.get_mut(cause).unwrap_or(&mut others);
+            cause.targets.push(TargetEffect { target, counts });
+        }
     }
     if !others.targets.is_empty() {
         effects.push(others);
@@ -111,50 +113,49 @@ impl CauseIndex {
         index
     }
 
-    /// Assigns the changes of a target to their causes. The effect of each cause is returned with its place.
+    /// Assigns the changes of a target to their causes, and counts those of each cause, by its place.
     fn assign(
         &self,
         effects: &[CauseEffect],
         target: &mut TargetChange,
-    ) -> Vec<(usize, TargetEffect)> {
-        let mut found: BTreeMap<usize, TargetEffect> = BTreeMap::new();
+    ) -> Vec<(usize, PeerCounts)> {
+        let mut counts = vec![PeerCounts::default(); self.other + 1];
         let mut nodes = NodeSearch::default();
-        for (place, change) in target.peers.iter_mut().enumerate() {
+        let of_target = self.about(&target.cluster);
+        let mut known = Vec::new();
+        for change in &mut target.peers {
             let holder = change.peer.holder.as_ref();
             let of_node = holder.map_or(&[][..], |it| nodes.causes(&self.by_node, it));
-            change.causes = self.causes(effects, of_node, &target.cluster, change);
-            for &cause in &change.causes {
-                let effect = found.entry(cause).or_insert_with(|| TargetEffect {
-                    cluster: target.cluster.clone(),
-                    peers: Vec::new(),
-                    counts: PeerCounts::default(),
-                });
-                effect.peers.push(place);
-                effect.counts.count(change);
+            let of_source = holder.map_or(&[][..], |it| self.about(&it.cluster));
+            let places = [of_node, of_source, of_target, &self.general];
+            known.clear();
+            known.extend(places.into_iter().flatten());
+            self.retain(&mut known, effects, &target.cluster, change);
+            for cause in &known {
+                if let Some(counts) = counts.get_mut(*cause) {
+                    counts.count(change);
+                }
             }
+            change.causes = known.as_slice().into();
         }
-        found.into_iter().collect()
+        let counted = counts.into_iter().enumerate();
+        counted.filter(|it| it.1 != PeerCounts::default()).collect()
     }
 
-    /// Returns the causes of a change, each by its place: those that explain it by themselves, else the
+    /// Returns the causes about a cluster.
+    fn about(&self, cluster: &ClusterName) -> &[usize] {
+        self.by_cluster.get(cluster).map_or(&[], Vec::as_slice)
+    }
+
+    /// Retains the causes of a change, each by its place: those that explain it by themselves, else the
     /// settings and clusters that may.
-    fn causes(
+    fn retain(
         &self,
+        known: &mut Vec<usize>,
         effects: &[CauseEffect],
-        of_node: &[usize],
         target: &ClusterName,
         change: &PeerChange,
-    ) -> Vec<usize> {
-        let source = change.peer.holder.as_ref().map(|it| &it.cluster);
-        let about = |cluster: Option<&ClusterName>| {
-            let places = cluster.and_then(|it| self.by_cluster.get(it));
-            places.map_or(&[][..], Vec::as_slice)
-        };
-        let of_source = about(source).iter();
-        let of_target = about(Some(target)).iter();
-        let known = of_node.iter().chain(of_source).chain(of_target);
-        let known = known.chain(&self.general);
-        let mut known: Vec<usize> = known.copied().collect();
+    ) {
         known.sort_unstable();
         known.dedup();
         known.retain(|&place| {
@@ -164,7 +165,6 @@ impl CauseIndex {
         if known.is_empty() {
             known.push(self.other);
         }
-        known
     }
 }
 

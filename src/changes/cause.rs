@@ -1,5 +1,7 @@
 //! Causes: why Peers change.
 
+use std::slice;
+
 use crate::kilo::reason::ExcludedReason;
 use crate::mesh::State;
 use crate::name::{ClusterName, MeshName};
@@ -171,13 +173,11 @@ pub struct CauseEffect {
 }
 
 /// The effect of a cause on a target.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct TargetEffect {
-    /// The target.
-    pub cluster: ClusterName,
-    /// Its Peers that change: their places in [`super::TargetChange::peers`].
-    pub peers: Vec<usize>,
-    /// The number of changed Peers of each kind.
+    /// Its place in [`super::Changes::targets`].
+    pub target: usize,
+    /// The number of its changed Peers of each kind.
     pub counts: PeerCounts,
 }
 
@@ -190,6 +190,40 @@ pub struct PeerCounts {
     pub changed: usize,
     /// Peers that are removed.
     pub removed: usize,
+}
+
+/// The causes of a change, by their places in [`super::Changes::causes`], in order. Most changes have one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum CauseList {
+    /// A single one.
+    One(usize),
+    /// None or several.
+    Several(Box<[usize]>),
+}
+
+impl Default for CauseList {
+    fn default() -> Self {
+        Self::Several(Box::default())
+    }
+}
+
+impl From<&[usize]> for CauseList {
+    fn from(causes: &[usize]) -> Self {
+        match *causes {
+            [one] => Self::One(one),
+            _ => Self::Several(causes.into()),
+        }
+    }
+}
+
+impl CauseList {
+    /// Returns all of them.
+    pub fn as_slice(&self) -> &[usize] {
+        match self {
+            Self::One(cause) => slice::from_ref(cause),
+            Self::Several(causes) => causes,
+        }
+    }
 }
 
 impl Cause {

@@ -268,8 +268,10 @@ impl Held {
         if self.bits.len() <= place {
             self.bits.resize(place + self.words, 0);
         }
-        for (word, other) in self.bits.iter_mut().skip(place).zip(receivers.0) {
-            *word |= other;
+        if let Some(row) = self.bits.get_mut(place..) {
+            row.iter_mut()
+                .zip(receivers.0)
+                .for_each(|(word, other)| *word |= other);
         }
     }
 
@@ -302,19 +304,30 @@ impl Held {
         }
     }
 
-    /// Returns the paths that are not in another one.
+    /// Returns the paths that are not in another one. Mostly there are none.
     pub(super) fn without(&self, other: &Self) -> Self {
-        let mut rest = self.clone();
         if other.bits.is_empty() {
-            return rest;
+            return self.clone();
         }
-        let mut others = other.clone();
-        rest.widen(other.words);
-        others.widen(rest.words);
-        for (word, other) in rest.bits.iter_mut().zip(&others.bits) {
-            *word &= !other;
+        if self.words != other.words {
+            let (mut rest, mut others) = (self.clone(), other.clone());
+            rest.widen(other.words);
+            others.widen(rest.words);
+            return rest.without(&others);
         }
-        rest
+        let others = other.bits.iter().copied().chain(iter::repeat(0));
+        let left = self
+            .bits
+            .iter()
+            .zip(others)
+            .map(|(own, other)| own & !other);
+        if left.clone().all(|it| it == 0) {
+            return Self::default();
+        }
+        Self {
+            words: self.words,
+            bits: left.collect(),
+        }
     }
 
     /// Returns the paths between senders and receivers of kinds that are meant, of which there are few.
@@ -348,6 +361,10 @@ impl Held {
     /// Returns the paths in the numbers of another version.
     pub(super) fn translated(&self, senders: &PlaceMap, receivers: &PlaceMap) -> Translated {
         let mut translated = Translated::default();
+        if senders.is_unchanged && receivers.is_unchanged {
+            translated.kept = self.clone();
+            return translated;
+        }
         for (sender, row) in self.rows() {
             let Some(place) = senders.place(sender) else {
                 translated.gone.add_row(sender, row);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ptr;
 use std::sync::Arc;
 
-use super::cause::{NodeRef, PeerCounts};
+use super::cause::{CauseList, NodeRef, PeerCounts};
 use super::clusters::Counterparts;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{At, Fabric};
@@ -18,8 +18,8 @@ use crate::wireguard::Endpoint;
 pub struct PeerChange {
     /// The Peer. All targets that get the same two versions of it share it.
     pub peer: Arc<ChangedPeer>,
-    /// Its causes, by their places in [`super::Changes::causes`].
-    pub causes: Vec<usize>,
+    /// Its causes.
+    pub causes: CauseList,
 }
 
 /// A Peer that changes.
@@ -35,7 +35,7 @@ pub struct ChangedPeer {
 
 /// The changed Peers that were described for some target. Those from the same texts are one in memory.
 #[derive(Debug, Default)]
-pub(super) struct DescribedPeers(BTreeMap<[usize; 2], Arc<ChangedPeer>>);
+pub(super) struct DescribedPeers(BTreeMap<(usize, usize), Arc<ChangedPeer>>);
 
 /// A kind of change of a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -106,7 +106,7 @@ impl PeerChange {
         let find = || ChangedPeer::find(ends, fabrics, counterparts);
         Some(Self {
             peer: described.get_or_find(ends, find)?,
-            causes: Vec::new(),
+            causes: CauseList::default(),
         })
     }
 }
@@ -119,6 +119,7 @@ impl DescribedPeers {
         find: impl FnOnce() -> Option<ChangedPeer>,
     ) -> Option<Arc<ChangedPeer>> {
         let addresses = ends.map(|it| it.map_or(0, |it| ptr::from_ref(it.applied).addr()));
+        let addresses = addresses.into();
         if let Some(known) = self.0.get(&addresses) {
             return Some(Arc::clone(known));
         }

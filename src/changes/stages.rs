@@ -63,10 +63,9 @@ impl<'s> Passages<'s> {
     /// Finds them.
     pub(super) fn new<'a: 's, 'b: 's>(
         (before, after): (&Version<'_, 'a>, &Version<'_, 'b>),
-        counterparts: &Counterparts,
+        (counterparts, grounds): (&Counterparts, &Grounds),
         engines: &[Engine],
     ) -> Self {
-        let grounds = Grounds::new(after.fabric);
         let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
         let passages = sites.into_par_iter().map(|number| {
             let old = counterparts.before(number);
@@ -75,7 +74,7 @@ impl<'s> Passages<'s> {
             let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
             if passage.has_new_peers {
                 let target = (number, &passage.peers);
-                passage.arriving = Arriving::find(target, after.fabric, &grounds, engines);
+                passage.arriving = Arriving::find(target, after.fabric, grounds, engines);
             }
             passage
         });
@@ -152,8 +151,11 @@ pub(super) struct Touched(Sites<Sites<bool>>);
 impl Touched {
     /// Finds them: those with a cluster that has other nodes, those in which changed Peers have addresses
     /// or keys of the other, and all pairs of a cluster in which changed Peers can disturb any path.
-    pub(super) fn new(passages: &Passages, (now, after): (&Fabric, &Fabric)) -> Self {
-        let grounds = Grounds::new(after);
+    pub(super) fn new(
+        passages: &Passages,
+        (now, after): (&Fabric, &Fabric),
+        grounds: &Grounds,
+    ) -> Self {
         let mut wide = BTreeSet::new();
         let mut touched = passages.0.map(|_| BTreeSet::new());
         for (number, passage) in passages.0.numbered() {

@@ -72,13 +72,14 @@ fn report(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> String {
     let mut text = format!("{}\n", changes.grade().name());
     for CauseEffect { cause, targets } in &changes.causes {
         write!(text, "  {cause:?}:").unwrap();
-        for target in targets {
+        for effect in targets {
             let PeerCounts {
                 added,
                 changed,
                 removed,
-            } = target.counts;
-            write!(text, " {} +{added} ~{changed} -{removed}", target.cluster).unwrap();
+            } = effect.counts;
+            let cluster = &changes.targets[effect.target].cluster;
+            write!(text, " {cluster} +{added} ~{changed} -{removed}").unwrap();
         }
         text.push('\n');
     }

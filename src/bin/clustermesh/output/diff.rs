@@ -1,7 +1,7 @@
 //! Differences between two versions of a fleet, in the form that was asked for.
 
 use clap::ValueEnum;
-use clustermesh::changes::{Changes, Grade, PeerCounts, TargetChange};
+use clustermesh::changes::{CauseEffect, Changes, Grade, PeerCounts, TargetChange};
 use clustermesh::config::Config;
 use clustermesh::text::count;
 
@@ -70,6 +70,15 @@ impl Compared<'_> {
             all.removed += counts.removed;
         }
         all
+    }
+
+    /// Returns the targets that a cause changes, each with the number of its Peers.
+    fn effects<'c>(
+        &'c self,
+        effect: &'c CauseEffect,
+    ) -> impl Iterator<Item = (&'c TargetChange, PeerCounts)> {
+        let effects = effect.targets.iter();
+        effects.filter_map(|it| Some((self.changes.targets.get(it.target)?, it.counts)))
     }
 
     /// Returns the targets, the worst grade first.

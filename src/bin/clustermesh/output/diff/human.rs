@@ -21,7 +21,7 @@ pub(super) fn text(compared: &Compared) -> String {
     let mut text = String::new();
     for effect in changes.causes.iter().take(LISTED) {
         let cause = wording::cause(&effect.cause, compared);
-        let effects = wording::effects(effect, TARGETS);
+        let effects = wording::effects(effect, compared, TARGETS);
         let _ = writeln!(
             text,
             "{}\n    {}",

@@ -1,6 +1,5 @@
 //! Differences as an object for programs, in a form of its own that is versioned.
 
-use clustermesh::changes::cause::TargetEffect;
 use clustermesh::changes::{
     CarrierMove, Cause, CauseEffect, Difference, Grade, LoadChange, NodeRef, PathChange,
     PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
@@ -52,14 +51,13 @@ pub(crate) fn schema() -> Schema {
     schema::of_output::<WrittenDiff>()
 }
 
-fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenDiffCause<'a> {
+fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiffCause<'a> {
     let cause = &effect.cause;
     let setting = match cause {
         Cause::Setting(setting) => Some(setting),
         _ => None,
     };
     let old = compared.old_files.unwrap_or(compared.files);
-    let effects = effect.targets.iter();
     WrittenDiffCause {
         kind: wording::kind(cause),
         message: wording::cause(cause, compared),
@@ -68,16 +66,14 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &Compared<'a>) -> WrittenDiffCau
         before: setting.and_then(|it| written_place(it.before.as_ref(), old)),
         after: setting.and_then(|it| written_place(it.after.as_ref(), compared.files)),
         help: wording::follow_up(cause),
-        targets: effects
-            .map(
-                |TargetEffect {
-                     cluster, counts, ..
-                 }| WrittenEffect {
-                    cluster: cluster.as_str(),
-                    counts: written_counts(*counts),
-                },
-            )
-            .collect(),
+        targets: compared.effects(effect).map(written_effect).collect(),
+    }
+}
+
+fn written_effect((target, counts): (&TargetChange, PeerCounts)) -> WrittenEffect<'_> {
+    WrittenEffect {
+        cluster: target.cluster.as_str(),
+        counts: written_counts(counts),
     }
 }
 
@@ -188,7 +184,7 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
         gained,
         lost,
         differences,
-        causes: &change.causes,
+        causes: change.causes.as_slice(),
     }
 }
 

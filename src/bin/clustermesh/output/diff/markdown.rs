@@ -51,7 +51,7 @@ fn causes(page: &mut String, compared: &Compared, limit: usize) {
     page.push_str("\n| cause | changes of Peers |\n| --- | --- |\n");
     let rows = causes.iter().map(|effect| {
         let cause = wording::cause(&effect.cause, compared);
-        let effects = wording::effects(effect, TARGETS);
+        let effects = wording::effects(effect, compared, TARGETS);
         format!("| {} | {} |\n", cell(&cause), cell(&effects))
     });
     rest(page, rows, limit, "cause");

@@ -1,7 +1,7 @@
 //! Differences in words. Every text of a node or a file is escaped here.
 
 use clustermesh::capacity::units;
-use clustermesh::changes::cause::{ChangedSetting, TargetEffect};
+use clustermesh::changes::cause::ChangedSetting;
 use clustermesh::changes::{
     Cause, CauseEffect, Cure, Difference, KeyMove, LoadChange, NodeRef, PathChange, PathCounts,
     PeerChange, PeerChangeKind, PeerCounts, TargetChange,
@@ -37,14 +37,10 @@ pub(in crate::output) fn counts(counts: PeerCounts) -> String {
 }
 
 /// Returns what a cause changes in each target, at most `limit` of them one by one.
-pub(super) fn effects(effect: &CauseEffect, limit: usize) -> String {
-    let shown = effect.targets.iter().take(limit);
+pub(super) fn effects(effect: &CauseEffect, compared: &Compared, limit: usize) -> String {
+    let shown = compared.effects(effect).take(limit);
     let mut parts: Vec<String> = shown
-        .map(
-            |TargetEffect {
-                 cluster, counts, ..
-             }| format!("{cluster} {}", self::counts(*counts)),
-        )
+        .map(|(target, counts)| format!("{} {}", target.cluster, self::counts(counts)))
         .collect();
     let more = effect.targets.len().saturating_sub(limit);
     if 0 < more {
