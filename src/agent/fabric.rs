@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::applied::Content;
 use super::peers::{PeerId, Peers, Won};
@@ -34,6 +34,8 @@ pub struct Fabric<'a> {
     /// By name of the cluster.
     pub sites: Sites<Arc<Site<'a>>>,
     index: Arc<FabricIndex>,
+    /// Every different text of manifests, in the order in which the clusters get them.
+    contents: Arc<OnceLock<Vec<&'a Arc<Content>>>>,
     /// Clusters whose contests come out one way or another, by number.
     tried: Tried<'a>,
     /// The number of packets that were followed, without their answers.
@@ -129,6 +131,7 @@ impl<'a> Fabric<'a> {
             return Self {
                 sites,
                 index: Arc::clone(&other.index),
+                contents: Arc::default(),
                 tried: Tried::default(),
                 followed: Arc::default(),
                 looked_up: Arc::default(),
@@ -147,6 +150,7 @@ impl<'a> Fabric<'a> {
                 doors.entry(address).or_default().push((at, port));
             }
         }
+        let contents = contents(&sites);
         // If nodes have the same keys, the holders of the same Peers are the same.
         let other = other.filter(|it| it.index.keys == keys);
         let index = FabricIndex {
@@ -154,7 +158,7 @@ impl<'a> Fabric<'a> {
                 let known = other.and_then(|it| it.holdings_of_keys(site));
                 known.unwrap_or_else(|| Arc::new(holdings(site, &keys)))
             }),
-            secrets: MutualSecrets::collect(&sites, &keys),
+            secrets: MutualSecrets::collect(&sites, &contents, &keys),
             keys,
             doors,
             dialled: Vec::new(),
@@ -162,6 +166,7 @@ impl<'a> Fabric<'a> {
         let mut fabric = Self {
             sites,
             index: Arc::new(index),
+            contents: Arc::new(contents.into()),
             tried: Tried::default(),
             followed: Arc::default(),
             looked_up: Arc::default(),
@@ -233,7 +238,8 @@ impl<'a> Fabric<'a> {
 
     /// Returns every different text of manifests.
     pub fn contents(&self) -> impl Iterator<Item = &'a Arc<Content>> {
-        contents(&self.sites)
+        let contents = self.contents.get_or_init(|| contents(&self.sites));
+        contents.iter().copied()
     }
 
     /// Returns the addresses that are dialled, each with the number of the cluster.
@@ -332,14 +338,13 @@ impl<'a> Fabric<'a> {
 }
 
 /// Returns every different text of the manifests of some clusters, in the order in which they get them.
-fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> impl Iterator<Item = &'a Arc<Content>> + use<'a> {
+fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> Vec<&'a Arc<Content>> {
     let files = sites.iter().flat_map(|site| site.files);
     let mut known = BTreeSet::new();
-    let contents = files.map(|it| &it.content);
-    let contents: Vec<_> = contents
+    files
+        .map(|it| &it.content)
         .filter(|it| known.insert(Arc::as_ptr(it)))
-        .collect();
-    contents.into_iter()
+        .collect()
 }
 
 /// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.

@@ -187,12 +187,13 @@ impl<'f, 'a> Reach<'f, 'a> {
         to: SiteId,
         proven: &mut Proven<'r>,
     ) -> Vec<ClassVerdict<'r>> {
-        let mut verdicts = Vec::new();
-        for source in self.classes(from, to) {
+        let (sources, targets) = (self.classes(from, to), self.classes(to, from));
+        let mut verdicts = Vec::with_capacity(sources.len().saturating_mul(targets.len()));
+        for source in sources {
             if !matches!(source.class, AddressClass::Pod | AddressClass::Node) {
                 continue;
             }
-            for target in self.classes(to, from) {
+            for target in targets {
                 if source.family() != target.family() {
                     continue;
                 }

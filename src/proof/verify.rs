@@ -180,7 +180,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 excused: [self.excused(from, to), self.excused(to, from)],
                 lists_undeclared: self.asked.lists_undeclared,
                 explains: self.excused.is_some(),
-                tallies: Tallies::default(),
+                tallies: Tallies::with_room(),
             };
             // An undeclared path is shown by a packet of its own.
             let mut anew = Proven::default();

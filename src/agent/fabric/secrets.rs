@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{At, Site, SitePair, Sites, contents};
+use super::{At, Site, SitePair, Sites};
+use crate::agent::applied::Content;
 use crate::kilo::id::{Id, Numbered};
 use crate::kilo::peer::translation::PresharedKey;
 
@@ -28,8 +29,12 @@ pub(super) struct MutualSecrets(Numbered<OfSecret, PresharedKey>);
 
 impl MutualSecrets {
     /// Collects the keys of the Peers that Kilo configures.
-    pub(super) fn collect(sites: &Sites<Arc<Site>>, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Self {
-        let mut specs = contents(sites).flat_map(|it| &it.peers);
+    pub(super) fn collect(
+        sites: &Sites<Arc<Site>>,
+        contents: &[&Arc<Content>],
+        keys: &BTreeMap<[u8; 32], Vec<At>>,
+    ) -> Self {
+        let mut specs = contents.iter().flat_map(|it| &it.peers);
         // Without any, which is usual, the Peers of all clusters need not be looked at.
         if !specs.any(|it| it.spec.as_ref().is_ok_and(|it| it.preshared_key.is_some())) {
             return Self::default();

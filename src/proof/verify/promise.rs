@@ -8,7 +8,7 @@ use crate::kilo::id::{NodeId, Nodes};
 use crate::kilo::node::annotation;
 use crate::kilo::topology::Leader;
 use crate::mesh::{EndpointSource, Networks, Range};
-use crate::net::{Cidr, Family};
+use crate::net::{Cidr, Families};
 use crate::proof::reach::AddressBlock;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::PublicKey;
@@ -18,8 +18,10 @@ use crate::wireguard::PublicKey;
 pub(super) struct Promises {
     /// Whether it takes part.
     pub(super) peered: Nodes<bool>,
+    /// Whether any node takes part.
+    is_peered: bool,
     /// The families in which its pods are reached.
-    pods: Nodes<Vec<Family>>,
+    pods: Nodes<Families>,
     /// Declared pod CIDRs that its Kilo does not carry packets to.
     pub(super) uncarried: Vec<Cidr>,
     /// Whether its internal address is.
@@ -58,12 +60,13 @@ impl Promises {
             let (carried, others): (Vec<Cidr>, Vec<Cidr>) = given
                 .filter(|it| within(for_pods, *it))
                 .partition(|it| site.carries_pods(node, *it));
-            pods.push(carried.into_iter().map(Cidr::family).collect());
+            pods.push(carried.into_iter().map(Cidr::first).collect());
             uncarried.extend(others);
             let is_declared = |it: IpAddr| within(for_nodes, Cidr::host(it));
             nodes.push(is_peered && address.is_some_and(is_declared));
         }
         Self {
+            is_peered: peered.contains(&true),
             peered: Nodes::new(peered),
             pods: Nodes::new(pods),
             uncarried,
@@ -74,9 +77,9 @@ impl Promises {
     /// Returns whether a link promises these addresses.
     pub(super) fn include(&self, block: &AddressBlock) -> bool {
         match block.owner {
-            Owner::Pods(node) => self.pods[node].contains(&block.span.family),
+            Owner::Pods(node) => self.pods[node].has(block.span.family),
             Owner::Node(node) => self.nodes[node],
-            Owner::Services | Owner::Network => self.peered.contains(&true),
+            Owner::Services | Owner::Network => self.is_peered,
             Owner::Tunnel(_) | Owner::Pool => false,
         }
     }

@@ -43,7 +43,15 @@ pub struct Tally {
     pub reached: u64,
 }
 
+/// The number of pairs of classes for which there is room at first.
+const PAIRS: usize = 8;
+
 impl Tallies {
+    /// Returns room for the tallies of two clusters.
+    pub(super) fn with_room() -> Self {
+        Self(Vec::with_capacity(PAIRS))
+    }
+
     /// Returns the tally of two classes, if there are any paths between them.
     pub fn get(&self, classes: ClassPair) -> Option<&Tally> {
         let place = self.0.binary_search_by_key(&classes, |it| it.0).ok()?;
@@ -91,10 +99,11 @@ impl Tally {
 }
 
 /// Returns known tallies that are equal to some, or these, which are then known.
-pub(super) fn shared(tallies: Tallies, known: &mut BTreeSet<Arc<Tallies>>) -> Arc<Tallies> {
+pub(super) fn shared(mut tallies: Tallies, known: &mut BTreeSet<Arc<Tallies>>) -> Arc<Tallies> {
     if let Some(equal) = known.get(&tallies) {
         return Arc::clone(equal);
     }
+    tallies.0.shrink_to_fit();
     let tallies = Arc::new(tallies);
     known.insert(Arc::clone(&tallies));
     tallies

@@ -89,7 +89,11 @@ pub(super) fn read_alike(
     known: &mut KnownContents,
 ) -> Vec<Read> {
     let read = clusters.into_iter().filter_map(|cluster| {
-        let path = listings.get(cluster)?.path.join(name);
+        let folder = &listings.get(cluster)?.path;
+        let length = folder.as_os_str().len() + 1 + name.len();
+        let mut path = PathBuf::with_capacity(length);
+        path.push(folder);
+        path.push(name);
         let source: Arc<str> = Arc::from(input_file::name(&path));
         let content = content(roots, &path, &source, known);
         let file = content.map(|content| AppliedFile {
