@@ -30,17 +30,26 @@ pub(super) struct Held {
 
 /// The place of each block of a cluster among those of another version of it, if it is there.
 pub(super) struct PlaceMap {
-    places: Vec<Option<usize>>,
+    places: Vec<BlockPlace>,
     /// Whether each block has the place that it had, which is usual.
     is_unchanged: bool,
+}
+
+/// A block in another version of its cluster.
+#[derive(Clone, Copy)]
+pub(super) struct BlockPlace {
+    /// The place of the block with its addresses, or with some of them.
+    pub(super) place: Option<usize>,
+    /// True if none of its addresses is gone.
+    pub(super) is_whole: bool,
 }
 
 /// Paths in the numbers of another version.
 #[derive(Default)]
 pub(super) struct Translated {
-    /// Those of which both ends are there.
+    /// Those of which both ends are there, at least in part.
     pub(super) kept: Held,
-    /// The others, in their old numbers.
+    /// Those of which one end is not there, at least in part, in their old numbers.
     pub(super) gone: Held,
 }
 
@@ -106,21 +115,25 @@ impl Blocks {
 
 impl PlaceMap {
     /// Takes the place of each block.
-    pub(super) fn new(places: Vec<Option<usize>>) -> Self {
+    pub(super) fn new(places: Vec<BlockPlace>) -> Self {
         let mut numbered = places.iter().enumerate();
         Self {
-            is_unchanged: numbered.all(|(place, it)| *it == Some(place)),
+            is_unchanged: numbered.all(|(place, it)| it.is_whole && it.place == Some(place)),
             places,
         }
     }
 
     /// Returns the place of each block, in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Option<usize>> {
-        self.places.iter().copied()
+        self.places.iter().map(|it| it.place)
     }
 
-    fn place(&self, block: usize) -> Option<usize> {
-        self.places.get(block).copied().flatten()
+    fn at(&self, block: usize) -> BlockPlace {
+        let gone = BlockPlace {
+            place: None,
+            is_whole: false,
+        };
+        self.places.get(block).copied().unwrap_or(gone)
     }
 }
 
@@ -366,8 +379,11 @@ impl Held {
             return translated;
         }
         for (sender, row) in self.rows() {
-            let Some(place) = senders.place(sender) else {
+            let BlockPlace { place, is_whole } = senders.at(sender);
+            if !is_whole {
                 translated.gone.add_row(sender, row);
+            }
+            let Some(place) = place else {
                 continue;
             };
             if receivers.is_unchanged {
@@ -375,9 +391,12 @@ impl Held {
                 continue;
             }
             for receiver in row.iter() {
-                match receivers.place(receiver) {
-                    Some(receiver) => translated.kept.insert(place, receiver),
-                    None => translated.gone.insert(sender, receiver),
+                let to = receivers.at(receiver);
+                if !to.is_whole {
+                    translated.gone.insert(sender, receiver);
+                }
+                if let Some(to) = to.place {
+                    translated.kept.insert(place, to);
                 }
             }
         }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::Version;
 use super::clusters::Counterparts;
-use super::held::{Blocks, Held, KnownPaths, PlaceMap, StateProof, Translated};
+use super::held::{BlockPlace, Blocks, Held, KnownPaths, PlaceMap, StateProof, Translated};
 use super::path_change::{PathChange, PathCounts};
 use super::paths::{PathProof, Proved};
 use super::stages::Passages;
@@ -292,7 +292,7 @@ impl<'e> Counter<'e> {
 
 /// Returns the place of each block in another version of the cluster: that with the same addresses. Of a
 /// range that belongs to a cluster as a whole, the nodes' own addresses are cut out, so any part of it is
-/// the same.
+/// the same, but it is whole only if all of its addresses are still there.
 fn translation(old: &Blocks, new: &Blocks) -> PlaceMap {
     type Identity = (Option<AddressClass>, Span);
     let identity = |it: &AddressBlock| -> Identity { (it.owner.class(), it.span) };
@@ -312,7 +312,16 @@ fn translation(old: &Blocks, new: &Blocks) -> PlaceMap {
     };
     let blocks = old.all.iter().map(|it| {
         let same = places.get(&identity(it)).copied();
-        same.or_else(|| overlapping(it))
+        let shared = if same.is_none() {
+            overlapping(it)
+        } else {
+            None
+        };
+        let all = || new.all.iter().map(|it| it.span);
+        BlockPlace {
+            place: same.or(shared),
+            is_whole: same.is_some() || shared.is_some() && it.span.is_covered_by(all()),
+        }
     });
     PlaceMap::new(blocks.collect())
 }

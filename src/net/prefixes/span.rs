@@ -52,6 +52,19 @@ impl Span {
         (self.family == other.family && common.first <= common.last).then_some(common)
     }
 
+    /// Returns whether each of its addresses is in one of these.
+    pub fn is_covered_by(self, others: impl Iterator<Item = Self>) -> bool {
+        let mut common: Vec<Self> = others.filter_map(|it| it.common(self)).collect();
+        common.sort_by_key(|it| it.first);
+        let mut next = Some(self.first);
+        for it in common {
+            if next.is_some_and(|next| it.first <= next && next <= it.last) {
+                next = it.last.checked_add(1);
+            }
+        }
+        next.is_none_or(|next| self.last < next)
+    }
+
     /// Cuts it at the boundaries of these ranges.
     pub fn cut(self, ranges: impl Iterator<Item = Self>) -> Vec<Self> {
         let mut starts = BTreeSet::from([self.first]);

@@ -97,3 +97,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_span_is_covered_if_each_address_is_in_another() {
+    let span = |range: &str| Span::new(range.parse().unwrap());
+    let covers = |ranges: &[&str]| {
+        let all = ranges.iter().map(|it| span(it));
+        span("10.0.0.0/16").is_covered_by(all)
+    };
+    assert!(covers(&["10.0.128.0/17", "10.0.0.0/17"]));
+    assert!(covers(&["10.0.0.0/8"]));
+    assert!(covers(&["10.0.0.0/17", "10.0.64.0/18", "10.0.128.0/17"]));
+    assert!(!covers(&["10.0.0.0/17", "10.0.192.0/18"]));
+    assert!(!covers(&["10.0.128.0/17"]));
+    assert!(!covers(&["fd00::/16"]));
+    assert!(!covers(&[]));
+    let all = span("::/0");
+    assert!(all.is_covered_by([all].into_iter()));
+}

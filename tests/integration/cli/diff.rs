@@ -9,6 +9,7 @@ mod example;
 mod kept;
 mod left;
 mod outputs;
+mod ranges;
 mod revisions;
 mod states;
 mod takeover;
