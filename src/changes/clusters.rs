@@ -1,9 +1,10 @@
 //! Counterparts: which cluster of the old version is which one of the new version.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Version;
 use super::cause::Cause;
+use super::renamed::renamed;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::fleet::{Fleet, Member};
 use crate::mesh::State;
@@ -54,12 +55,19 @@ impl Counterparts {
         } else {
             found.add_namesakes((old, new), |_, _| true);
         }
-        let joined: Vec<SiteId> = without_counterpart(&found.before).collect();
-        let left: BTreeSet<SiteId> = found.left().collect();
-        for to in joined {
-            if let Some(from) = renamed_from((new, to), old, &left) {
-                found.add(from, to);
-            }
+        let joined: BTreeSet<SiteId> = without_counterpart(&found.before).collect();
+        // A cluster whose name is gone comes first.
+        let is_named = |it: &SiteId| new.site_named(old.site(*it).cluster.as_str()).is_some();
+        let mut left: Vec<SiteId> = found.left().collect();
+        left.sort_by_key(is_named);
+        let left = left.into_iter();
+        let left = left.map(|it| (it, node_keys(old.site(it)).collect()));
+        let holders = |key: &[u8; 32]| {
+            let sites = new.holders(key).iter().map(|it| it.site);
+            sites.filter(|it| joined.contains(it)).collect()
+        };
+        for (from, to) in renamed(left, holders) {
+            found.add(from, to);
         }
         found.add_namesakes((old, new), |_, _| true);
         found
@@ -150,25 +158,6 @@ fn joined_or_added(after: &Version, cluster: &ClusterName) -> Cause {
 fn without_counterpart(sites: &Sites<Option<SiteId>>) -> impl Iterator<Item = SiteId> {
     let alone = sites.numbered().filter(|it| it.1.is_none());
     alone.map(|it| it.0)
-}
-
-/// Returns the cluster without a counterpart that has more than half of the keys of one.
-fn renamed_from(
-    (fabric, number): (&Fabric, SiteId),
-    old: &Fabric,
-    left: &BTreeSet<SiteId>,
-) -> Option<SiteId> {
-    let keys: BTreeSet<[u8; 32]> = node_keys(fabric.site(number)).collect();
-    let mut counts: BTreeMap<SiteId, usize> = BTreeMap::new();
-    for key in &keys {
-        for site in old.holders(key).iter().map(|it| it.site) {
-            if left.contains(&site) {
-                *counts.entry(site).or_default() += 1;
-            }
-        }
-    }
-    let (site, count) = counts.into_iter().max_by_key(|it| it.1)?;
-    (keys.len() < 2 * count).then_some(site)
 }
 
 fn node_keys(site: &Site) -> impl Iterator<Item = [u8; 32]> {

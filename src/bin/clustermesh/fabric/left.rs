@@ -82,7 +82,8 @@ impl AppliedFiles {
     /// and returns the names of both.
     pub(crate) fn rename_left(&mut self, fleet: &Fleet) -> Vec<(ClusterName, ClusterName)> {
         let files: Vec<&AppliedFile> = self.files.values().flatten().collect();
-        let renamed = renamed_clusters(&files, fleet, &self.absent);
+        let left = self.left.keys().collect();
+        let renamed = renamed_clusters(&files, fleet, (&left, &self.absent));
         let mut names = Vec::new();
         for (was, is) in renamed {
             if let Some(files) = self.left.remove(&was) {

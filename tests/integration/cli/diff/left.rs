@@ -5,6 +5,32 @@ use std::fs;
 use super::*;
 use crate::support::assert_contains;
 
+/// Most keys of the old one are in the new one, which also has new nodes and the keys of a cluster that stays.
+#[test]
+fn a_renamed_cluster_may_have_more_nodes() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    folder.edit("mesh.yaml", "name: west", "name: orient");
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    let mut nodes: Vec<Value> = (1..=7).map(|it| node(3, it)).collect();
+    for number in 1..=2 {
+        let key = &node(1, number)["annotations"]["kilo.squat.ai/key"];
+        nodes[4 + usize::from(number)]["annotations"]["kilo.squat.ai/key"] = key.clone();
+    }
+    folder.keep("orient", &nodes);
+    let reinstalled = [1, 2].map(|number| {
+        let mut node = node(1, number);
+        node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([200 + number; 32]));
+        node
+    });
+    folder.keep("east", &reinstalled);
+    let shown = repository.diff(&[]).stdout;
+    assert_contains(&shown, "cluster west is now called orient\n");
+    let run = repository.diff(&["--against", "old"]);
+    assert_contains(&run.stderr, "cluster west is now called orient: ");
+}
+
 /// Its Peers and those of its nodes change their names, and nothing is lost.
 #[test]
 fn a_renamed_cluster_is_known_without_its_mesh() {
