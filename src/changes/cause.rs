@@ -14,10 +14,12 @@ use crate::wireguard::Endpoint;
 pub enum Cause {
     /// A cluster is in a mesh that was in none.
     ClusterJoined(ClusterName),
-    /// A cluster is in a mesh that was in none, but does not exchange Peers.
+    /// A cluster is in a mesh in which it was not, but does not exchange Peers there.
     ClusterAdded {
         /// The cluster.
         cluster: ClusterName,
+        /// The mesh, if the cluster was in another one before.
+        mesh: Option<MeshName>,
         /// The state of its entry.
         state: State,
     },
@@ -150,12 +152,15 @@ pub struct NodeRef {
     pub node: String,
 }
 
+/// The form of an entry, as if it were a field: typed or flat.
+pub const FORM: &str = "form";
+
 /// A line of a mesh or of the config that is another one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ChangedSetting {
     /// The cluster that it is about; none for a whole mesh.
     pub cluster: Option<ClusterName>,
-    /// The field.
+    /// The field, or [`FORM`].
     pub field: &'static str,
     /// The place in the old version, if it was there.
     pub before: Option<Place>,

@@ -150,7 +150,11 @@ fn joined_or_added(after: &Version, cluster: &ClusterName) -> Cause {
     let states = entries.filter(|it| it.name == cluster).map(|it| it.state);
     match states.min() {
         Some(State::Joined) | None => Cause::ClusterJoined(cluster),
-        Some(state) => Cause::ClusterAdded { cluster, state },
+        Some(state) => Cause::ClusterAdded {
+            cluster,
+            mesh: None,
+            state,
+        },
     }
 }
 

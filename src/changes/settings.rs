@@ -1,12 +1,12 @@
 //! Causes in settings: lines of meshes and of the config that are other ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Version;
-use super::cause::{Cause, ChangedSetting};
+use super::cause::{Cause, ChangedSetting, FORM};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
-use crate::mesh::{Entry, Mesh, Networks, Range};
+use crate::mesh::{Entry, Mesh, Networks, Range, State};
 use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -18,7 +18,7 @@ pub(super) fn causes(
     (old, new): (&Fleet, &Fleet),
     counterparts: &Counterparts,
 ) -> Vec<Cause> {
-    let mut settings = states(before.asked.meshes, after.asked.meshes, counterparts);
+    let mut settings = Vec::new();
     let (had, has) = (meshes(old), meshes(new));
     for (name, mesh) in &has {
         if let Some(old) = had.get(name).filter(|it| it.topology != mesh.topology) {
@@ -85,55 +85,65 @@ fn contains(mesh: &Mesh, cluster: &ClusterName) -> bool {
     mesh.entries.iter().any(|it| it.name == *cluster)
 }
 
-/// Finds the clusters that are in both versions, but not in the same meshes.
+/// Finds the clusters that are in both versions, but not in the same meshes, or not in the same state there.
+/// Fleets have only the entries that exchange Peers.
 fn moves(
     (before, after): (&Version, &Version),
     counterparts: &Counterparts,
     renamed: Option<(&Mesh, &Mesh)>,
 ) -> Vec<Cause> {
-    let (had, has) = (before.asked.meshes, after.asked.meshes);
     let new_name = |mesh: &Mesh| match renamed {
         Some((was, is)) if was.name == mesh.name => is.name.clone(),
         _ => mesh.name.clone(),
     };
     let mut causes = Vec::new();
     for (was, is) in counterparts.names() {
-        // The names of each mesh, the new one first.
-        let of = |meshes: &[Mesh], cluster: &ClusterName| -> BTreeMap<MeshName, MeshName> {
-            let meshes = meshes.iter().filter(|it| contains(it, cluster));
-            meshes.map(|it| (new_name(it), it.name.clone())).collect()
-        };
-        let (old, new) = (of(had, was), of(has, is));
-        let joined = new.keys().filter(|it| !old.contains_key(it));
-        causes.extend(joined.map(|mesh| Cause::MeshJoined {
-            cluster: is.clone(),
-            mesh: mesh.clone(),
-        }));
+        let (old, new) = (
+            entries(before.asked.meshes, was, new_name),
+            entries(after.asked.meshes, is, new_name),
+        );
+        for (mesh, (_, entry)) in &new {
+            let cluster = is.clone();
+            causes.extend(match old.get(mesh) {
+                Some((_, it)) if it.state == entry.state => None,
+                Some((_, it)) => Some(Cause::Setting(ChangedSetting {
+                    cluster: Some(cluster),
+                    field: "state",
+                    before: Some(it.place.key("state")),
+                    after: Some(entry.place.key("state")),
+                })),
+                None if entry.state == State::Joined => Some(Cause::MeshJoined {
+                    cluster,
+                    mesh: mesh.clone(),
+                }),
+                None => Some(Cause::ClusterAdded {
+                    cluster,
+                    mesh: Some(mesh.clone()),
+                    state: entry.state,
+                }),
+            });
+        }
         let left = old.iter().filter(|it| !new.contains_key(it.0));
-        causes.extend(left.map(|(_, mesh)| Cause::MeshLeft {
+        causes.extend(left.map(|(_, (mesh, _))| Cause::MeshLeft {
             cluster: is.clone(),
-            mesh: mesh.clone(),
+            mesh: mesh.name.clone(),
         }));
     }
     causes
 }
 
-/// Finds entries that join or leave by their state. Fleets have only those that give Peers.
-fn states(had: &[Mesh], has: &[Mesh], counterparts: &Counterparts) -> Vec<ChangedSetting> {
-    let entry = |meshes: &'_ [Mesh], name: &ClusterName| {
-        let mut entries = meshes.iter().flat_map(|mesh| &mesh.entries);
-        entries.find(|it| it.name == *name).cloned()
-    };
-    let states = counterparts.names().filter_map(|(was, is)| {
-        let (old, new) = (entry(had, was)?, entry(has, is)?);
-        (old.state != new.state).then(|| ChangedSetting {
-            cluster: Some(is.clone()),
-            field: "state",
-            before: Some(old.place.key("state")),
-            after: Some(new.place.key("state")),
-        })
+/// Returns the entries of a cluster, each with its mesh, by the new name of the mesh.
+fn entries<'m>(
+    meshes: &'m [Mesh],
+    cluster: &ClusterName,
+    new_name: impl Fn(&Mesh) -> MeshName,
+) -> BTreeMap<MeshName, (&'m Mesh, &'m Entry)> {
+    let found = meshes.iter().filter_map(|mesh| {
+        let mut entries = mesh.entries.iter();
+        let entry = entries.find(|it| it.name == *cluster)?;
+        Some((new_name(mesh), (mesh, entry)))
     });
-    states.collect()
+    found.collect()
 }
 
 /// Returns whether two entries of a cluster declare anything different.
@@ -189,29 +199,30 @@ fn anchors(entry: &Entry) -> Vec<AnchorContent<'_>> {
 }
 
 fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
-    let lists = |entry: &Entry| -> BTreeMap<&'static str, Vec<Range>> {
-        let mut lists = match &entry.networks {
-            Networks::Typed {
-                pods,
-                wireguard,
-                services,
-                additional,
-            } => vec![
-                ("podCIDRs", pods.clone()),
-                ("wireguardCIDR", vec![wireguard.clone()]),
-                ("serviceCIDR", services.iter().cloned().collect()),
-                ("additionalCIDRs", additional.clone()),
-            ],
-            Networks::Flat { allowed } => vec![("allowedNetworks", allowed.clone())],
+    let (mut had, mut has) = (networks(old), networks(new));
+    let mut settings = Vec::new();
+    let [from, to] = [old, new].map(form);
+    if from != to {
+        settings.push(ChangedSetting {
+            cluster: None,
+            field: FORM,
+            before: Some(old.place.key(from)),
+            after: Some(new.place.key(to)),
+        });
+        // Ranges that are only in another field are the same.
+        let cidrs = |lists: &RangeLists| -> BTreeSet<Cidr> {
+            lists.values().flatten().map(|it| it.cidr).collect()
         };
-        lists.push((
-            "acceptedNetworks",
-            entry.accepted.clone().unwrap_or_default(),
-        ));
-        lists.push(("localNetworks", entry.local_networks.clone()));
-        lists.into_iter().collect()
-    };
-    let (had, mut has) = (lists(old), lists(new));
+        let (before, after) = (cidrs(&had), cidrs(&has));
+        for list in had.values_mut().chain(has.values_mut()) {
+            list.retain(|it| !before.contains(&it.cidr) || !after.contains(&it.cidr));
+        }
+    }
+    for (lists, entry) in [(&mut had, old), (&mut has, new)] {
+        let accepted = entry.accepted.clone().unwrap_or_default();
+        lists.insert("acceptedNetworks", accepted);
+        lists.insert("localNetworks", entry.local_networks.clone());
+    }
     for field in had.keys() {
         has.entry(field).or_default();
     }
@@ -223,12 +234,40 @@ fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
         let places = is_limit.then(|| [old, new].map(|it| it.place.key(field)));
         ranges(field, (had, has), places)
     });
-    compared
-        .map(|setting| ChangedSetting {
-            cluster: Some(new.name.clone()),
-            ..setting
-        })
-        .collect()
+    settings.extend(compared);
+    for setting in &mut settings {
+        setting.cluster = Some(new.name.clone());
+    }
+    settings
+}
+
+/// Ranges by their field.
+type RangeLists = BTreeMap<&'static str, Vec<Range>>;
+
+/// Returns the ranges that are a cluster's own.
+fn networks(entry: &Entry) -> RangeLists {
+    match &entry.networks {
+        Networks::Typed {
+            pods,
+            wireguard,
+            services,
+            additional,
+        } => RangeLists::from([
+            ("podCIDRs", pods.clone()),
+            ("wireguardCIDR", vec![wireguard.clone()]),
+            ("serviceCIDR", services.iter().cloned().collect()),
+            ("additionalCIDRs", additional.clone()),
+        ]),
+        Networks::Flat { allowed } => RangeLists::from([("allowedNetworks", allowed.clone())]),
+    }
+}
+
+/// Returns the first field of the form of an entry.
+fn form(entry: &Entry) -> &'static str {
+    match entry.networks {
+        Networks::Typed { .. } => "podCIDRs",
+        Networks::Flat { .. } => "allowedNetworks",
+    }
 }
 
 /// Compares two lists of ranges by their content, and returns the first range that is only in one of

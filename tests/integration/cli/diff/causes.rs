@@ -190,6 +190,54 @@ fn a_cluster_leaves_a_mesh_that_is_renamed() {
     );
 }
 
+/// In one mesh it stays as it is.
+#[test]
+fn the_state_of_an_entry_is_that_in_its_mesh() {
+    let repository = two_meshes();
+    let folder = &repository.folder;
+    let second = folder.read("meshes/test.yaml");
+    let joining = format!("{second}{NORTH}      state: Joining\n");
+    folder.write("meshes/test.yaml", &joining);
+    assert_eq!(
+        messages(&repository),
+        ["cluster north was added to the mesh test with `state: Joining`"]
+    );
+    assert_eq!(repository.grade(&[]), "none");
+    repository.commit();
+    folder.write(
+        "meshes/test.yaml",
+        joining.replace("state: Joining", "state: Joined"),
+    );
+    assert_eq!(
+        messages(&repository),
+        ["`state` of north changed (meshes/test.yaml:16)"]
+    );
+}
+
+#[test]
+fn the_form_of_an_entry_is_one_cause() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.2.0.0/16]\n      wireguardCIDR: 10.102.0.0/24",
+        "allowedNetworks: [10.2.0.0/16, 10.102.0.0/24]",
+    );
+    let form = "the form of the entry of north changed (mesh.yaml:11)";
+    assert_eq!(messages(&repository), [form]);
+    assert_eq!(repository.grade(&[]), "none");
+    // A range that is not in the other form is a line of its own.
+    folder.edit(
+        "mesh.yaml",
+        "10.102.0.0/24]",
+        "10.102.0.0/24, 10.42.0.0/16]",
+    );
+    assert_eq!(
+        messages(&repository),
+        [form, "`allowedNetworks` of north changed (mesh.yaml:11)"]
+    );
+}
+
 /// By name alone, every node of both would have another key, and every address would be another one.
 #[test]
 fn two_clusters_that_swap_their_names_are_renamed() {

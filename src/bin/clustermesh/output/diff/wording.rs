@@ -1,7 +1,7 @@
 //! Differences in words. Every text of a node or a file is escaped here.
 
 use clustermesh::capacity::units;
-use clustermesh::changes::cause::ChangedSetting;
+use clustermesh::changes::cause::{ChangedSetting, FORM};
 use clustermesh::changes::{
     Cause, CauseEffect, Cure, Difference, KeyMove, LoadChange, NodeRef, PathChange, PathCounts,
     PeerChange, PeerChangeKind, PeerCounts, TargetChange,
@@ -94,8 +94,14 @@ pub(super) fn follow_up(cause: &Cause) -> Option<String> {
 pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
     match cause {
         Cause::ClusterJoined(cluster) => format!("cluster {cluster} joined"),
-        Cause::ClusterAdded { cluster, state } => {
-            format!("cluster {cluster} was added with `state: {state:?}`")
+        Cause::ClusterAdded {
+            cluster,
+            mesh,
+            state,
+        } => {
+            let mesh = mesh.as_ref().map(|it| format!(" to the mesh {it}"));
+            let mesh = mesh.unwrap_or_default();
+            format!("cluster {cluster} was added{mesh} with `state: {state:?}`")
         }
         Cause::ClusterLeft(cluster) => format!("cluster {cluster} left"),
         Cause::ClusterRenamed { from, to } => format!("cluster {from} is now called {to}"),
@@ -191,9 +197,13 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
         let line = line(before.as_ref()?, files);
         Some(format!("{line} before"))
     };
+    let what = match *field {
+        FORM => "the form of the entry".to_owned(),
+        field => format!("`{field}`"),
+    };
     match new().or_else(old) {
-        Some(place) => format!("`{field}`{of} changed ({place})"),
-        None => format!("`{field}`{of} changed"),
+        Some(place) => format!("{what}{of} changed ({place})"),
+        None => format!("{what}{of} changed"),
     }
 }
 
