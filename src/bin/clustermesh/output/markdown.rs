@@ -116,6 +116,43 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
+/// Returns a sentence in which only values are code spans: those in backticks, and every word with a character that may
+/// mean something in Markdown or HTML, or make a link or a mention.
+pub(super) fn prose(text: &str) -> String {
+    let is_plain = |it: char| it.is_alphanumeric() || ",;()'?- …→".contains(it);
+    let is_word = |word: &str| {
+        let word = word.trim_end_matches(['.', ':']);
+        word.chars().all(is_plain)
+    };
+    let mut page = String::new();
+    let add_code = |page: &mut String, text: &str| {
+        // Two spans beside each other would be one.
+        if page.ends_with('`') {
+            page.push(' ');
+        }
+        page.push_str(&code(text));
+    };
+    for (number, part) in escaped(text, SHOWN).split('`').enumerate() {
+        if number % 2 == 1 {
+            if !part.is_empty() {
+                add_code(&mut page, part);
+            }
+            continue;
+        }
+        for (place, word) in part.split(' ').enumerate() {
+            if 0 < place {
+                page.push(' ');
+            }
+            if is_word(word) {
+                page.push_str(word);
+            } else {
+                add_code(&mut page, word);
+            }
+        }
+    }
+    page
+}
+
 /// Returns a text without colours as a block of code, from which nothing in it gets out, of about `limit`
 /// bytes at most; nothing if it is empty.
 pub(crate) fn fenced(block: &str, limit: usize) -> String {
@@ -154,6 +191,25 @@ mod tests {
             "\n```text\na\n```\n\n… and 2 more lines\n"
         );
         assert_eq!(fenced("\n", 100), "");
+    }
+
+    #[test]
+    fn only_values_of_a_sentence_are_code() {
+        for (text, page) in [
+            (
+                "the meshes of `HEAD` are missing, so no causes are listed (`--live`)",
+                "the meshes of `HEAD` are missing, so no causes are listed (`--live`)",
+            ),
+            (
+                "add --peers west=FILE: see <b> @x #1 [a](b) www.a.b *c* a_b.",
+                "add --peers `west=FILE:` see `<b>` `@x` `#1` `[a](b)` `www.a.b` `*c*` `a_b.`",
+            ),
+            ("a `b", "a `b`"),
+            ("a ``<b>`c`<d>", "a `<b>` `c` `<d>`"),
+            ("a\n# b", "`a\\n#` b"),
+        ] {
+            assert_eq!(prose(text), page);
+        }
     }
 
     #[test]

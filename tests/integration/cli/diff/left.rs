@@ -63,7 +63,7 @@ fn a_renamed_cluster_is_known_without_its_mesh() {
     let page = repository
         .diff(&["--against", "old", "--output", "markdown"])
         .stdout;
-    assert_contains(&page, &format!("\nnote: `` {note} ``\n"));
+    assert_contains(&page, &format!("\nnote: {note}\n"));
     let changes = repository
         .diff(&["--against", "old", "--output", "json"])
         .json();
@@ -157,7 +157,7 @@ fn a_commit_that_has_nothing_here_is_noted() {
     let run = repository.diff_in("net", &[]);
     assert_eq!((run.code, run.stderr), (0, format!("note: {note}\n")));
     let page = repository.diff_in("net", &["--output", "markdown"]).stdout;
-    assert_contains(&page, &format!("\nnote: `` {note} ``\n"));
+    assert_contains(&page, &format!("\nnote: {note}\n"));
     repository.git(&["worktree", "add", "--quiet", "before", "HEAD"]);
     let run = repository.diff_in("net", &["--against", "../before/rendered"]);
     assert_eq!(

@@ -62,7 +62,7 @@ fn the_delivery_of_a_renamed_cluster_must_follow() {
         ],
     );
     let page = repository.diff(&["--output", "markdown"]).stdout;
-    assert_contains(&page, &format!("\nhelp: `` {help} ``\n"));
+    assert_contains(&page, &format!("\nhelp: {help}\n"));
     let changes = repository.diff(&["--output", "json"]).json();
     assert_eq!(changes["causes"][0]["help"], help);
     let schema = schema("kilo-clustermesh.io/diff_v1.json");
@@ -78,7 +78,7 @@ fn a_comment_has_the_summary_first_and_the_rest_folded() {
         &[
             "| cause | changes of Peers |",
             "| --- | --- |",
-            "| `node west/n2 left` | `east +0 ~0 -1, north +0 ~0 -1` |",
+            "| node `west/n2` left | `east +0 ~0 -1, north +0 ~0 -1` |",
             "",
             "| target | grade | Peers | why |",
             "<details>",

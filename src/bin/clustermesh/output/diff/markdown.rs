@@ -1,13 +1,13 @@
 //! Differences as Markdown, for comments on pull requests and summaries of jobs.
 //!
-//! All foreign text is in code spans, in which nothing is a link, a mention, HTML or a table.
+//! All foreign values are in code spans, in which nothing is a link, a mention, HTML or a table.
 
 use std::fmt::Write as _;
 
 use clustermesh::changes::TargetChange;
 use clustermesh::text::count;
 
-use super::super::markdown::code;
+use super::super::markdown::{code, prose};
 use super::{Compared, wording};
 
 /// The largest number of targets of a cause that are shown.
@@ -29,7 +29,7 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
         writeln!(page, "{} {headline}", compared.verdict())
     };
     for note in compared.notes {
-        let _ = writeln!(page, "\nnote: {}", code(note));
+        let _ = writeln!(page, "\nnote: {}", prose(note));
     }
     let limit = limit.saturating_sub(RESERVE);
     // Each list leaves room for the next ones.
@@ -52,11 +52,12 @@ fn causes(page: &mut String, compared: &Compared, limit: usize) {
     let rows = causes.iter().map(|effect| {
         let cause = wording::cause(&effect.cause, compared);
         let effects = wording::effects(effect, compared, TARGETS);
-        format!("| {} | {} |\n", cell(&cause), cell(&effects))
+        format!("| {} | {} |
+", in_table(prose(&cause)), cell(&effects))
     });
     rest(page, rows, limit, "cause");
     let steps = causes.iter().filter_map(|it| wording::follow_up(&it.cause));
-    for step in steps.map(|it| format!("\nhelp: {}\n", code(&it))) {
+    for step in steps.map(|it| format!("\nhelp: {}\n", prose(&it))) {
         if page.len() + step.len() <= limit {
             page.push_str(&step);
         }
@@ -77,7 +78,7 @@ fn targets(page: &mut String, compared: &Compared, limit: usize) {
             target.peers_before,
             target.peers_after,
             wording::counts(target.counts()),
-            reason.map_or_else(String::new, |it| cell(&it))
+            reason.map_or_else(String::new, |it| in_table(prose(&it)))
         )
     });
     rest(page, rows, limit, "target");
@@ -178,11 +179,14 @@ impl DetailBlock {
         let cures = target.key_moves.iter();
         let cures = cures.filter_map(|it| wording::cure(target, it, compared));
         let load = target.load.iter().map(wording::busy);
-        let lines = reasons.chain(cures).chain(load).chain(changes);
+        let sentences = reasons.chain(cures).chain(load);
+        let lines = sentences
+            .map(|it| prose(&it))
+            .chain(changes.map(|it| code(&it)));
         Self {
             // The name of a cluster has nothing that HTML would take for its own.
             heading: format!("{}: {} ({counts})", target.cluster, target.grade().name()),
-            lines: lines.map(|line| format!("- {}\n", code(&line))).collect(),
+            lines: lines.map(|line| format!("- {line}\n")).collect(),
         }
     }
 
@@ -204,7 +208,11 @@ impl DetailBlock {
     }
 }
 
-/// Returns a text for the cell of a table.
+/// Returns a value for the cell of a table.
 fn cell(text: &str) -> String {
-    code(text).replace('|', "\\|")
+    in_table(code(text))
+}
+
+fn in_table(markdown: String) -> String {
+    markdown.replace('|', "\\|")
 }
