@@ -52,8 +52,12 @@ fn causes(page: &mut String, compared: &Compared, limit: usize) {
     let rows = causes.iter().map(|effect| {
         let cause = wording::cause(&effect.cause, compared);
         let effects = wording::effects(effect, compared, TARGETS);
-        format!("| {} | {} |
-", in_table(prose(&cause)), cell(&effects))
+        format!(
+            "| {} | {} |
+",
+            in_table(prose(&cause)),
+            cell(&effects)
+        )
     });
     rest(page, rows, limit, "cause");
     let steps = causes.iter().filter_map(|it| wording::follow_up(&it.cause));
