@@ -300,15 +300,16 @@ fn translation(old: &Blocks, new: &Blocks) -> PlaceMap {
     let places: BTreeMap<Identity, usize> =
         places.map(|(it, place)| (identity(it), place)).collect();
     let overlapping = |block: &AddressBlock| {
-        let is_part = |it: &AddressBlock| {
-            it.owner.node().is_none()
-                && it.owner.class() == block.owner.class()
-                && it.span.common(block.span).is_some()
-        };
-        let is_shared = block.owner.node().is_none();
-        is_shared
-            .then(|| new.all.iter().position(is_part))
-            .flatten()
+        if block.owner.node().is_some() {
+            return None;
+        }
+        // All of it can be a node's now.
+        [false, true].into_iter().find_map(|is_own| {
+            let is_part = |it: &AddressBlock| {
+                it.owner.node().is_some() == is_own && it.span.common(block.span).is_some()
+            };
+            new.all.iter().position(is_part)
+        })
     };
     let blocks = old.all.iter().map(|it| {
         let same = places.get(&identity(it)).copied();
