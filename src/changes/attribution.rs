@@ -225,9 +225,13 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
             .peer
             .ranges()
             .any(|it| from.contains(&it) || to.contains(&it)),
-        Cause::RangesGained { ranges, .. } | Cause::RangesLost { ranges, .. } => {
+        Cause::RangesGained { node, ranges } | Cause::RangesLost { node, ranges } => {
+            // If the nodes of a segment swap ranges, its Peer has them in another order.
             change.peer.ranges().any(|it| ranges.contains(&it))
+                || is_source(&node.cluster) && has_only(change, |it| *it == Difference::Spelling)
         }
+        // Other nodes lead, and each Peer has the ranges of another segment.
+        Cause::OtherGranularity { cluster, .. } => is_source(cluster),
         Cause::OtherLocation { node, .. } => {
             Some(node) == holder || is_source(&node.cluster) && has_only(change, is_range)
         }

@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use crate::granularity::Granularity;
 use crate::kilo::reason::ExcludedReason;
 use crate::mesh::State;
 use crate::name::{ClusterName, MeshName};
@@ -94,6 +95,15 @@ pub enum Cause {
         from: String,
         /// The new one.
         to: String,
+    },
+    /// Most nodes of a cluster report another granularity.
+    OtherGranularity {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The old one.
+        from: Granularity,
+        /// The new one.
+        to: Granularity,
     },
     /// Another node leads a segment.
     LeaderChanged {
@@ -241,6 +251,7 @@ impl Cause {
             | Self::ClusterRenamed { to: cluster, .. }
             | Self::MeshJoined { cluster, .. }
             | Self::MeshLeft { cluster, .. }
+            | Self::OtherGranularity { cluster, .. }
             | Self::LeaderChanged { cluster, .. }
             | Self::AnchorMoved { cluster, .. }
             | Self::ForeignPeer {

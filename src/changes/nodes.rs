@@ -60,6 +60,15 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
             }
         }
     }
+    let [from, to] = [old, new].map(|it| it.cluster.granularity);
+    // The entry is a setting.
+    if from != to && old.entry.granularity == new.entry.granularity {
+        causes.push(Cause::OtherGranularity {
+            cluster: new.entry.name.clone(),
+            from,
+            to,
+        });
+    }
     causes.extend(leaders(old, new));
     causes
 }

@@ -69,6 +69,29 @@ fn locations_leaders_and_ranges_of_nodes_are_causes() {
     "#);
 }
 
+#[test]
+fn the_granularity_and_the_order_of_ranges_are_causes() {
+    let mut full = located();
+    for node in &mut full {
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("full");
+    }
+    insta::assert_snapshot!(causes_in_nodes(&located(), &full), @r#"
+    "otherGranularity" of "west" null: most nodes of west report another granularity: Location → Full: {"added":2,"changed":2,"cluster":"east","removed":0}
+    "brief"
+    "#);
+    let mut swapped = located();
+    let ranges = swapped[0]["podCIDRs"].take();
+    swapped[0]["podCIDRs"] = swapped[1]["podCIDRs"].take();
+    swapped[1]["podCIDRs"] = ranges;
+    insta::assert_snapshot!(causes_in_nodes(&located(), &swapped), @r#"
+    "rangesGained" of "west" "n1": node west/n1 gained 10.3.2.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
+    "rangesLost" of "west" "n1": node west/n1 lost 10.3.1.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
+    "rangesGained" of "west" "n2": node west/n2 gained 10.3.1.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
+    "rangesLost" of "west" "n2": node west/n2 lost 10.3.2.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
+    "brief"
+    "#);
+}
+
 /// Two meshes of two clusters each.
 fn two_meshes() -> Repository {
     let folder = Folder::mesh();

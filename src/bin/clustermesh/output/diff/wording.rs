@@ -70,6 +70,7 @@ pub(super) fn kind(cause: &Cause) -> &'static str {
         Cause::NewEndpoint { .. } => "newEndpoint",
         Cause::NewAddress { .. } => "newAddress",
         Cause::OtherLocation { .. } => "otherLocation",
+        Cause::OtherGranularity { .. } => "otherGranularity",
         Cause::LeaderChanged { .. } => "leaderChanged",
         Cause::RangesGained { .. } => "rangesGained",
         Cause::RangesLost { .. } => "rangesLost",
@@ -140,6 +141,9 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             Quoted(from),
             Quoted(to)
         ),
+        Cause::OtherGranularity { cluster, from, to } => {
+            format!("most nodes of {cluster} report another granularity: {from} → {to}")
+        }
         Cause::LeaderChanged {
             cluster,
             location,
