@@ -87,10 +87,11 @@ pub(super) fn twin_peers(cluster: &str, peers: &[(String, Place)]) -> Finding {
     let places = peers.iter().take(NAMED).map(|(_, place)| place.clone());
     places
         .fold(finding, |finding, it| finding.at(it, "same key"))
-        .help(
-            "delete all but one, then immediately touch the remaining one: `kubectl annotate peers \
+        .help(format!(
+            "in {}, delete all but one, then immediately touch the remaining one: `kubectl annotate peers \
              --overwrite NAME touched=1`",
-        )
+            bare(cluster)
+        ))
 }
 
 /// Returns a finding about a file in the tree.

@@ -129,10 +129,11 @@ fn renamed(case: &Case<Renamed>) -> Finding {
         within(&case.targets)
     );
     let finding = Finding::on_named(&RENAMED_PEER, source, message);
-    on_node(finding, node).at(case.place.clone(), "").help(
-        "delete the old Peer before applying the new one, or touch the new one after the deletion: \
+    on_node(finding, node).at(case.place.clone(), "").help(format!(
+        "delete the old Peer in {} before applying the new one, or touch the new one after the deletion: \
          `kubectl annotate peers --overwrite NAME touched=1`",
-    )
+        listed(&case.targets)
+    ))
 }
 
 /// Reports a range that gets another Peer, given where the mesh names the node that gets it.

@@ -136,8 +136,11 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
                     names.join(" and "),
                     site.cluster
                 ),
-                "delete all but one of them, then touch the remaining one: `kubectl annotate peers \
-                 --overwrite NAME touched=1`",
+                format!(
+                    "in {}, delete all but one of them, then touch the remaining one: `kubectl annotate peers \
+                     --overwrite NAME touched=1`",
+                    site.cluster
+                ),
             ),
             Prize::Name => (
                 format!(
@@ -146,7 +149,7 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
                     names.len(),
                     names.first()?
                 ),
-                "give each of them its own name, or delete all but one",
+                "give each of them its own name, or delete all but one".to_owned(),
             ),
         };
         let finding = Finding::new(&rule::AMBIGUOUS, message);

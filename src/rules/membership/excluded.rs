@@ -80,8 +80,9 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
         // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
         let wrong = if cidr == other { &node.node } else { winner };
         finding.help = Some(format!(
-            "delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
+            "in {}, delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
              register again",
+            member.entry.name,
             command_name(wrong)
         ));
     }

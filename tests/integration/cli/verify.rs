@@ -307,7 +307,7 @@ fn warns_of_two_peers_with_one_key_and_says_how_to_part_them() {
     ...
     92 |   publicKey: "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws="
        |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ same key
-    help: delete all but one, then immediately touch the remaining one: `kubectl annotate peers --overwrite NAME touched=1`
+    help: in west, delete all but one, then immediately touch the remaining one: `kubectl annotate peers --overwrite NAME touched=1`
 
     20 of 24 declared paths work in both directions.
     "#);
