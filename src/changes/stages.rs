@@ -156,13 +156,14 @@ impl Touched {
         (now, after): (&Fabric, &Fabric),
         grounds: &Grounds,
     ) -> Self {
-        let mut wide = BTreeSet::new();
+        let with_new_nodes = passages.0.numbered().filter(|it| it.1.has_new_nodes);
+        let with_new_nodes: BTreeSet<SiteId> = with_new_nodes.map(|it| it.0).collect();
+        let mut wide = with_new_nodes.clone();
+        if wide.len() < passages.0.len() {
+            wide.extend(with_new_nodes.iter().flat_map(|it| entangled(*it, after)));
+        }
         let mut touched = passages.0.map(|_| BTreeSet::new());
         for (number, passage) in passages.0.numbered() {
-            if passage.has_new_nodes {
-                wide.insert(number);
-                wide.extend(entangled(number, after));
-            }
             // All pairs of these are proved in any case.
             if !passage.has_new_peers || wide.contains(&number) {
                 continue;

@@ -60,6 +60,15 @@ pub struct Reach<'f, 'a> {
 /// another one alike than to look at each pair.
 const RARE: usize = 4;
 
+/// The part of what a cluster sees of others that a proof needs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Depth {
+    /// How each packet ends.
+    Everything,
+    /// Which paths hold. There is none to a cluster around whose addresses no Peer has a range.
+    Held,
+}
+
 /// The number of owners of each class in a cluster; a range that is declared for all counts as one.
 pub type Counts = BTreeMap<(AddressClass, Family), u64>;
 
@@ -139,14 +148,23 @@ impl<'r> ClassVerdict<'r> {
 impl<'f, 'a> Reach<'f, 'a> {
     /// Looks at all clusters from each of them, from several at the same time.
     pub fn new(fabric: &'f Fabric<'a>) -> Self {
-        Self::among(fabric, |_, _| true)
+        Self::looking(fabric, |_, _| true, Depth::Everything)
     }
 
     /// Looks only at the pairs of clusters that are wanted, the one that looks first. Between the others
-    /// nothing is known: a proof must not ask for them.
+    /// nothing is known: a proof must not ask for them. Only which paths hold can be asked: it is not known
+    /// why nothing leaves for a cluster.
     pub fn among(
         fabric: &'f Fabric<'a>,
         is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
+    ) -> Self {
+        Self::looking(fabric, is_wanted, Depth::Held)
+    }
+
+    fn looking(
+        fabric: &'f Fabric<'a>,
+        is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
+        depth: Depth,
     ) -> Self {
         let sites: Vec<SiteId> = fabric.sites.ids().collect();
         let pairs = sites
@@ -158,7 +176,9 @@ impl<'f, 'a> Reach<'f, 'a> {
         let views = sites.into_par_iter();
         let views = Sites::new(
             views
-                .map(|site| ForwardingViews::from(&shared, site, |home| is_wanted(site, home)))
+                .map(|site| {
+                    ForwardingViews::from(&shared, site, depth, |home| is_wanted(site, home))
+                })
                 .collect(),
         );
         let counts = shared.homes.map(LocalAddresses::counts);

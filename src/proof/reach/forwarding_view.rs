@@ -16,6 +16,14 @@ pub(crate) struct ForwardingView {
 }
 
 impl ForwardingView {
+    /// Returns the view of a cluster for which no packet leaves. Why is not known.
+    pub(super) fn kept() -> Self {
+        Self {
+            is_kept: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds a block to those that are seen like it.
     pub(super) fn add(&mut self, local: &LocalBlock, views: &[PieceView]) {
         let mut alike = self.classes.iter();

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use super::Depth;
 use super::address_block::pieces;
 use super::disputed::Disputed;
 use super::equivalence_class::{EquivalenceClass, NextHop, PieceView, SourceCheck};
@@ -33,6 +34,7 @@ impl ForwardingViews {
     pub(super) fn from(
         shared: &SharedViews,
         viewer: SiteId,
+        depth: Depth,
         is_wanted: impl Fn(SiteId) -> bool,
     ) -> Self {
         let fabric = shared.fabric;
@@ -53,9 +55,17 @@ impl ForwardingViews {
             disputed: Disputed::find(site),
         };
         let standpoint = shared.standpoint(viewer, &observer.disputed);
+        let kept = Arc::new(ForwardingView::kept());
+        let may_leave = |home: SiteId| {
+            let standpoint = standpoint.as_ref().filter(|_| depth == Depth::Held);
+            standpoint.is_none_or(|it| it.may_lead_to(home))
+        };
         let others = fabric.sites.map_ids(|number| {
             if !is_wanted(number) {
                 return Arc::default();
+            }
+            if !may_leave(number) {
+                return Arc::clone(&kept);
             }
             shared.alike(number, standpoint.as_ref(), || {
                 let mut view = ForwardingView::default();
@@ -255,7 +265,13 @@ impl Observer<'_, '_> {
             .map_or(&[][..], |key| self.site.model.peers_with(&key));
         match (peers.first(), leader) {
             (Some(&peer), Some(at)) => {
-                let of = |peer| PeerLink::find(self.fabric, self.site, peer, at);
+                let of = |peer| {
+                    let known = self.known(peer);
+                    if known.holding == Holding::One(at) {
+                        return (known.link, known.is_uniform);
+                    }
+                    PeerLink::find(self.fabric, self.site, peer, at)
+                };
                 let are_uniform = peers.iter().all(|peer| of(*peer).1);
                 (Some(peer), of(peer).0, are_uniform)
             }

@@ -48,6 +48,15 @@ pub(super) struct Standpoint {
     entangled: BTreeSet<SiteId>,
     /// Whether texts decide at all.
     is_plain: bool,
+    /// Whether it is known which clusters each of its texts concerns.
+    is_known: bool,
+}
+
+impl Standpoint {
+    /// Returns whether any Peer may have a range around addresses of a cluster.
+    pub(super) fn may_lead_to(&self, home: SiteId) -> bool {
+        !self.is_known || !self.about[home].is_empty()
+    }
 }
 
 impl ManifestId {
@@ -149,6 +158,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
                 && site.model.upsets.is_empty()
                 && !site.has_own_keys()
                 && dialled.all(|it| it == Some(viewer)),
+            is_known: true,
         };
         // A ground cuts ranges that are wider than itself into pieces.
         for ground in widest(grounds) {
@@ -157,7 +167,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         for file in site.files {
             let text = ManifestId::new(&file.content);
             let Some(about) = self.texts.get(&text) else {
-                standpoint.is_plain = false;
+                (standpoint.is_plain, standpoint.is_known) = (false, false);
                 continue;
             };
             standpoint.is_plain &= !about.is_dialled;
