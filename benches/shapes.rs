@@ -1,6 +1,12 @@
 //! `verify` on fleets of several shapes: CPU and memory for each Peer, and beside a twin.
 
+use std::fs;
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clustermesh::name::ClusterName;
+use clustermesh::snapshot::Snapshot;
 
 use super::ROUNDS;
 use super::support::clustermesh;
@@ -29,7 +35,12 @@ const BASE: f64 = (20 << 20) as f64;
 struct Fleet {
     shape: Shape,
     root: PathBuf,
+    snapshots: Vec<(ClusterName, String)>,
+    /// The number of allowed IPs in all manifests.
+    ranges: u32,
     usages: Vec<Usage>,
+    /// Seconds to read the JSON of all snapshots, which every command has to do.
+    json: Vec<f64>,
 }
 
 /// Measures every shape beside its twin, and fleets that grow.
@@ -169,16 +180,29 @@ impl Fleet {
     fn new(shape: Shape, root: PathBuf) -> anyhow::Result<Self> {
         shape.write(&root)?;
         clock(&mut clustermesh(&root, &["render"]))?;
+        let snapshot = |(name, _): (String, _)| {
+            let path = root.join("snapshots").join(format!("{name}.json"));
+            Ok((name.parse()?, fs::read_to_string(path)?))
+        };
+        let snapshots = shape.snapshots().into_iter().map(snapshot);
         Ok(Self {
             shape,
+            snapshots: snapshots.collect::<anyhow::Result<_>>()?,
+            ranges: ranges(&root.join("rendered"))?,
             root,
             usages: Vec::new(),
+            json: Vec::new(),
         })
     }
 
     fn verify(&mut self, python: &Path) -> anyhow::Result<()> {
         let command = clustermesh(&self.root, &["verify"]);
         self.usages.push(usage(python, &command, "0")?);
+        let start = Instant::now();
+        for (name, text) in &self.snapshots {
+            black_box(Snapshot::read(name, text)?);
+        }
+        self.json.push(start.elapsed().as_secs_f64());
         Ok(())
     }
 
@@ -195,7 +219,10 @@ impl Fleet {
     fn tell_figures(&self) {
         let peers = f64::from(self.shape.peers());
         let seconds: Vec<f64> = self.cpu();
-        let each: Vec<f64> = seconds.iter().map(|it| it * 1e6 / peers).collect();
+        let each = |seconds: &[f64], count: f64| {
+            let each: Vec<f64> = seconds.iter().map(|it| it * 1e6 / count).collect();
+            spread(&each, |it| format!("{it:.2} µs"))
+        };
         #[expect(clippy::cast_precision_loss, reason = "for a person to read")]
         let peaks: Vec<f64> = self.usages.iter().map(|it| it.peak as f64).collect();
         let bytes: Vec<f64> = peaks.iter().map(|it| (it - BASE) / peers).collect();
@@ -203,11 +230,10 @@ impl Fleet {
             println!("{}", format!("  {what:<24}{value:<32}{aim}").trim_end());
         };
         line("CPU", spread(&seconds, |it| format!("{it:.3} s")), "");
-        line(
-            "CPU a Peer",
-            spread(&each, |it| format!("{it:.2} µs")),
-            "aim ≤ 2.5 µs",
-        );
+        line("CPU a Peer", each(&seconds, peers), "aim ≤ 2.5 µs");
+        line("  for JSON of snapshots", each(&self.json, peers), "");
+        let ranges = f64::from(self.ranges);
+        line("CPU an allowed IP", each(&seconds, ranges), "");
         line(
             "peak memory",
             spread(&peaks, |it| format!("{:.0} MiB", it / f64::from(1 << 20))),
@@ -219,4 +245,17 @@ impl Fleet {
             "aim ≤ 600 B",
         );
     }
+}
+
+/// Returns how many allowed IPs the manifests in a rendered tree have.
+fn ranges(rendered: &Path) -> anyhow::Result<u32> {
+    let mut ranges = 0;
+    for folder in fs::read_dir(rendered)? {
+        for file in fs::read_dir(folder?.path())? {
+            let text = fs::read_to_string(file?.path())?;
+            let items = text.lines().filter(|it| it.starts_with("  - \""));
+            ranges += u32::try_from(items.count())?;
+        }
+    }
+    Ok(ranges)
 }
