@@ -48,6 +48,9 @@ const LIMIT: u64 = 64 << 20;
 /// The longest name of a revision, in bytes.
 const NAME: usize = 4096;
 
+/// The most commits that are searched for a file. That takes about ten seconds.
+const SEARCHED: usize = 100_000;
+
 /// The explanation for commits that a shallow clone lacks.
 const SHALLOW: &str = "this is a shallow clone: fetch all history first (`git fetch --unshallow`, or \
                        `fetch-depth: 0` for actions/checkout)";
@@ -156,7 +159,7 @@ impl GitRepository {
 }
 
 /// Returns whether a commit, or any before it, has a path that one of these patterns matches, a submodule included.
-/// In a shallow clone that is unknown, so one may have had it.
+/// In a shallow clone, and in a history of more than [`SEARCHED`] commits, that is unknown, so one may have had it.
 pub(crate) fn may_have_had(
     commit: &ObjectId,
     patterns: impl Iterator<Item = String>,
@@ -164,7 +167,7 @@ pub(crate) fn may_have_had(
     let mut lines = vec![commit.to_string(), "--".to_owned()];
     lines.extend(patterns);
     let is_one_line = |it: &String| !it.contains('\n');
-    if is_shallow()? || !lines.iter().all(is_one_line) {
+    if is_shallow()? || is_long(commit)? || !lines.iter().all(is_one_line) {
         return Ok(true);
     }
     let mut child = program(&["rev-list", "--max-count=1", "--full-history", "--stdin"])
@@ -190,6 +193,13 @@ pub(crate) fn may_have_had(
 fn is_range(name: &str) -> bool {
     let ends = name.split_once("..");
     ends.is_some_and(|(from, to)| !from.is_empty() && !to.trim_start_matches('.').is_empty())
+}
+
+/// Returns whether a commit has too many ancestors for a search.
+fn is_long(commit: &ObjectId) -> anyhow::Result<bool> {
+    let skipped = format!("--skip={SEARCHED}");
+    let output = run(&["rev-list", "--max-count=1", &skipped, commit.as_str()])?;
+    Ok(!output.status.success() || !output.stdout.is_empty())
 }
 
 fn is_shallow() -> anyhow::Result<bool> {

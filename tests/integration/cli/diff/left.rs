@@ -166,6 +166,27 @@ fn a_commit_that_has_nothing_here_is_noted() {
     );
 }
 
+/// To search it for a snapshot would take too long.
+#[test]
+fn the_history_of_a_large_repository_is_unknown() {
+    let repository = Repository::of(Folder::empty());
+    let folder = &repository.folder;
+    let commit = "commit refs/heads/main\ncommitter a <a@b> 1 +0000\ndata 0\n\n";
+    folder.write("history", commit.repeat(100_000));
+    let status = Command::new("git")
+        .args(["fast-import", "--quiet"])
+        .current_dir(folder.path("."))
+        .stdin(fs::File::open(folder.path("history")).unwrap())
+        .status();
+    assert!(status.unwrap().success());
+    fs::remove_file(folder.path("history")).unwrap();
+    folder.write("mesh.yaml", MESH);
+    repository.commit();
+    let other = Folder::mesh();
+    crate::support::copy(&other.path("snapshots"), &folder.path("snapshots"));
+    assert_contains(&repository.refusal(&[]), "`HEAD` cannot be rendered");
+}
+
 /// As with the plugin of Argo CD, if the mesh came first: nothing could be rendered yet.
 #[test]
 fn the_first_snapshots_are_compared_with_nothing() {
