@@ -35,7 +35,7 @@ pub struct TargetChange {
     pub peers_after: usize,
     /// Its Peers that change, by name.
     pub peers: Vec<PeerChange>,
-    /// Sources that gave it Peers and give it none any more, by their old names.
+    /// Sources that gave it Peers and give it none any more; those that left by their old names.
     pub sources_gone: Vec<ClusterName>,
     /// The number of ranges that a Peer loses and no other of its source has, if the old version has no
     /// snapshots.
@@ -181,16 +181,16 @@ impl TargetChange {
         find_renamed(&mut peers, (old, new));
         let cluster = new.or(old)?.cluster.clone();
         let (gave, gives) = (sources(fabrics.0, was), sources(fabrics.1, is));
-        let gone = gave.numbered().filter(|(source, gave)| {
-            let after = counterparts.after(*source);
-            **gave && after.is_none_or(|it| !gives[it])
+        let gone = gave.numbered().filter(|it| *it.1);
+        let gone = gone.filter_map(|(source, _)| match counterparts.after(source) {
+            None => Some(fabrics.0.site(source).cluster.clone()),
+            Some(it) => (!gives[it]).then(|| fabrics.1.site(it).cluster.clone()),
         });
-        let gone = gone.map(|it| fabrics.0.site(it.0).cluster.clone());
-        let mut gone: BTreeSet<ClusterName> = gone.collect();
-        gone.extend(claimed_sources_gone(&peers, (had, has)));
+        let mut claimed = claimed_sources_gone(&peers, (had, has));
         for (source, _) in gives.numbered().filter(|it| *it.1) {
-            gone.remove(fabrics.1.site(source).cluster);
+            claimed.remove(fabrics.1.site(source).cluster);
         }
+        let gone: BTreeSet<ClusterName> = gone.chain(claimed).collect();
         Some(Self {
             sources_gone: gone.into_iter().collect(),
             renamed_from: old.map(|it| it.cluster.clone()).filter(|it| *it != cluster),

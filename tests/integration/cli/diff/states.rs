@@ -1,12 +1,32 @@
 //! A cluster that joins and leaves in reviewed steps: the grade of each.
 
 use super::*;
+use crate::support::assert_contains;
 
 /// Renders, and commits everything.
 fn apply(repository: &Repository) {
     let run = repository.folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     repository.commit();
+}
+
+#[test]
+fn a_cluster_that_gets_another_name_and_leaves_is_one_reason() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    folder.edit(
+        "mesh.yaml",
+        "name: west",
+        "name: orient\n      state: Leaving",
+    );
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    folder.keep("orient", &[node(3, 1), node(3, 2)]);
+    let shown = repository.diff(&[]).stdout;
+    assert_contains(
+        &shown,
+        "\neast: destructive\n  it loses all Peers of orient\n",
+    );
+    assert!(!shown.contains("all paths to and from"), "{shown}");
 }
 
 #[test]
