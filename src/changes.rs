@@ -28,6 +28,7 @@ mod arrival;
 mod arriving;
 mod attribution;
 mod clusters;
+mod cut_off;
 mod foreign;
 mod grounds;
 mod held;
@@ -56,6 +57,7 @@ pub use target::TargetChange;
 
 use attribution::attribute;
 use clusters::Counterparts;
+use cut_off::cut_off;
 use grounds::Grounds;
 use paths::PathProof;
 use stages::{Passages, Touched};
@@ -127,10 +129,18 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         let proof = PathProof::new(&passages, &touched, after.fabric);
         changes.states = proof.proved.iter().map(|it| it.states).sum();
         changes.paths = path_summary::summarize(versions, &counterparts, (&passages, &proof));
+        let cut = match before.fleet {
+            None => cut_off(&passages, after.fabric, &proof),
+            Some(_) => BTreeSet::new(),
+        };
         targets.par_iter_mut().for_each(|target| {
             let passage = target::passage(target, after.fabric, &passages);
             let is_unproven = passage.is_some_and(|it| proof.unproven.contains(&it.0));
             target.judge(passage.map(|it| it.1), &changes.paths, is_unproven);
+            let others = cut
+                .iter()
+                .filter(|it| passage.is_some_and(|of| of.0 == it.0));
+            target.add_cut_off(others.map(|it| after.fabric.site(it.1).cluster));
         });
     }
     let fleets = before.fleet.zip(after.fleet);

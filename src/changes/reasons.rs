@@ -64,6 +64,17 @@ impl TargetChange {
         self.reasons = reasons;
     }
 
+    /// Adds clusters with which it has no path any more.
+    pub(super) fn add_cut_off<'c>(&mut self, others: impl Iterator<Item = &'c ClusterName>) {
+        for other in others {
+            let reason = Reason::AllPathsLost(other.clone());
+            if !self.reasons.contains(&reason) {
+                self.reasons.insert(0, reason);
+            }
+        }
+        self.reasons.sort_by_key(|it| std::cmp::Reverse(it.grade()));
+    }
+
     /// Returns whether a Peer that was there changes or goes.
     fn disturbs_peers(&self) -> bool {
         let counts = self.counts();

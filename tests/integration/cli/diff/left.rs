@@ -166,6 +166,40 @@ fn a_commit_that_has_nothing_here_is_noted() {
     );
 }
 
+/// A folder does not show that the old keys worked, and the new ones do not.
+#[test]
+fn a_cluster_that_is_cut_off_with_new_keys_is_graded_as_with_its_snapshot() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    let reinstalled = |shift: u8| {
+        let nodes = [1, 2].map(|number| {
+            let mut node = node(3, number);
+            node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode([shift + number; 32]));
+            node
+        });
+        folder.keep("west", &nodes);
+    };
+    reinstalled(200);
+    assert_eq!(repository.grade(&["--against", "old"]), "brief");
+    assert_eq!(repository.grade(&[]), "brief");
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.101.0.0/24",
+        "wireguardCIDR: 10.101.0.0/24\n      wireguardPort: 51999",
+    );
+    let of = |arguments: &[&str]| {
+        let changes = repository.diff(&[&["--output", "json"], arguments].concat());
+        let changes = changes.json();
+        let targets = changes["targets"].as_array().unwrap();
+        let targets = targets.iter();
+        let targets = targets.map(|it| format!("{}: {}", it["cluster"], it["grade"]));
+        targets.collect::<Vec<_>>()
+    };
+    assert_eq!(of(&["--against", "old"]), of(&[]));
+    assert_eq!(repository.grade(&[]), "destructive");
+}
+
 /// To search it for a snapshot would take too long.
 #[test]
 fn the_history_of_a_large_repository_is_unknown() {
