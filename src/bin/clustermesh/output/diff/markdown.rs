@@ -55,7 +55,7 @@ fn causes(page: &mut String, compared: &Compared, limit: usize) {
         format!(
             "| {} | {} |
 ",
-            in_table(prose(&cause)),
+            in_table(&prose(&cause)),
             cell(&effects)
         )
     });
@@ -82,7 +82,7 @@ fn targets(page: &mut String, compared: &Compared, limit: usize) {
             target.peers_before,
             target.peers_after,
             wording::counts(target.counts()),
-            reason.map_or_else(String::new, |it| in_table(prose(&it)))
+            reason.map_or_else(String::new, |it| in_table(&prose(&it)))
         )
     });
     rest(page, rows, limit, "target");
@@ -214,9 +214,9 @@ impl DetailBlock {
 
 /// Returns a value for the cell of a table.
 fn cell(text: &str) -> String {
-    in_table(code(text))
+    in_table(&code(text))
 }
 
-fn in_table(markdown: String) -> String {
+fn in_table(markdown: &str) -> String {
     markdown.replace('|', "\\|")
 }
