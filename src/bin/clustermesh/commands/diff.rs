@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 
 use clap::ValueEnum;
 use clap::builder::OsStringValueParser;
@@ -137,6 +137,8 @@ pub(crate) fn run(
             return Ok(outcome);
         }
     };
+    // What is freed here is the room for what follows.
+    drop(snapshots);
     let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
         let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
         printer.findings(&inputs.files.of_people(), &checked.findings);
@@ -145,8 +147,9 @@ pub(crate) fn run(
     };
     let RenderPlan { fleet, plan, texts } = &*planned;
     before.find_renamed(fleet);
-    let known = &mut before.known;
-    let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, known);
+    let mut known = mem::take(&mut before.known);
+    let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, &mut known);
+    drop(known);
     if let Err(unreadable) = after.add_kept(&inputs) {
         return Ok(failed(unreadable, printer));
     }
