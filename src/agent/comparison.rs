@@ -80,6 +80,6 @@ fn by_name(old: &Applied, new: &Applied) -> Ordering {
 }
 
 /// Returns whether two Peers have the same content.
-fn are_same(gone: &Applied, come: &Applied) -> bool {
+pub fn are_same(gone: &Applied, come: &Applied) -> bool {
     ptr::eq(gone, come) || gone.spec == come.spec
 }

@@ -12,14 +12,17 @@ pub(super) fn are_apart(peers: &PeerDifferences, target: SiteId, fabric: &Fabric
     if !model.contests.is_empty() || !model.tunnels.are_unique() {
         return false;
     }
+    let have_same_routes = peers.have_same_routes();
     let mut segments = Vec::with_capacity(peers.pairs.len());
     for pair in &peers.pairs {
         let Pair::Changed { before, after } = *pair else {
             return false;
         };
-        let (old, new) = (&peers.now.model.peers[before], &model.peers[after]);
+        let new = &model.peers[after];
         let keeps_all = new.share().is_some_and(|it| it.lost().is_empty());
-        if !keeps_all || !has_same_routes(old.applied, new.applied) {
+        let old = || &peers.now.model.peers[before];
+        let has_same_routes = || have_same_routes || has_same_routes(old().applied, new.applied);
+        if !keeps_all || !has_same_routes() {
             return false;
         }
         match fabric.holding(target, after) {

@@ -34,6 +34,9 @@ impl CarrierMove {
         (before, after): (&Fabric, &Fabric),
         counterparts: &Counterparts,
     ) -> Vec<Self> {
+        if passage.peers.have_same_routes() {
+            return Vec::new();
+        }
         let (old, new) = (&*passage.peers.now, &*passage.peers.after);
         let mut moves = BTreeSet::new();
         // The endpoint of a Peer does not decide which Peer has an address.

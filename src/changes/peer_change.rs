@@ -35,7 +35,16 @@ pub struct ChangedPeer {
 
 /// The changed Peers that were described for some target. Those from the same texts are one in memory.
 #[derive(Debug, Default)]
-pub(super) struct DescribedPeers(BTreeMap<(usize, usize), Arc<ChangedPeer>>);
+pub(super) struct DescribedPeers {
+    /// In the order in which they were found. Mostly they follow each other for the next target too.
+    all: Vec<(PeerAddresses, Arc<ChangedPeer>)>,
+    places: BTreeMap<PeerAddresses, usize>,
+    /// The place behind that of the last one.
+    next: usize,
+}
+
+/// Where the two versions of a Peer are in memory; zero for none.
+type PeerAddresses = (usize, usize);
 
 /// A kind of change of a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -119,12 +128,20 @@ impl DescribedPeers {
         find: impl FnOnce() -> Option<ChangedPeer>,
     ) -> Option<Arc<ChangedPeer>> {
         let addresses = ends.map(|it| it.map_or(0, |it| ptr::from_ref(it.applied).addr()));
-        let addresses = addresses.into();
-        if let Some(known) = self.0.get(&addresses) {
+        let addresses: PeerAddresses = addresses.into();
+        let is_next = |it: &&(PeerAddresses, Arc<ChangedPeer>)| it.0 == addresses;
+        let place = match self.all.get(self.next).filter(is_next) {
+            Some(_) => Some(self.next),
+            None => self.places.get(&addresses).copied(),
+        };
+        let place = place.unwrap_or(self.all.len());
+        self.next = place + 1;
+        if let Some((_, known)) = self.all.get(place) {
             return Some(Arc::clone(known));
         }
         let found = Arc::new(find()?);
-        self.0.insert(addresses, Arc::clone(&found));
+        self.all.push((addresses, Arc::clone(&found)));
+        self.places.insert(addresses, place);
         Some(found)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::agent::applied::Applied;
-use crate::agent::comparison::{Pair, compare};
+use crate::agent::comparison::{Pair, are_same, compare};
 use crate::agent::fabric::Site;
 use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::kilo::peer::Translation;
@@ -23,12 +23,35 @@ pub(super) struct PeerDifferences<'s> {
 impl<'s> PeerDifferences<'s> {
     /// Compares them.
     pub(super) fn find(now: Arc<Site<'s>>, after: Arc<Site<'s>>) -> Self {
-        let mut pairs = Vec::new();
-        if !Arc::ptr_eq(&now, &after) {
-            let all = compare(&now.model.peers, &after.model.peers);
-            pairs.extend(all.filter(|it| !matches!(it, Pair::Same(_))));
+        let mut found = Self {
+            now,
+            after,
+            pairs: Vec::new(),
+        };
+        let (old, new) = (&found.now.model.peers, &found.after.model.peers);
+        if Arc::ptr_eq(&found.now, &found.after) {
+            return found;
         }
-        Self { now, after, pairs }
+        if found.have_same_routes() {
+            // Each Peer has the number that it had.
+            let pairs = old.numbered().zip(new.iter());
+            let changed = pairs.filter(|((_, old), new)| !are_same(old.applied, new.applied));
+            found.pairs = changed
+                .map(|((it, _), _)| Pair::Changed {
+                    before: it,
+                    after: it,
+                })
+                .collect();
+        } else {
+            let all = compare(old, new);
+            found.pairs = all.filter(|it| !matches!(it, Pair::Same(_))).collect();
+        }
+        found
+    }
+
+    /// Returns whether both versions are known to have the same Peers, but for endpoints and keepalives.
+    pub(super) fn have_same_routes(&self) -> bool {
+        self.after.model.has_tables_of(&self.now.model)
     }
 
     /// Returns the ranges of Peers that change in a way that is meant: those of both versions.
