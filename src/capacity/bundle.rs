@@ -61,7 +61,9 @@ impl<'a> KnownBundles<'a> {
 impl Bundle {
     fn count(peers: &[&ClusterPeer]) -> Self {
         let mut bundle = Self::default();
-        peers.iter().for_each(|it| bundle.add_peer(it));
+        for peer in peers {
+            bundle.add_peer(peer);
+        }
         bundle
     }
 
