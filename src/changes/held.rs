@@ -317,7 +317,7 @@ impl Held {
         }
     }
 
-    /// Returns the paths that are not in another one. Mostly there are none.
+    /// Returns the paths that are not in another one, usually none of them.
     pub(super) fn without(&self, other: &Self) -> Self {
         if other.bits.is_empty() {
             return self.clone();

@@ -43,7 +43,7 @@ pub(super) struct DescribedPeers {
     next: usize,
 }
 
-/// Where the two versions of a Peer are in memory; zero for none.
+/// The addresses in memory of the two versions of a Peer; zero for none.
 type PeerAddresses = (usize, usize);
 
 /// A kind of change of a Peer.

@@ -67,7 +67,7 @@ impl TargetChange {
     }
 }
 
-/// What is known of Peers that several targets get.
+/// Facts about Peers that several targets get.
 #[derive(Default)]
 struct KnownPeers<'a> {
     described: DescribedPeers,

@@ -63,9 +63,9 @@ const RARE: usize = 4;
 /// The part of what a cluster sees of others that a proof needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Depth {
-    /// How each packet ends.
+    /// The ends of all packets.
     Everything,
-    /// Which paths hold. There is none to a cluster around whose addresses no Peer has a range.
+    /// The paths that hold. None leads to a cluster around whose addresses no Peer has a range.
     Held,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct ForwardingView {
 }
 
 impl ForwardingView {
-    /// Returns the view of a cluster for which no packet leaves. Why is not known.
+    /// Returns the view of a cluster for which no packet leaves, without the reason.
     pub(super) fn kept() -> Self {
         Self {
             is_kept: true,

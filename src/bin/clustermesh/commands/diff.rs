@@ -137,7 +137,7 @@ pub(crate) fn run(
             return Ok(outcome);
         }
     };
-    // What is freed here is the room for what follows.
+    // The rest of the run uses their memory again.
     drop(snapshots);
     let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
         let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
