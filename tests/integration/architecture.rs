@@ -94,7 +94,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "changes",
-        "name net wireguard place diagnostic mesh config kilo fleet agent packet proof capacity",
+        "name net wireguard granularity place diagnostic mesh config kilo fleet agent packet proof capacity",
     ),
     // Files of users
     (
