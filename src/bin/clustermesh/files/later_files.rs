@@ -49,3 +49,36 @@ impl FromIterator<(Arc<str>, LaterFile)> for LaterFiles {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::disk::Roots;
+
+    fn file(path: &str) -> LaterFile {
+        LaterFile::json(PathBuf::from(path), &Roots::anywhere())
+    }
+
+    #[test]
+    fn a_later_file_replaces_an_earlier_one_of_its_name() {
+        let files = [("b", "1"), ("a", "2"), ("b", "3")];
+        let mut files: LaterFiles = files
+            .into_iter()
+            .map(|(name, path)| (Arc::from(name), file(path)))
+            .collect();
+        let path = |files: &LaterFiles, name: &str| {
+            let file = files.get(name)?;
+            Some(file.path.to_string_lossy().into_owned())
+        };
+        assert_eq!(path(&files, "a").as_deref(), Some("2"));
+        assert_eq!(path(&files, "b").as_deref(), Some("3"));
+        assert_eq!(path(&files, "c"), None);
+        files.add(Arc::from("c"), file("4"));
+        files.append([(Arc::from("a"), file("5"))].into_iter().collect());
+        assert_eq!(path(&files, "a").as_deref(), Some("5"));
+        assert_eq!(path(&files, "c").as_deref(), Some("4"));
+        assert_eq!(path(&files, ""), None);
+    }
+}
