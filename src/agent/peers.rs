@@ -367,7 +367,9 @@ fn deduplicate(peers: &mut Peers<ClusterPeer>) -> Vec<WantedRange> {
                 run.push(wanted);
             }
         }
-        runs.values().for_each(|run| give_to_first(peers, run));
+        for run in runs.values() {
+            give_to_first(peers, run);
+        }
     }
     let shares = peers.numbered_mut().filter_map(|it| it.1.share_mut());
     for disputed in shares.filter_map(|it| it.disputed.as_mut()) {

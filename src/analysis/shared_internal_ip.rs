@@ -36,7 +36,7 @@ fn of_cluster<'f>(member: &'f Member<'f>) -> Vec<SharedInternalIp<'f>> {
     let already_reported = already_reported(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut found = Vec::new();
-    for ClusterNode { node, kilo, .. } in member.cluster.nodes.iter() {
+    for ClusterNode { node, kilo, .. } in &member.cluster.nodes {
         if !member.membership.usable.contains(&node.name) {
             continue;
         }

@@ -381,7 +381,7 @@ fn held(fabric: &Fabric) -> BTreeSet<(String, String)> {
     let mut bounds: BTreeSet<(Family, u128)> = BTreeSet::new();
     let mut bound = |it: Span| bounds.extend([(it.family, it.first), (it.family, it.last)]);
     blocks.iter().flatten().for_each(|it| bound(it.span));
-    for site in fabric.sites.iter() {
+    for site in &fabric.sites {
         for peer in site.files.iter().flat_map(|it| &it.content.peers) {
             let ranges = peer.spec.iter().flat_map(|it| &it.allowed_ips);
             ranges.for_each(|it| bound(Span::new(it.interface.network)));

@@ -517,7 +517,7 @@ fn world() -> impl Strategy<Value = World> {
 fn samples(fabric: &Fabric, block: AddressBlock) -> Vec<IpAddr> {
     let span = block.span;
     let mut numbers = BTreeSet::from([span.first, span.last]);
-    for site in fabric.sites.iter() {
+    for site in &fabric.sites {
         let ranges = site
             .model
             .tunnels
