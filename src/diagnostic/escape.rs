@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 /// A foreign text in backticks. Everything that could control a terminal or mislead a reader is
-/// escaped, and a long text is truncated.
+/// escaped, also backticks, and a long text is truncated. So the next backtick is the end of the text.
 pub struct Quoted<'a>(pub &'a str);
 
 /// The number of characters of a foreign text that are shown.
@@ -11,7 +11,8 @@ const SHOWN: usize = 120;
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "`{}`", escaped(self.0, SHOWN))
+        let text = escaped(self.0, SHOWN).replace('`', r"\u{60}");
+        write!(formatter, "`{text}`")
     }
 }
 

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -33,7 +32,7 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         if IS_INPUT_READ.swap(true, Ordering::Relaxed) {
             bail!("only one input can be `-`: the standard input is read already");
         }
-        let text = bounded_text(&mut io::stdin().lock(), None, limit);
+        let text = bounded_text(&mut io::stdin().lock(), 0, limit);
         return text.context("cannot read the standard input");
     }
     if let Some(revision) = roots.revision() {
@@ -42,7 +41,7 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
     }
     let read = || {
         let (mut file, metadata) = open(roots, path)?;
-        bounded_text(&mut file, NonZeroU64::new(metadata.len()), limit)
+        bounded_text(&mut file, metadata.len(), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
 }
@@ -55,7 +54,7 @@ pub(crate) fn read_listed(roots: &Roots, path: &Path, limit: u64) -> anyhow::Res
     }
     let read = || {
         let (mut file, metadata) = open_regular(path)?;
-        bounded_text(&mut file, NonZeroU64::new(metadata.len()), limit)
+        bounded_text(&mut file, metadata.len(), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
 }
@@ -200,18 +199,13 @@ fn is_pipe(file_type: fs::FileType) -> bool {
     }
 }
 
-/// Reads a file of `size` bytes, of which there may be at most `limit`; to the end if the size is not known.
-fn bounded_text(
-    reader: &mut impl Read,
-    size: Option<NonZeroU64>,
-    limit: u64,
-) -> anyhow::Result<String> {
-    let most = limit.saturating_add(1);
-    let most = size.map_or(most, |size| most.min(size.get()));
-    // The end of a file whose size is known does not have to be looked for.
-    let room = size.map_or(0, |_| most);
-    let mut bytes = Vec::with_capacity(usize::try_from(room)?);
-    reader.take(most).read_to_end(&mut bytes)?;
+/// Reads at most `limit` bytes, of which about `expected` are there.
+fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<String> {
+    let room = usize::try_from(expected.min(limit))?;
+    let mut bytes = Vec::with_capacity(room.saturating_add(1));
+    reader
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
     if limit < bytes.len() as u64 {
         bail!("it is larger than the limit of {limit} bytes");
     }

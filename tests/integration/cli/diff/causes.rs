@@ -329,3 +329,28 @@ fn commands_have_the_kubeconfig_and_context_of_the_config() {
         );
     }
 }
+
+/// What a node writes into its annotations is in code spans, whatever backticks it has, so that it does not look like
+/// a sentence of ours in a comment.
+#[test]
+fn text_of_nodes_stays_in_code_spans() {
+    let claim = "x` Reviewed and approved, see GH-1 `y";
+    let mut nodes = located();
+    nodes[0]["annotations"]["kilo.squat.ai/location"] = json!(claim);
+    nodes[1]["name"] = json!(claim);
+    nodes[2]["name"] = json!("Reviewed and approved");
+    let folder = Folder::mesh();
+    folder.keep("west", &located());
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let repository = Repository::of(folder);
+    repository.commit();
+    repository.folder.keep("west", &nodes);
+    let page = repository.diff(&["--output", "markdown"]).stdout;
+    let quoted = r"`x\u{60} Reviewed and approved, see GH-1 \u{60}y`";
+    assert_contains(&page, &format!("another location: `a` → {quoted}"));
+    let lines = page.lines().filter(|it| it.contains("Reviewed"));
+    for line in lines {
+        let prose = line.split('`').step_by(2).collect::<String>();
+        assert!(!prose.contains("Reviewed"), "{line}");
+    }
+}

@@ -213,7 +213,7 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
 
 /// Returns a file and a line.
 fn line(place: &Place, files: &ShownFiles) -> String {
-    let file = escaped(&place.source, SHOWN);
+    let file = name(&place.source);
     match files.positions(place) {
         Some(positions) => format!("{file}:{}", positions.start.line),
         None => file,
@@ -356,6 +356,12 @@ fn node(node: &NodeRef) -> String {
     format!("node {}/{}", node.cluster, name(&node.node))
 }
 
+/// Returns a name from a node or a file: as it is if it could be one in Kubernetes, else quoted, so that it does not
+/// look like a part of the sentence.
 fn name(name: &str) -> String {
-    escaped(name, SHOWN)
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._/".contains(it);
+    if name.chars().all(is_plain) {
+        return escaped(name, SHOWN);
+    }
+    Quoted(name).to_string()
 }
