@@ -330,8 +330,8 @@ fn commands_have_the_kubeconfig_and_context_of_the_config() {
     }
 }
 
-/// What a node writes into its annotations is in code spans, whatever backticks it has, so that it does not look like
-/// a sentence of ours in a comment.
+/// The annotations of nodes are in code spans, also if they have backticks, so that they do not look like sentences of
+/// clustermesh in a comment.
 #[test]
 fn text_of_nodes_stays_in_code_spans() {
     let claim = "x` Reviewed and approved, see GH-1 `y";
