@@ -62,8 +62,12 @@ fn gives(
     })
 }
 
-/// Settles whether the target may have a candidate's key: neither of its own nodes nor of a Peer that
-/// ranks first.
+/// Settles whether the target may have a candidate's key: it is neither that of one of its own nodes,
+/// regardless of rank, nor that of a Peer that ranks first.
+///
+/// With the key of an own node, every agent of the target would rewrite its WireGuard at each resync, and
+/// the node would lose its ranges to the Peer (`kilo.md` §2.7). So a node that copies a key costs its own
+/// cluster a Peer, and no node can harm another cluster.
 fn keeps_key<'f>(
     view: &TargetView<'_, 'f>,
     source: &TargetSource<'f>,
@@ -74,18 +78,14 @@ fn keeps_key<'f>(
     let (member, own) = (source.member, source.own);
     let claimants = view.conflicts.fleet.claimants(&candidate.key);
     if let Some(owner) = claimants.iter().find(|it| *it.cluster == own.entry.name) {
-        let kept = member.rank < own.rank;
         decision.reasons.push(Arc::new(TargetReason::OwnKey {
             node: candidate.leader.clone(),
             place: candidate.place.clone(),
             own: owner.node.to_owned(),
             own_place: owner.place.clone(),
             nodes: candidate.nodes,
-            kept,
         }));
-        if !kept {
-            return false;
-        }
+        return false;
     }
     if claimants.is_empty() {
         return true;
