@@ -34,6 +34,8 @@ pub(crate) enum Fault {
     SegmentPrefix,
     /// A Peer has a part of the range of a node of the cluster that it is in.
     InSegmentPrefix,
+    /// A Peer has the network of the nodes of the cluster that it is in.
+    OwnLan,
     /// A Peer has the key of a node of the cluster that it is in.
     OwnKey,
     /// A range has host bits.
@@ -44,7 +46,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// All of them.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::StolenPrefix,
         Self::MissingRange,
         Self::WrongKey,
@@ -56,6 +58,7 @@ impl Fault {
         Self::NotAccepted,
         Self::SegmentPrefix,
         Self::InSegmentPrefix,
+        Self::OwnLan,
         Self::OwnKey,
         Self::HostBits,
         Self::DuplicateName,
@@ -94,6 +97,7 @@ impl fmt::Display for Fault {
             Self::NotAccepted => "Peer not accepted",
             Self::SegmentPrefix => "prefix of a segment",
             Self::InSegmentPrefix => "prefix in that of a segment",
+            Self::OwnLan => "own LAN",
             Self::OwnKey => "key of an own node",
             Self::HostBits => "host bits",
             Self::DuplicateName => "duplicate name",
@@ -149,7 +153,9 @@ impl Scene<'_> {
             }
             Fault::OtherEndpoint => {
                 let clusters = self.world.clusters.iter();
-                let nodes: Vec<&Node> = clusters.flat_map(|it| &it.nodes).collect();
+                let nodes = clusters.flat_map(|it| &it.nodes);
+                // The library does not know where a NAT leads.
+                let nodes: Vec<&Node> = nodes.filter(|it| !it.behind_nat).collect();
                 let address = self.random.pick(&nodes).endpoint().to_string();
                 self.peer(|_, peer| {
                     let differs = peer.endpoint() != address && !peer.endpoint().is_empty();
@@ -170,6 +176,10 @@ impl Scene<'_> {
             }
             Fault::InSegmentPrefix => {
                 let range = self.own_node().pods().replace("/24", "/25");
+                self.add(&[range])
+            }
+            Fault::OwnLan => {
+                let range = self.world.clusters[self.target].hosts();
                 self.add(&[range])
             }
             Fault::OwnKey => {

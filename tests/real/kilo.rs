@@ -216,7 +216,7 @@ impl View<'_> {
                 allowed.extend([member.pods(), format!("{}/32", member.internal())]);
             }
             allowed.push(format!("{address}/32"));
-            let endpoint = Some((leader.endpoint(), PORT));
+            let endpoint = Some((leader.kilo_endpoint(), PORT));
             sections.push(section(&leader.public_key, &allowed, endpoint));
             let key = STANDARD.decode(&leader.public_key).unwrap();
             keys.push(key.try_into().unwrap());
@@ -263,9 +263,13 @@ impl View<'_> {
                 routes.push(replace(&format!("{address}/32"), &by_leader));
                 by_leader.clone()
             };
+            let dialled = self.cluster.nodes[segment.leader].kilo_endpoint();
             for member in self.members(segment) {
                 routes.push(replace(&member.pods(), &way));
-                routes.push(replace(&format!("{}/32", member.internal()), &way));
+                // The agent guards its own segments (`kilo.md` §2.6).
+                if member.internal() != dialled {
+                    routes.push(replace(&format!("{}/32", member.internal()), &way));
+                }
             }
         }
         let way = if self.leads() {

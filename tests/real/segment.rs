@@ -1,5 +1,5 @@
 //! Segments and their leaders, as `kilo.md` §§4.1 and 4.2 have them and for what is made up here:
-//! every node is ready, has an internal address and a public endpoint.
+//! every node is ready and has an internal address, and every node of a location a public endpoint.
 
 use std::collections::BTreeMap;
 

@@ -67,10 +67,17 @@ impl Verdict {
             Ending::Ambiguous { .. } => Expected::Sometimes,
             _ => Expected::Never,
         };
-        let arrives = match expected(&trace.there.ending) {
-            // It is enough that there is no answer to it.
-            Expected::Sometimes => Expected::Unsaid,
-            certain => certain,
+        let to = trace.packet.to.site();
+        let arrives = match &trace.there.ending {
+            // A node of the same cluster may hand it on over their LAN. It is enough that there is no
+            // answer to it.
+            Ending::StolenBy {
+                thief: Some(thief), ..
+            } if thief.site == to => Expected::Unsaid,
+            ending => match expected(ending) {
+                Expected::Sometimes => Expected::Unsaid,
+                certain => certain,
+            },
         };
         Self {
             name: trace.verdict(),

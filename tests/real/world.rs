@@ -54,6 +54,8 @@ pub(crate) struct Node {
     pub(crate) volunteers: bool,
     /// Seconds between keepalive packets; zero for none.
     pub(crate) keepalive: u16,
+    /// Whether no other cluster knows its address in the underlay, which is that of its NAT.
+    pub(crate) behind_nat: bool,
     pub(crate) private_key: String,
     pub(crate) public_key: String,
     cluster: u8,
@@ -115,7 +117,17 @@ impl Node {
 
     /// Its address in the underlay.
     pub(crate) fn endpoint(&self) -> Ipv4Addr {
-        Ipv4Addr::new(198, 18, self.cluster, 10 + self.number)
+        let network = if self.behind_nat { 19 } else { 18 };
+        Ipv4Addr::new(198, network, self.cluster, 10 + self.number)
+    }
+
+    /// Where its own cluster dials it.
+    pub(crate) fn kilo_endpoint(&self) -> Ipv4Addr {
+        if self.behind_nat {
+            self.internal()
+        } else {
+            self.endpoint()
+        }
     }
 }
 
@@ -153,8 +165,11 @@ impl World {
             let _ = write!(
                 yaml,
                 "  - name: {name}\n    podCIDRs: [{pods}]\n    wireguardCIDR: {wireguard}\n    \
-                 granularity: {granularity}\n    endpointFrom: [Kilo]\n"
+                 granularity: {granularity}\n    endpointFrom: [Annotation]\n"
             );
+            if cluster.nodes.iter().any(|it| it.behind_nat) {
+                yaml.push_str("    persistentKeepalive: 25\n");
+            }
             if cluster.declares_services {
                 let _ = writeln!(yaml, "    serviceCIDR: {}", cluster.services());
             }
@@ -207,13 +222,19 @@ impl Cluster {
             let leads = segments.iter().position(|it| it.leader == number);
             let address = leads.map(|it| format!("{}/16", self.wireguard_address(it)));
             let mut annotations = vec![
-                ("endpoint", format!("{}:{PORT}", node.endpoint())),
+                ("endpoint", format!("{}:{PORT}", node.kilo_endpoint())),
                 ("granularity", self.granularity().to_lowercase()),
                 ("internal-ip", format!("{}/24", node.internal())),
                 ("key", node.public_key.clone()),
                 ("location", node.location.to_owned()),
                 ("wireguard-ip", address.unwrap_or_default()),
             ];
+            if !node.behind_nat {
+                annotations.push((
+                    "clustermesh-endpoint",
+                    format!("{}:{PORT}", node.endpoint()),
+                ));
+            }
             if node.volunteers {
                 annotations.push(("leader", String::new()));
             }
@@ -252,6 +273,14 @@ fn cluster(random: &mut Random, number: u8) -> io::Result<Cluster> {
             node.keepalive = keepalive;
         }
     }
+    // Of one cluster some nodes: two that are behind NAT cannot dial each other. One node stays, as the
+    // anchor of the declared ranges.
+    if random.chance(60) && number == 0 && !by_location {
+        for node in nodes.iter_mut().skip(1) {
+            node.behind_nat = true;
+            node.keepalive = 25;
+        }
+    }
     Ok(Cluster {
         // The order of names is not the order of the mesh.
         name: ["east", "west", "core"][usize::from(number)].to_owned(),
@@ -272,6 +301,7 @@ fn node(random: &mut Random, cluster: u8, number: u8) -> io::Result<Node> {
         keepalive: if random.chance(35) { 25 } else { 0 },
         public_key: public_key(&private_key)?,
         private_key,
+        behind_nat: false,
         cluster,
         number,
     })
