@@ -1,11 +1,13 @@
 //! Problems of a fleet, as facts. `rules` puts them into words.
 
 pub mod access;
+pub mod captured_endpoint;
 pub mod cloned_key;
 pub mod endpoint;
 pub mod inspected_cluster;
 pub mod location;
 pub mod location_range;
+pub mod roaming_pairs;
 pub mod shared_endpoint;
 pub mod shared_internal_ip;
 pub mod shared_nodes;

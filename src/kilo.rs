@@ -4,6 +4,7 @@
 pub mod carry_over;
 pub mod id;
 pub mod node;
+pub mod seen;
 pub mod reason;
 pub mod check;
 pub mod segment;

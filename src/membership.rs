@@ -2,11 +2,13 @@
 //! excluded, and the ranges that are withheld.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
+use crate::kilo::seen::SeenAddress;
 use crate::name::{MeshName, NodeName};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -54,6 +56,8 @@ pub struct PeerCandidate {
     pub endpoint: Option<Endpoint>,
     /// The source of the endpoint.
     pub origin: Option<Origin>,
+    /// The address from which others see it.
+    pub seen: SeenAddress,
     /// The number of nodes behind it.
     pub nodes: usize,
     /// The indices of these nodes in the snapshot, in order of name.
@@ -62,6 +66,17 @@ pub struct PeerCandidate {
     pub claims: Vec<Cidr>,
     /// Host routes that another has a better right to.
     pub withheld: Vec<Cidr>,
+}
+
+impl PeerCandidate {
+    /// Returns the address to which others send the packets of the tunnel, if it is known: where they dial
+    /// it, or behind NAT the one from which they see it.
+    pub fn outer_address(&self) -> Option<IpAddr> {
+        match &self.endpoint {
+            Some(endpoint) => endpoint.address(),
+            None => self.seen.from_everywhere(),
+        }
+    }
 }
 
 /// A node that is not given to anyone.

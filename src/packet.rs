@@ -15,6 +15,7 @@ pub use ending::{Doubt, Ending, Unaccepted};
 pub(super) use follow::{keeps, stays};
 pub use tunnel::Dials;
 
+mod diversion;
 mod ending;
 mod follow;
 mod missing_routes;

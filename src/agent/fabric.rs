@@ -14,6 +14,7 @@ use crate::kilo::topology::TopologyNode;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
+pub use diversion::Diversion;
 pub use own_addresses::Owner;
 pub use secrets::Secret;
 pub use site::Site;
@@ -22,6 +23,7 @@ use secrets::MutualSecrets;
 
 mod secrets;
 mod distant;
+mod diversion;
 mod own_addresses;
 mod site;
 

@@ -295,6 +295,11 @@ impl<'a> Model<'a> {
         around.next()
     }
 
+    /// Returns whether any far end has a range around an address.
+    pub fn has_range_around(&self, address: IpAddr) -> bool {
+        self.tunnels.holding(address).next().is_some()
+    }
+
     /// Returns whether a segment's leader routes a claim that contains the endpoint `address` of
     /// another one into its tunnels.
     ///

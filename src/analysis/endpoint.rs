@@ -7,7 +7,7 @@ use crate::fleet::{Fleet, Member};
 use crate::kilo::node;
 use crate::membership::{Origin, PeerCandidate};
 use crate::name::ClusterName;
-use crate::net::{Cidr, Cover, Families, Family, family};
+use crate::net::{Cidr, Cover, Families, Family, family, private_network};
 use crate::place::Place;
 use crate::snapshot::Node;
 use crate::wireguard::Endpoint;
@@ -227,7 +227,7 @@ impl Surroundings {
     fn new(member: &Member) -> Self {
         let nodes = &member.cluster.nodes;
         let addresses = || nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
-        let around = addresses().map(|it| usual_network(it).unwrap_or_else(|| Cidr::host(it)));
+        let around = addresses().map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it)));
         let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
         Self {
             networks: networks.map(|network| (network, ())).collect(),
@@ -250,28 +250,7 @@ impl Surroundings {
     fn is_elsewhere(&self, address: IpAddr) -> bool {
         self.families.has(family(address))
             && !self.networks.is_empty()
-            && usual_network(address).is_some()
+            && private_network(address).is_some()
             && self.networks.holder(address).is_none()
     }
-}
-
-/// Returns the usual network of a private address, `None` for a public one.
-///
-/// A node knows how long the prefix of its subnet is, but not how many subnets its site has, so
-/// the usual size of one network counts: `/24` of the 192.168s, `/16` of the others of RFC 1918,
-/// `/48` of unique local addresses (RFC 4193), and all of a carrier's shared space (RFC 6598).
-pub fn usual_network(address: IpAddr) -> Option<Cidr> {
-    let length = match address {
-        IpAddr::V4(v4) => match v4.octets() {
-            [10, ..] | [172, 16..=31, ..] => 16,
-            [192, 168, ..] => 24,
-            [100, 64..=127, ..] => 10,
-            _ => return None,
-        },
-        IpAddr::V6(v6) => match v6.octets() {
-            [0xfc | 0xfd, ..] => 48,
-            _ => return None,
-        },
-    };
-    Cidr::host(address).widened(length)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Rank, SnapshotFile};
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
+use crate::kilo::node::listening;
 use crate::membership::{Membership, Origin, PeerCandidate};
 use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
@@ -103,7 +104,10 @@ impl<'a> Member<'a> {
             Some(Origin::Annotation(key)) => node.key("annotations").key(key),
             Some(Origin::ExternalIP) => reported(AddressKind::ExternalIP),
             Some(Origin::InternalIP) => reported(AddressKind::InternalIP),
-            None => node.clone(),
+            None => match self.node(candidate.leader.as_str()).and_then(listening) {
+                Some((key, _)) => node.key("annotations").key(key),
+                None => node.clone(),
+            },
         }
     }
 

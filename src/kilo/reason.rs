@@ -121,6 +121,11 @@ pub enum WithheldReason {
     SecondOfFamily,
     /// The node already has an internal address of this family.
     SecondAddress,
+    /// Kilo uses another internal address of this family, which is not in the declared ranges.
+    Overridden {
+        /// The address that Kilo uses.
+        by: IpAddr,
+    },
     /// A node before it claims the same address.
     Taken {
         /// The other node.

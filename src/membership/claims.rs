@@ -9,9 +9,10 @@ use super::{ExcludedReason, WithheldReason};
 use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
+use crate::kilo::seen::SeenAddress;
 use crate::mesh::{Entry, Networks};
 use crate::name::{MeshName, PeerName};
-use crate::net::Cidr;
+use crate::net::{Cidr, family};
 
 /// A pod CIDR that a node claims.
 #[derive(Clone, Copy)]
@@ -140,6 +141,7 @@ pub(super) fn candidates(
                 key: draft.key,
                 endpoint: draft.endpoint,
                 origin: draft.origin,
+                seen: SeenAddress::of(&survey.nodes[draft.leader].kilo),
                 claims,
                 withheld,
             }
@@ -254,10 +256,17 @@ impl CandidateDraft<'_> {
             let ClusterNode {
                 node: read, kilo, ..
             } = &survey.nodes[node];
+            let used = check::internal_addresses(read, kilo);
             for address in check::second_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
-                    let route = Cidr::host(address).to_string();
-                    survey.withhold(node, route, WithheldReason::SecondAddress);
+                    let mut undeclared = used.iter().filter(|it| {
+                        family(**it) == family(address) && !is_declared(survey.entry, **it)
+                    });
+                    let reason = match undeclared.next() {
+                        Some(&by) => WithheldReason::Overridden { by },
+                        None => WithheldReason::SecondAddress,
+                    };
+                    survey.withhold(node, Cidr::host(address).to_string(), reason);
                 }
             }
         }

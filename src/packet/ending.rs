@@ -1,5 +1,7 @@
 //! Endings: how the way of a packet ends, and why.
 
+use std::net::IpAddr;
+
 use crate::agent::fabric::At;
 use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::TunnelClaim;
@@ -77,9 +79,12 @@ pub enum Ending {
     Loops {
         /// The node.
         at: At,
-        /// The Peer whose endpoint it is.
+        /// Its Peer for the other side.
         peer: PeerId,
-        /// The range that the endpoint is in.
+        /// The address to which it would send them: the endpoint of the Peer, or the one from which it sees
+        /// the other side.
+        address: IpAddr,
+        /// The range that the address is in.
         range: Cidr,
         /// The Peer or segment that claims that range.
         claim: TunnelClaim,

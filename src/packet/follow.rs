@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
+use super::diversion::diverted_host;
 use super::missing_routes::missing;
 use super::tunnel::Tunnels;
 use super::{Doubt, Ending, Goal, Packet, Step, Way};
-use crate::agent::fabric::{At, Fabric, Owner, Site};
+use crate::agent::fabric::{At, Diversion, Fabric, Owner, Site};
 use crate::agent::model::{RangeHolder, Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
@@ -159,6 +160,10 @@ impl Fabric<'_> {
         if is_proxied {
             return Ok(());
         }
+        if let Some(Diversion { slot, claim }) = diverted_host(site, at.node, packet) {
+            let (range, _) = site.model.tunnels.at(slot);
+            return Err(missing(site, at).unwrap_or_else(|| self.taken(at, claim, range)));
+        }
         let (range, claims) = site.model.tunnels.at(slot);
         let connected = site.connection(at.node, packet.destination);
         if site.has_address(at.node, packet.destination)
@@ -190,16 +195,20 @@ impl Fabric<'_> {
                 owner: None,
                 peer: None,
             },
-            Tunnel::Peer(_) => {
-                let key = site.model.key(claim.tunnel).unwrap_or_default();
-                Ending::StolenBy {
-                    at,
-                    claim,
-                    range,
-                    thief: self.holders(&key).first().copied(),
-                }
-            }
+            Tunnel::Peer(_) => self.taken(at, claim, range),
         })
+    }
+
+    /// Returns how a packet ends that another Peer takes at the end of the tunnel.
+    fn taken(&self, at: At, claim: TunnelClaim, range: Cidr) -> Ending {
+        let key = self.site(at.site).model.key(claim.tunnel);
+        let thief = self.holders(&key.unwrap_or_default()).first().copied();
+        Ending::StolenBy {
+            at,
+            claim,
+            range,
+            thief,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::agent::model::{Tunnel, TunnelClaim, Upset};
 use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::{Finding, Severity, escaped};
 use crate::mesh::{Mesh, are_linked, unjoined};
+use crate::net::Cidr;
 use crate::place::Place;
 
 pub use ending::ending;
@@ -19,6 +20,14 @@ pub use step::{premises, selected, step};
 mod doubt;
 mod ending;
 mod step;
+mod unopened;
+
+/// A range of a Peer on a node that sends to it.
+struct ChosenRange {
+    at: At,
+    claim: TunnelClaim,
+    range: Cidr,
+}
 
 /// The longest part of a name that is shown, in characters.
 const SHOWN: usize = 120;

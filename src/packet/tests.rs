@@ -2,3 +2,4 @@ mod arrived;
 mod received;
 mod sent;
 mod tunnel;
+mod nat;

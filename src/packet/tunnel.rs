@@ -8,10 +8,11 @@ use super::{Doubt, Ending, Session, Step, Unaccepted, Unseen};
 use crate::agent::fabric::{At, Fabric, Site};
 use crate::agent::model::{Dial, RangeHolder, Tunnel};
 use crate::agent::peers::{PeerId, PeerStanding};
+use crate::kilo::seen::SeenAddress;
 use crate::kilo::topology::Leader;
 use crate::net::prefixes::SlotId;
 use crate::net::{Family, family};
-use crate::wireguard::{Endpoint, Host};
+use crate::wireguard::Endpoint;
 
 /// The two ends of a tunnel before it is used.
 pub(super) struct Tunnels {
@@ -33,6 +34,16 @@ struct TunnelSide {
     peer: PeerId,
     /// The other.
     other: At,
+}
+
+/// Packets that are to carry a tunnel.
+struct Outward {
+    /// The node that sends them.
+    at: At,
+    /// Its Peer for the other side.
+    peer: PeerId,
+    /// The address to which it sends them.
+    address: IpAddr,
 }
 
 /// Whether a node gets to another one where it dials it.
@@ -176,11 +187,10 @@ impl Fabric<'_> {
             let missing = sides.into_iter().filter(|(dials, _)| !dials);
             missing.map(|(_, side)| side)
         };
-        // A side that cannot dial the other one answers at the address from which the other one
-        // connects.
-        for side in missing() {
-            if let Some(slot) = self.swallows(side.at, side.other) {
-                return Err(self.looped(side.at, side.peer, slot));
+        // A side that cannot dial the other one answers at the address from which it sees the other one.
+        for &TunnelSide { at, peer, other } in missing() {
+            if let Some((address, slot)) = self.swallows(at, other) {
+                return Err(self.looped(&Outward { at, peer, address }, slot));
             }
         }
         let mut missing = missing().filter(|side| {
@@ -213,27 +223,28 @@ impl Fabric<'_> {
             Dial::Loops(slot) => slot,
         };
         let endpoint = site.model.endpoint(Tunnel::Peer(peer));
-        if !endpoint.is_some_and(|endpoint| self.answers(endpoint, to)) {
+        let dialled = endpoint.filter(|endpoint| self.answers(endpoint, to));
+        let Some(address) = dialled.and_then(Endpoint::address) else {
             // No node has this endpoint anyway, and a caller is answered at the address from which
             // it connects.
             return Ok(Dials::No);
-        }
-        Err(self.looped(from, peer, slot))
+        };
+        let at = from;
+        Err(self.looped(&Outward { at, peer, address }, slot))
     }
 
-    /// Returns the range by which `from` routes packets to the source address of `to` into a
-    /// tunnel; none if that is unknown.
-    pub(crate) fn swallows(&self, from: At, to: At) -> Option<SlotId> {
+    /// Returns the address from which `from` sees `to`, with the range by which it routes packets for it into
+    /// a tunnel; none if the address is unknown.
+    fn swallows(&self, from: At, to: At) -> Option<(IpAddr, SlotId)> {
         let site = self.site(from.site);
-        match self.node(to).endpoint()?.host {
-            Host::Ip(address) => site.model.carries(site.segment(from.node)?, address),
-            Host::Dns(_) => None,
-        }
+        let seen = SeenAddress::of(&self.node(to).kilo).from(site.node(from.node).kilo.lan)?;
+        let slot = site.model.carries(site.segment(from.node)?, seen)?;
+        Some((seen, slot))
     }
 
     /// Returns how a packet ends that a tunnel would have to carry which itself is routed by the range in
     /// `slot`.
-    fn looped(&self, at: At, peer: PeerId, slot: SlotId) -> Ending {
+    fn looped(&self, &Outward { at, peer, address }: &Outward, slot: SlotId) -> Ending {
         let site = self.site(at.site);
         if let Some(missing) = missing(site, at) {
             return missing;
@@ -242,6 +253,7 @@ impl Fabric<'_> {
             (range, [claim, ..]) => Ending::Loops {
                 at,
                 peer,
+                address,
                 range,
                 claim: *claim,
             },

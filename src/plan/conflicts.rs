@@ -14,7 +14,6 @@ use crate::membership::LocalNode;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Nest};
-use crate::wireguard::Endpoint;
 
 /// Facts about all members, collected before the first target is examined. Members are identified by
 /// their places in [`Fleet::members`], clusters by theirs in [`Fleet::clusters`].
@@ -150,7 +149,7 @@ fn endpoints<'f>(
     let mut meetings = ConflictsByCluster::new();
     let mut inside = Vec::new();
     for (index, candidate) in member.membership.candidates.iter().enumerate() {
-        let Some(address) = candidate.endpoint.as_ref().and_then(Endpoint::address) else {
+        let Some(address) = candidate.outer_address() else {
             continue;
         };
         let mut is_inside = false;

@@ -48,11 +48,12 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
         own_loops.exclude_candidate(member, *it, range, place.clone());
         false
     });
-    let dialled = candidates.iter().filter(|it| it.endpoint.is_some()).count();
+    let is_sent_to = |it: &&PeerCandidate| it.endpoint.is_some() || it.outer_address().is_some();
+    let sent_to = candidates.iter().filter(is_sent_to).count();
     for &range in &member.cluster.shared {
         let is_in = |it: &Inside| range.holds(it.address);
         let lying: Vec<Inside> = inside.iter().copied().filter(is_in).collect();
-        if dialled < 2 * lying.len() {
+        if sent_to < 2 * lying.len() {
             own_loops.withhold(member, vec![range], &lying);
         } else if !lying.is_empty() {
             let place = member.declaration(range).map(|it| it.place.clone());

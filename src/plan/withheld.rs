@@ -40,9 +40,6 @@ pub enum TargetReason {
         own_place: Place,
         /// The number of its nodes.
         nodes: usize,
-        /// Whether the Peer stays, because the source ranks first: then it is the target's node
-        /// that is wrong.
-        kept: bool,
     },
     /// A Peer with the key of a Peer of a cluster that ranks first.
     SharedKey {
@@ -264,12 +261,12 @@ impl TargetReason {
     /// Returns whether a node's claim has a part in it, and a target lacks something for it.
     pub fn is_of_claims(&self) -> bool {
         match self {
-            Self::SharedKey { .. }
+            Self::OwnKey { .. }
+            | Self::SharedKey { .. }
             | Self::LoopingPeer(_)
             | Self::LoopingRanges(_)
             | Self::Rangeless { .. }
             | Self::NoInitiator { .. } => true,
-            Self::OwnKey { kept, .. } => !kept,
             Self::Captured(captured) => captured.outcome != CapturedOutcome::Kept,
             Self::Family { .. }
             | Self::Local(_)

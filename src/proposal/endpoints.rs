@@ -8,6 +8,7 @@ use crate::kilo::check::{ENDPOINT_ANNOTATIONS, NodeChecks};
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::node;
 use crate::mesh::{DEFAULT_PORT, EndpointSource, Entry};
+use crate::net::private_network;
 use crate::wireguard::{Endpoint, Host};
 
 /// The fields that let other clusters dial the nodes that lead segments.
@@ -152,18 +153,11 @@ fn most<T: Ord>(values: impl Iterator<Item = T>, nodes: usize) -> Option<T> {
 
 /// Returns whether an endpoint can be dialled from anywhere, as far as its address shows.
 fn is_public(endpoint: &Endpoint) -> bool {
-    match endpoint.host {
-        Host::Dns(_) => true,
-        Host::Ip(IpAddr::V4(address)) => {
-            let [first, second, ..] = address.octets();
-            let is_shared = first == 100 && (64..128).contains(&second);
-            !is_shared
-                && !address.is_private()
-                && !address.is_loopback()
-                && !address.is_link_local()
-        }
-        Host::Ip(IpAddr::V6(address)) => {
-            !address.is_loopback() && !address.is_unique_local() && !address.is_unicast_link_local()
-        }
-    }
+    let is_link_local = |address: IpAddr| match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    endpoint.address().is_none_or(|address| {
+        private_network(address).is_none() && !address.is_loopback() && !is_link_local(address)
+    })
 }

@@ -8,6 +8,7 @@ use crate::packet::rule::NO_INITIATOR;
 mod address;
 mod network;
 mod port;
+mod roaming;
 
 rules! {
     "endpoints" about Plan with crate::packet::rule::NO_INITIATOR;
@@ -38,6 +39,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         findings.extend(dialled.iter().filter_map(port::finding));
     }
     findings.extend(network::findings(fleet, &members));
+    findings.extend(roaming::findings(&members));
     super::once(findings)
 }
 

@@ -18,10 +18,7 @@ pub fn excused(fleet: &Fleet, plan: &Plan) -> Excused {
         let (target, source) = (&withheld.target, &withheld.source);
         let member = |cluster: &ClusterName| fleet.memberships(cluster).next();
         match &*withheld.reason {
-            TargetReason::OwnKey {
-                node, kept: false, ..
-            }
-            | TargetReason::SharedKey { node, .. } => {
+            TargetReason::OwnKey { node, .. } | TargetReason::SharedKey { node, .. } => {
                 let ranges = given(fleet, source, node);
                 ranges.for_each(|it| excused.range(target, source, it));
             }

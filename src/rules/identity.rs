@@ -1,6 +1,7 @@
 //! Has every node an identity of its own?
 
 use super::{Finding, bare};
+use crate::analysis::captured_endpoint::{self, CapturedEndpoint};
 use crate::analysis::cloned_key::{self, ClonedKey};
 use crate::analysis::shared_endpoint::{self, SharedEndpoint};
 use crate::analysis::shared_internal_ip::{self, SharedInternalIp, place};
@@ -23,6 +24,7 @@ rules! {
     DUPLICATE_ADDRESS = "duplicate-address" Warning "WGIPDuplicate";
     SHARED_INTERNAL_IP = "shared-internal-ip" Warning;
     SHARED_ENDPOINT = "shared-endpoint" Warning;
+    CAPTURED_ENDPOINT = "captured-endpoint" Warning;
     NODE_IN_TWO_CLUSTERS = "node-in-two-clusters" Warning;
 }
 
@@ -32,12 +34,14 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let keys = cloned_key::cloned(fleet, plan, &nodes);
     let endpoints = shared_endpoint::shared(fleet, &nodes);
     let addresses = shared_internal_ip::shared(fleet);
+    let captured = captured_endpoint::captured(fleet);
     nodes
         .iter()
         .filter_map(node_in_two_clusters)
         .chain(keys.iter().map(cloned_key))
         .chain(endpoints.iter().filter_map(shared_endpoint))
         .chain(addresses.iter().map(shared_internal_ip))
+        .chain(captured.iter().map(captured_endpoint))
         .collect()
 }
 
@@ -108,6 +112,29 @@ fn shared_internal_ip(shared: &SharedInternalIp) -> Finding {
         .at(place(member, first), format!("of {whose}"))
         .help(
             "annotate each node with its own address, such as \
+             `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",
+        )
+}
+
+fn captured_endpoint(captured: &CapturedEndpoint) -> Finding {
+    let CapturedEndpoint {
+        member,
+        node,
+        address,
+        source,
+        candidate,
+    } = captured;
+    let cluster = &member.entry.name;
+    let whose = format!("{}/{}", source.entry.name, bare(candidate.leader.as_str()));
+    let message = format!(
+        "internal address {address} is the endpoint of {whose}: Kilo on the other nodes of {cluster} \
+         routes packets for {whose} to this node"
+    );
+    Finding::on_node(&CAPTURED_ENDPOINT, cluster, &node.node.name, message)
+        .at(place(member, node.node), "")
+        .at(source.endpoint_place(candidate), format!("of {whose}"))
+        .help(
+            "annotate the node with its own address, such as \
              `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",
         )
 }

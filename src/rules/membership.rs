@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::command::{annotate, run};
 use super::identity::DUPLICATE_ADDRESS;
 use super::kilo::MIXED_GRANULARITY;
 use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
@@ -207,6 +208,10 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
             &UNUSED_ADDRESS,
             "the node already has another internal address of this address family".to_owned(),
         ),
+        WithheldReason::Overridden { by } => (
+            &UNUSED_ADDRESS,
+            format!("Kilo uses {by} instead, which is outside the declared ranges"),
+        ),
         WithheldReason::PodCidrTaken { other, node } => (
             &OVERLAPPING_NODE_POD_CIDR,
             format!("overlaps {other} of {}", Quoted(node)),
@@ -223,5 +228,16 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     let message = format!("{range} left out: {why}");
     let finding = Finding::on_node(rule, &member.entry.name, &withheld.node, message)
         .at(withheld.place.clone(), "");
-    finding.with_alike(format!("a range is left out: {why}"), Some(range.clone()))
+    let finding = finding.with_alike(format!("a range is left out: {why}"), Some(range.clone()));
+    let forced = member.node(&withheld.node).filter(|node| {
+        matches!(withheld.reason, WithheldReason::Overridden { .. })
+            && node.annotations.contains_key(annotation::FORCE_INTERNAL_IP)
+    });
+    match forced {
+        Some(node) => {
+            let removal = format!("{}-", annotation::FORCE_INTERNAL_IP);
+            finding.help(run(&annotate(node, &removal)))
+        }
+        None => finding,
+    }
 }

@@ -84,15 +84,13 @@ fn finding(withheld: &Withheld) -> Finding {
             place,
             own,
             own_place,
-            kept,
             ..
         } => {
-            let finding = Finding::on_node(
-                &KEY_OF_TARGET_NODE,
-                source,
-                node.as_str(),
-                own_key(own, *kept, source),
+            let message = format!(
+                "left out: same public key as the target's own node {}",
+                Quoted(own)
             );
+            let finding = Finding::on_node(&KEY_OF_TARGET_NODE, source, node.as_str(), message);
             finding.at(key(place), "").at(key(own_place), "")
         }
         TargetReason::SharedKey {
@@ -140,17 +138,6 @@ fn finding(withheld: &Withheld) -> Finding {
             ))
         }
     }
-}
-
-fn own_key(own: &str, kept: bool, source: &ClusterName) -> String {
-    let own = Quoted(own);
-    if kept {
-        return format!(
-            "the target's own node {own} has the same public key; the Peer stays because {source} \
-             ranks higher"
-        );
-    }
-    format!("left out: same public key as the target's own node {own}")
 }
 
 fn key(node: &Place) -> Place {

@@ -13,7 +13,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::packet::Unseen;
 use crate::packet::messages;
-use crate::packet::premise::{Distant, Premise};
+use crate::packet::premise::{Distant, Premise, Unencapsulated};
 use crate::proof::rule::{
     ASSUMED_REACH, NOTHING_PROVED, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
 };
@@ -218,6 +218,24 @@ fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
                 site.cluster,
                 family.other()
             )))
+        }
+        Premise::Unencapsulated(Unencapsulated {
+            leader,
+            peer,
+            range,
+            ..
+        }) => {
+            let site = fabric.site(leader.site);
+            let peer = &site.model.peers[peer];
+            let message = format!(
+                "{number} ({between}): {} hands packets to the pods of {nodes} over a LAN that the Peer {} \
+                 takes with {range}, so they are lost if Kilo encapsulates them",
+                messages::called(fabric, leader),
+                bare(&peer.applied.name)
+            );
+            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message)
+                .at(peer.place().key("spec").key("allowedIPs"), "takes the LAN");
+            Some(finding.help(format!("remove {range} from the Peer")))
         }
         Premise::Distant(Distant {
             node,

@@ -10,7 +10,7 @@ use clustermesh::fleet::{Fleet, Member};
 use clustermesh::granularity::Granularity;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::manifest::{self, Kustomization, Tree};
-use clustermesh::membership::LocalNode;
+use clustermesh::membership::{LocalNode, PeerCandidate};
 use clustermesh::mesh::Range;
 use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
@@ -23,7 +23,7 @@ use serde::Deserialize as _;
 
 use crate::support::{Snapshots, meshes, snapshots};
 
-use world::{Claims, World, claims, declared, mesh, mesh_of, name, node, world};
+use world::{Claims, World, claims, declared, key, mesh, mesh_of, name, node, world};
 
 mod changes;
 mod one_node;
@@ -256,12 +256,18 @@ proptest! {
 
     #[test]
     fn no_tunnel_has_to_go_through_one(world in world()) {
-        in_fleet(&world, &mesh(&world), |_, plan| {
+        in_fleet(&world, &mesh(&world), |fleet, plan| {
             let tree = manifest::tree(plan).unwrap();
             for target in 0..world.clusters.len() {
                 let routed = routed(&tree, &world, target);
                 for source in 0..world.clusters.len() {
-                    for address in given(&tree, target, source).iter().filter_map(endpoint) {
+                    let given = given(&tree, target, source);
+                    let keys: BTreeSet<&str> = given.iter().filter_map(|it| it["spec"]["publicKey"].as_str()).collect();
+                    // Behind NAT, where others see the node.
+                    let candidates = &member(fleet, source).membership.candidates;
+                    let peered = candidates.iter().filter(|it| keys.contains(it.key.to_string().as_str()));
+                    let seen = peered.filter_map(PeerCandidate::outer_address);
+                    for address in given.iter().filter_map(endpoint).chain(seen) {
                         let loops = routed.iter().find(|(_, range)| range.holds(address));
                         prop_assert!(loops.is_none(), "{} in {:?} in {}", address, loops, name(target));
                     }
@@ -269,6 +275,20 @@ proptest! {
             }
             Ok(())
         })?;
+    }
+
+    #[test]
+    fn no_target_gets_a_peer_with_the_key_of_a_node_of_its_own(world in world()) {
+        let tree = render(&world);
+        for (target, cluster) in world.clusters.iter().enumerate() {
+            let own: BTreeSet<String> = cluster.nodes.iter().filter_map(|it| Some(key(it.key?))).collect();
+            for source in 0..world.clusters.len() {
+                for peer in given(&tree, target, source) {
+                    let key = peer["spec"]["publicKey"].as_str().unwrap();
+                    prop_assert!(!own.contains(key), "{} of {} in {}", key, name(source), name(target));
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::diversion::has_diversions;
 use super::own_addresses::{OwnAddresses, Owner};
 use crate::agent::applied::AppliedFile;
 use crate::agent::flaw::KernelRefusal;
@@ -10,11 +11,13 @@ use crate::agent::model::{Model, Tunnel};
 use crate::agent::peers::{PeerId, Won};
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
+use crate::kilo::node::KiloNode;
+use crate::kilo::seen::SeenAddress;
 use crate::kilo::topology::{Leader, TopologyNode, WireguardIp};
 use crate::mesh::Entry;
 use crate::name::ClusterName;
 use crate::net::prefixes::{Prefixes, Span};
-use crate::net::{Cidr, Families, Family};
+use crate::net::{Cidr, Families, Family, family};
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::Endpoint;
 
@@ -44,6 +47,8 @@ pub struct Site<'a> {
     own_keys: Vec<PeerId>,
     /// True if a node may dial a kind of address that it does not show.
     pub(crate) has_unseen: bool,
+    /// Whether a Peer takes the LAN of a location.
+    pub(crate) has_diversions: bool,
 }
 
 impl<'a> Site<'a> {
@@ -124,6 +129,7 @@ impl<'a> Site<'a> {
             files,
             won: Vec::new(),
             has_unseen: has_unseen(&model, &own.shown),
+            has_diversions: has_diversions(&model),
             own,
             refused,
             own_keys,
@@ -232,6 +238,29 @@ impl<'a> Site<'a> {
         self.refused
     }
 
+    /// Returns whether kernels refuse a route only because a few nodes report internal addresses of another
+    /// family than the one that the cluster routes.
+    pub fn is_refused_for_few(&self, refusal: KernelRefusal) -> bool {
+        let nodes = &self.model.topology.nodes;
+        let of_other: Vec<IpAddr> = nodes
+            .iter()
+            .filter_map(|it| it.kilo.internal_address())
+            .filter(|it| Some(family(*it)) != self.reading.family)
+            .collect();
+        let is_few = !of_other.is_empty() && 2 * of_other.len() <= nodes.len();
+        is_few
+            && match refusal {
+                KernelRefusal::Range { peer, index } => self.model.share(peer).is_some_and(|it| {
+                    let allowed = it.translation.allowed_ips.get(index);
+                    allowed.is_some_and(|it| it.interface.is_network())
+                }),
+                KernelRefusal::Segment { route, .. } => of_other.iter().any(|it| {
+                    route.source == Some(*it)
+                        || route.destination.interface.network == Cidr::host(*it)
+                }),
+            }
+    }
+
     /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the
     /// network of its internal address.
     pub fn connection(&self, node: NodeId, address: IpAddr) -> Option<Cidr> {
@@ -246,6 +275,19 @@ impl<'a> Site<'a> {
     pub fn has_address(&self, node: NodeId, address: IpAddr) -> bool {
         let tunnel = || self.tunnel_address(self.led(node)?);
         self.node(node).kilo.internal_address() == Some(address) || tunnel() == Some(address)
+    }
+
+    /// Returns whether any of its nodes may route answers to a caller into a tunnel, by the address from
+    /// which it sees the caller.
+    pub fn may_swallow(&self, caller: &KiloNode) -> bool {
+        let is_on_lan = |it| self.own.connected.holding(it).next().is_some();
+        match SeenAddress::of(caller) {
+            SeenAddress::Public(address) => self.model.has_range_around(address),
+            SeenAddress::Private(address) => {
+                self.model.has_range_around(address) && is_on_lan(address)
+            }
+            SeenAddress::Unknown => false,
+        }
     }
 
     /// Returns whether any node is connected to any address of `span`.

@@ -1,15 +1,15 @@
 //! Endings in words: what keeps a packet from getting there, and what to do.
 
 use super::doubt::ambiguous;
-use super::{called, peer, peer_of, place, speaker, tunnel};
+use super::unopened::{flapping, loops, no_initiator};
+use super::{ChosenRange, called, peer, place, speaker, tunnel};
 use crate::agent::fabric::{At, Fabric, Owner};
-use crate::agent::model::{Tunnel, TunnelClaim};
+use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
 use crate::net::Cidr;
 use crate::packet::rule;
-use crate::packet::{Dials, Ending, Goal, Packet, Unaccepted};
-use crate::place::Place;
+use crate::packet::{Ending, Goal, Packet, Unaccepted};
 
 /// The remedy for manifests that lack a range: they are out of date, or it was left out.
 const LEFT_OUT: &str = "run `clustermesh render` and apply the result; if nothing changes, \
@@ -45,11 +45,12 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
         Ending::Loops {
             at,
             peer,
+            address,
             range,
             claim,
         } => {
             let (at, claim, range) = (*at, *claim, *range);
-            loops(fabric, *peer, &ChosenRange { at, claim, range })
+            loops(fabric, *peer, *address, &ChosenRange { at, claim, range })
         }
         Ending::SourceRejected { by, owner, peer } => {
             source_rejected(fabric, packet, *by, *owner, *peer)
@@ -145,13 +146,6 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     finding.help(LEFT_OUT)
 }
 
-/// A range of a Peer on a node that sends to it.
-struct ChosenRange {
-    at: At,
-    claim: TunnelClaim,
-    range: Cidr,
-}
-
 fn stolen_by(
     fabric: &Fabric,
     packet: &Packet,
@@ -241,121 +235,6 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
             .help("set the same `presharedKey` in both Peers, or remove it from both")
         }
     }
-}
-
-/// Returns why a node does not get to another one where it dials its Peer.
-fn missed(fabric: &Fabric, at: At, peer: PeerId, other: At) -> String {
-    let site = fabric.site(at.site);
-    let name = peer_of(fabric, at.site, peer);
-    match site.model.endpoint(Tunnel::Peer(peer)) {
-        None => match site
-            .model
-            .share(peer)
-            .and_then(|it| it.translation.endpoint.as_ref())
-        {
-            Some(placeholder) => format!(
-                "{placeholder} of the Peer {name} is the placeholder for nodes without an endpoint"
-            ),
-            None => format!("the Peer {name} has no endpoint"),
-        },
-        Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
-    }
-}
-
-fn no_initiator(fabric: &Fabric, from: At, peer: PeerId, to: At, back: PeerId) -> Finding {
-    let there = missed(fabric, from, peer, to);
-    let quiet = fabric.dials(to, back, from).is_ok_and(Dials::may_be);
-    let (here, other) = (called(fabric, from), called(fabric, to));
-    let dialled = "one of the two nodes an endpoint that the other one can dial \
-                   (`kilo.squat.ai/clustermesh-endpoint`)";
-    let (message, help) = if quiet {
-        let message = format!(
-            "{here} cannot dial {other} ({there}); {other} can dial, but sends no keepalives \
-             because it has no annotation `kilo.squat.ai/persistent-keepalive`"
-        );
-        let help = format!(
-            "annotate {other} with `kilo.squat.ai/persistent-keepalive: \"25\"`, or give {dialled}"
-        );
-        (message, help)
-    } else {
-        let again = missed(fabric, to, back, from);
-        let message = format!("{here} and {other} cannot dial each other: {there}, and {again}");
-        (message, format!("give {dialled}"))
-    };
-    Finding::new(&rule::NO_INITIATOR, message)
-        .at(endpoint(fabric, from, peer), "one side")
-        .at(endpoint(fabric, to, back), "the other side")
-        .help(help)
-}
-
-/// Returns the place of a Peer's endpoint.
-fn endpoint(fabric: &Fabric, at: At, peer: PeerId) -> Place {
-    let peer = &fabric.site(at.site).model.peers[peer];
-    peer.place().key("spec").key("endpoint")
-}
-
-fn flapping(fabric: &Fabric, at: At, peer: PeerId, other: At) -> Finding {
-    let (here, there) = (called(fabric, at), called(fabric, other));
-    let why = missed(fabric, at, peer, other);
-    let name = peer_of(fabric, at.site, peer);
-    let message = format!(
-        "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
-         `persistentKeepalive` in the Peer it restores the endpoint each time"
-    );
-    Finding::new(&rule::FLAPPING, message)
-        .at(
-            endpoint(fabric, at, peer),
-            "differs from its current address",
-        )
-        .help(format!(
-            "set `persistentKeepalive: 25` in the Peer {name}, or give it the endpoint of {there}"
-        ))
-}
-
-fn loops(
-    fabric: &Fabric,
-    peer: PeerId,
-    &ChosenRange { at, claim, range }: &ChosenRange,
-) -> Finding {
-    let site = fabric.site(at.site);
-    let tunnel_of = Tunnel::Peer(peer);
-    let key = site.model.key(tunnel_of);
-    let holder = key.and_then(|key| fabric.holders(&key).first().copied());
-    let endpoint = site
-        .model
-        .endpoint(tunnel_of)
-        .filter(|it| holder.is_none_or(|holder| fabric.answers(it, holder)));
-    let (here, name) = (called(fabric, at), peer_of(fabric, at.site, peer));
-    let carried = match (endpoint, holder) {
-        (None, Some(holder)) => {
-            let caller = fabric
-                .node(holder)
-                .endpoint()
-                .map_or_else(String::new, ToString::to_string);
-            format!(
-                "the Peer {name} has no endpoint, so {here} would send encrypted packets to {} at \
-                 {caller}, which",
-                called(fabric, holder)
-            )
-        }
-        (endpoint, _) => {
-            let endpoint = endpoint.map_or_else(String::new, ToString::to_string);
-            format!(
-                "{here} would send encrypted packets to {endpoint}, the endpoint of the Peer \
-                {name}, which"
-            )
-        }
-    };
-    Finding::new(
-        &rule::LOOPS,
-        format!(
-            "{carried} is in {range} of {}, so they would loop into the tunnel",
-            tunnel(fabric, at.site, claim.tunnel)
-        ),
-    )
-    .at(place(fabric, at, claim), "contains the endpoint")
-    .at(self::endpoint(fabric, at, peer), "the endpoint")
-    .help("remove the range that contains the endpoint from its declaration, and render again")
 }
 
 fn source_rejected(

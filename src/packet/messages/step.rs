@@ -4,7 +4,7 @@ use super::{called, peer_of};
 use crate::agent::fabric::{At, Fabric, Owner};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Label;
-use crate::packet::premise::Distant;
+use crate::packet::premise::{Distant, Unencapsulated};
 use crate::packet::{Goal, Packet, Step, Unseen};
 use crate::wireguard::{Endpoint, Host};
 
@@ -111,12 +111,31 @@ pub fn premises(fabric: &Fabric, packet: &Packet, step: &Step) -> Vec<String> {
                         None => route,
                     });
                 }
-                Goal::Node(_) => {}
+                Goal::Node(_) => {
+                    let unencapsulated = fabric.unencapsulated(packet, *at);
+                    premises.extend(unencapsulated.map(|it| of_location(fabric, it)));
+                }
             }
         }
         Step::Handed { .. } | Step::Selected { .. } | Step::Accepted { .. } => {}
     }
     premises
+}
+
+fn of_location(fabric: &Fabric, unencapsulated: Unencapsulated) -> String {
+    let Unencapsulated {
+        leader,
+        node,
+        peer,
+        range,
+    } = unencapsulated;
+    format!(
+        "Kilo does not encapsulate packets from {} to {} (`--encapsulate=never`), whose LAN the Peer {} \
+         takes with {range}",
+        called(fabric, leader),
+        called(fabric, node),
+        peer_of(fabric, leader.site, peer)
+    )
 }
 
 fn unseen(fabric: &Fabric, Unseen { at, peer, family }: Unseen) -> Option<String> {

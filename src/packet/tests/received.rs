@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use crate::agent::fabric::{Fabric, Site};
 use crate::packet::trace::AddressClass;
-use crate::testing::lab::{EAST_NODES, EAST_OF_WEST, WEST_OF_EAST, lab};
+use crate::testing::lab::{
+    EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab,
+};
 
 #[test]
 fn the_receiver_does_not_believe_the_source() {
@@ -279,4 +281,78 @@ fn ends_without_a_way_are_none() {
     10.11.0.1 cannot be a source: it is not the address of a pod or a node
     both ends are in east; clustermesh does not check traffic within a cluster
     ");
+}
+
+/// `west` with the LAN of its nodes, and a Peer of its own with this range.
+fn with_a_live_peer(range: &str) -> Lab {
+    let west = format!("{WEST}, additionalCIDRs: [192.168.2.0/24]");
+    let lab = Lab::new(&[("east", EAST, EAST_NODES), ("west", &west, WEST_NODES)]);
+    let key = crate::testing::key("E");
+    let spec = format!(
+        "allowedIPs: ['{range}'], publicKey: {key}, endpoint: {{ dnsOrIP: {{ ip: 198.18.9.9 }}, port: 51820 }}"
+    );
+    lab.add("west", "laptop", &spec)
+}
+
+#[test]
+fn a_peer_takes_the_lan_over_which_a_leader_reaches_the_others() {
+    let lab = with_a_live_peer("192.168.2.0/24");
+    insta::assert_snapshot!(lab.trace("east/n1", "west/192.168.2.2"), @"
+    10.1.1.2 -> 192.168.2.2
+      east/n1 routes 192.168.2.2 (by 192.168.2.2/32) to the Peer m--west--m1, the key of west/m1
+      east/n1 dials 198.18.0.21:51820 to open the tunnel
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
+    stolen-by: west/m1 routes 192.168.2.2 (by 192.168.2.0/24) to the Peer laptop instead of west/m2
+      west/laptop.yaml#/spec/allowedIPs/0 contains the destination
+    ");
+    let host = lab.trace_of("west/m2", "east/n1", Some(AddressClass::Node));
+    insta::assert_snapshot!(host, @"
+    192.168.2.2 -> 192.168.1.1
+      west/m2 forwards it to west/m1, the leader of its location
+      west/m1 routes 192.168.1.1 (by 192.168.1.1/32) to the Peer m--east--n1, the key of east/n1
+      west/m1 dials 198.18.0.11:51820 to open the tunnel
+      east/n1 accepts source 192.168.2.2 from this key (by 192.168.2.2/32)
+      east/n1 delivers it to 192.168.1.1
+    192.168.1.1 -> 192.168.2.2
+      east/n1 routes 192.168.2.2 (by 192.168.2.2/32) to the Peer m--west--m1, the key of west/m1
+      through the existing tunnel
+      west/m1 accepts source 192.168.1.1 from this key (by 192.168.1.1/32)
+    return-fails: the packet arrives, but the reply does not (stolen-by): west/m1 routes 192.168.2.2 (by 192.168.2.0/24) to the Peer laptop instead of west/m2
+      west/laptop.yaml#/spec/allowedIPs/0 contains the destination
+    ");
+    insta::assert_snapshot!(lab.trace("east/n1", "west/m2"), @"
+    10.1.1.2 -> 10.2.2.2
+      east/n1 routes 10.2.2.2 (by 10.2.2.0/24) to the Peer m--west--m1, the key of west/m1
+      east/n1 dials 198.18.0.21:51820 to open the tunnel
+      west/m1 accepts source 10.1.1.2 from this key (by 10.1.1.0/24)
+      west/m1 forwards it to west/m2, which delivers it to the pod 10.2.2.2
+        if Kilo does not encapsulate packets from west/m1 to west/m2 (`--encapsulate=never`), whose LAN the Peer laptop takes with 192.168.2.0/24
+    10.2.2.2 -> 10.1.1.2
+      west/m2 forwards it to west/m1, the leader of its location
+      west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
+      through the existing tunnel
+      east/n1 accepts source 10.2.2.2 from this key (by 10.2.2.0/24)
+      east/n1 delivers it to the pod 10.1.1.2
+    delivered: delivered in both directions
+    ");
+    // The leader needs no route to itself.
+    let to_leader = lab.trace("east/n1", "west/192.168.2.1");
+    assert!(
+        to_leader.ends_with("delivered in both directions\n"),
+        "{to_leader}"
+    );
+}
+
+#[test]
+fn only_a_range_that_is_not_wider_takes_the_lan() {
+    for (range, verdict) in [
+        ("192.168.0.0/16", "delivered"),
+        ("192.168.2.0/25", "stolen-by"),
+        ("192.168.2.2/32", "stolen-by"),
+        ("192.168.2.128/25", "delivered"),
+    ] {
+        let trace = with_a_live_peer(range).trace("east/n1", "west/192.168.2.2");
+        let ending = trace.lines().find(|it| it.starts_with(verdict));
+        assert!(ending.is_some(), "{range}: {trace}");
+    }
 }

@@ -59,7 +59,7 @@ fn nobody_can_dial_the_other() {
     insta::assert_snapshot!(quiet, @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-    no-initiator: west/m1 cannot dial east/n1 (the Peer m--east--n1 has no endpoint); east/n1 can dial, but sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
+    no-initiator: nothing gets from west/m1 to east/n1 until east/n1 has sent something: west/m1 cannot dial it (the Peer m--east--n1 has no endpoint), and east/n1 sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
       west/m--east.yaml#/spec/endpoint one side
       east/m--west.yaml#/spec/endpoint the other side
     ");
@@ -122,7 +122,7 @@ fn an_endpoint_of_somebody_else_is_no_door() {
     insta::assert_snapshot!(wrong.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-    no-initiator: west/m1 cannot dial east/n1 (198.18.0.12:51820 of the Peer m--east--n1 is not east/n1); east/n1 can dial, but sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
+    no-initiator: nothing gets from west/m1 to east/n1 until east/n1 has sent something: west/m1 cannot dial it (198.18.0.12:51820 of the Peer m--east--n1 is not east/n1), and east/n1 sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
       west/m--east.yaml#/spec/endpoint one side
       east/m--west.yaml#/spec/endpoint the other side
     ");
@@ -191,14 +191,14 @@ fn an_answer_to_a_caller_goes_into_the_tunnel_again() {
     insta::assert_snapshot!(loud.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-    loops: the Peer m--east--n1 has no endpoint, so west/m1 would send encrypted packets to east/n1 at 198.18.0.11:51820, which is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
+    loops: west/m1 cannot dial east/n1 (the Peer m--east--n1 has no endpoint) and would answer it at 198.18.0.11, which is in 198.18.0.0/24 of the Peer m--east--n2, so the answers would loop into the tunnel
       west/m--east.yaml#/spec/allowedIPs/1 contains the endpoint
       west/m--east.yaml#/spec/endpoint the endpoint
     ");
     insta::assert_snapshot!(loud.trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
-    loops: the Peer m--east--n1 has no endpoint, so west/m1 would send encrypted packets to east/n1 at 198.18.0.11:51820, which is in 198.18.0.0/24 of the Peer m--east--n2, so they would loop into the tunnel
+    loops: west/m1 cannot dial east/n1 (the Peer m--east--n1 has no endpoint) and would answer it at 198.18.0.11, which is in 198.18.0.0/24 of the Peer m--east--n2, so the answers would loop into the tunnel
       west/m--east.yaml#/spec/allowedIPs/1 contains the endpoint
       west/m--east.yaml#/spec/endpoint the endpoint
     ");

@@ -206,3 +206,50 @@ fn what_a_target_cannot_get_cannot_loop_there() {
         "{report}"
     );
 }
+
+/// Two nodes without an endpoint for others, and one with. Kilo itself has endpoints for all of them.
+fn roaming(first: &str, second: &str) -> String {
+    let fields =
+        format!("{A}, additionalCIDRs: [192.168.1.0/24, 198.18.7.0/24], persistentKeepalive: 25");
+    let nodes = format!(
+        "
+a1 pod=10.1.1.0/24 wg=10.201.0.1/16 key=A internal=192.168.1.1 endpoint={first}:51820
+a2 pod=10.1.2.0/24 wg=10.201.0.2/16 key=C internal=192.168.1.2 endpoint={second}:51820
+a3 pod=10.1.3.0/24 wg=10.201.0.3/16 key=D internal=192.168.1.3 external=198.18.200.1"
+    );
+    report(FULL, &[("u", &fields, &nodes), ("v", B, NODE_B)])
+}
+
+/// The address of the NAT, from which others see the node, is in no snapshot.
+#[test]
+fn a_private_endpoint_that_nobody_dials_withholds_nothing() {
+    insta::assert_snapshot!(roaming("192.168.1.1", "192.168.1.2"), @"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--u--a1 10.1.1.0/24 10.201.0.1/32 192.168.1.1/32
+      m--u--a2 10.1.2.0/24 10.201.0.2/32 192.168.1.2/32
+      m--u--a3 10.1.3.0/24 10.201.0.3/32 192.168.1.3/32 192.168.1.0/24 198.18.7.0/24
+    ");
+}
+
+#[test]
+fn a_public_endpoint_that_nobody_dials_is_where_others_see_the_node() {
+    insta::assert_snapshot!(roaming("198.18.7.1", "192.168.1.2"), @"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--u--a2 10.1.2.0/24 10.201.0.2/32 192.168.1.2/32
+      m--u--a3 10.1.3.0/24 10.201.0.3/32 192.168.1.3/32 192.168.1.0/24 198.18.7.0/24
+    u in v: LoopingPeer a1 198.18.7.1 in 198.18.7.0/24 of u
+    ");
+    insta::assert_snapshot!(roaming("198.18.7.1", "198.18.7.2"), @"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--u--a1 10.1.1.0/24 10.201.0.1/32 192.168.1.1/32
+      m--u--a2 10.1.2.0/24 10.201.0.2/32 192.168.1.2/32
+      m--u--a3 10.1.3.0/24 10.201.0.3/32 192.168.1.3/32 192.168.1.0/24
+    u in v: LoopingRanges 198.18.7.0/24: 198.18.7.1 of u/a1 x2
+    ");
+}

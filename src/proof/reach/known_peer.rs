@@ -4,7 +4,7 @@ use crate::agent::fabric::{At, Fabric, Holding, Secret, Site, SiteId};
 use crate::agent::model::{Dial, Tunnel};
 use crate::agent::peers::{ContestId, PeerId, PeerStanding};
 use crate::net::prefixes::SlotId;
-use crate::wireguard::{Endpoint, Host};
+use crate::wireguard::Endpoint;
 
 /// The facts about a Peer that hold for every packet of its cluster.
 #[derive(Clone, Copy, Debug)]
@@ -64,15 +64,11 @@ impl PeerLink {
         let tunnel = Tunnel::Peer(peer);
         let share = site.model.share(peer);
         let secret = fabric.secret(site, peer);
-        let is_held = |endpoint: &Endpoint| match endpoint.host {
-            Host::Ip(address) => site.model.tunnels.holding(address).next().is_some(),
-            Host::Dns(_) => false,
-        };
         let endpoint = site.model.endpoint(tunnel);
-        // The address that it dials from counts as well as its endpoint.
-        let caller = fabric.node(at).endpoint();
-        let is_in_range = endpoint.is_some_and(is_held);
-        let may_loop = is_in_range || caller != endpoint && caller.is_some_and(is_held);
+        let dialled = endpoint.and_then(Endpoint::address);
+        let is_in_range = dialled.is_some_and(|it| site.model.has_range_around(it));
+        // The address from which it is seen counts as well as its endpoint.
+        let may_loop = is_in_range || site.may_swallow(&fabric.node(at).kilo);
         let standing = &site.model.peers[peer].standing;
         let contest = match standing {
             PeerStanding::Contested(_, contest) => Some(*contest),

@@ -2,7 +2,7 @@
 
 use super::Counts;
 use super::address_block::{AddressBlock, address_blocks};
-use crate::agent::fabric::Site;
+use crate::agent::fabric::{Owner, Site};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
@@ -42,6 +42,8 @@ pub(super) enum Reception {
     Passes,
     /// This range has other claims.
     Sends(SlotId),
+    /// A Peer with this range takes the LAN over which it reaches the node that has them.
+    Diverts(SlotId),
 }
 
 impl LocalAddresses {
@@ -106,6 +108,11 @@ impl Reception {
         };
         if block.owner.class() == Some(AddressClass::Service) {
             return Self::Takes;
+        }
+        if let (Owner::Node(node), Some(leader)) = (block.owner, leader)
+            && let Some(diverted) = home.diverted(leader, node)
+        {
+            return Self::Diverts(diverted.slot);
         }
         let (range, claims) = tunnels.at(slot);
         let address = span.first_address();

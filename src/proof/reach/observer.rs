@@ -238,7 +238,7 @@ impl Observer<'_, '_> {
                 .iter()
                 .any(|it| matches!(it, PeerLink::Doubt(_)))
             || matches!(source_check, SourceCheck::Doubt(_))
-            || matches!(deliver, Reception::Sends(_));
+            || matches!(deliver, Reception::Sends(_) | Reception::Diverts(_));
         PieceView {
             family: span.family,
             next_hop,

@@ -36,9 +36,16 @@ enum Party {
         found: FoundPremise,
         /// Whether they expect it to call from elsewhere.
         is_expected: bool,
+        /// Whether a Peer takes the LAN over which its leader reaches it.
+        is_diverted: bool,
     },
-    /// Like no other: the number of the node.
-    Alone(NodeId),
+    /// Like no other.
+    Alone {
+        /// The node that leads its segment.
+        leader: NodeId,
+        /// As before.
+        is_diverted: bool,
+    },
     /// A range that a cluster has as a whole: its place among those that are asked for.
     Range(usize),
 }
@@ -58,7 +65,11 @@ impl Reach<'_, '_> {
     /// Returns whether packets between two clusters may need a premise.
     pub fn may_be_premised(&self, SitePair { from, to }: SitePair) -> bool {
         let (home, away) = (self.fabric.site(from), self.fabric.site(to));
-        home.has_unseen || away.has_unseen || away.has_distant()
+        home.has_unseen
+            || away.has_unseen
+            || away.has_distant()
+            || home.has_diversions
+            || away.has_diversions
     }
 
     /// Returns those of some pairs between which packets arrive only under a premise. Packets between
@@ -139,19 +150,17 @@ fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party 
     let home = fabric.site(number);
     let segment = home.segment(node);
     let leader = segment.map_or(node, |it| home.leader(it).node());
+    let is_diverted = home.diverted(leader, node).is_some();
     let like = || {
         let own = home.node(leader);
         let [peer] = *viewer.model.peers_with(&own.kilo.key?) else {
             return None;
         };
-        let is_routed = |endpoint: &Endpoint| {
-            let tunnels = &viewer.model.tunnels;
-            let address = endpoint.address();
-            address.is_some_and(|it| tunnels.holding(it).next().is_some())
-        };
         let endpoint = viewer.model.endpoint(Tunnel::Peer(peer));
-        // Packets to an endpoint in a range go through a tunnel on some nodes and not on others.
-        if viewer.has_own_key(peer) || endpoint.into_iter().chain(own.endpoint()).any(is_routed) {
+        let dialled = endpoint.and_then(Endpoint::address);
+        let is_in_range = dialled.is_some_and(|it| viewer.model.has_range_around(it));
+        // Packets to an address in a range go through a tunnel on some nodes and not on others.
+        if viewer.has_own_key(peer) || is_in_range || viewer.may_swallow(&own.kilo) {
             return None;
         }
         let at = At {
@@ -168,7 +177,11 @@ fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party 
                 Some((Host::Ip(_), false)) | None => FoundPremise::Nowhere,
             },
             is_expected: share.translation.keepalive.is_some(),
+            is_diverted,
         })
     };
-    like().unwrap_or(Party::Alone(leader))
+    like().unwrap_or(Party::Alone {
+        leader,
+        is_diverted,
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
+use std::net::IpAddr;
 
 use super::cause::FailureCause;
 use super::failures::Failures;
@@ -9,13 +10,16 @@ use super::link_terms::LinkTerms;
 use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tallies, Tally};
 use super::{excused, undeclared};
 use crate::agent::fabric::{At, SiteId, SitePair};
+use crate::agent::model::Tunnel;
+use crate::kilo::id::NodeId;
 use crate::mesh::Link;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
-use crate::packet::premise::{Distant, Premise};
+use crate::packet::premise::{Distant, Premise, Unencapsulated};
 use crate::packet::trace::{AddressClass, Trace};
-use crate::packet::{Ending, Goal, Packet, Session, Unseen};
+use crate::packet::{Doubt, Ending, Goal, Packet, Session, Unseen};
 use crate::proof::reach::{AddressBlock, ClassVerdict, Reach};
+use crate::wireguard::Endpoint;
 
 /// Counts what holds between two clusters.
 pub(super) struct PairJudge<'j, 'f, 'a> {
@@ -133,6 +137,15 @@ impl<'j> PairJudge<'j, '_, '_> {
                     (carrier.site, carrier.site, Err(range)),
                     BTreeSet::from([carrier]),
                 ),
+                Premise::Unencapsulated(Unencapsulated {
+                    leader,
+                    node,
+                    range,
+                    ..
+                }) => (
+                    (leader.site, leader.site, Err(range)),
+                    BTreeSet::from([node]),
+                ),
             };
             let assumption = Assumption {
                 premise: premised.premise,
@@ -206,26 +219,43 @@ impl<'j> PairJudge<'j, '_, '_> {
             || self.is_of_few(failing)
     }
 
-    /// Returns whether a packet stays in its cluster only because a few of its nodes report that
-    /// the destination is on their LAN.
+    /// Returns whether a packet fails only because of what a few nodes report of their own addresses.
     fn is_of_few(&self, failing: &Trace) -> bool {
-        let Ending::LocalShadow { at, .. } = *failing.ending() else {
-            return false;
-        };
-        let site = self.reach.fabric.site(at.site);
-        let is_back = at.site == self.pair.to;
-        let asked = if is_back {
-            failing.packet.source
-        } else {
-            failing.packet.destination
-        };
+        let packet = &failing.packet;
+        match *failing.ending() {
+            Ending::LocalShadow { at, .. } if at.site == self.pair.to => {
+                self.have_few(at.site, packet.source)
+            }
+            Ending::LocalShadow { at, .. } => self.have_few(at.site, packet.destination),
+            // A node of the cluster itself has an endpoint as its address.
+            Ending::Loops { claim, range, .. } if claim.peer().is_none() => range.is_host(),
+            Ending::Loops {
+                at, peer, address, ..
+            } => {
+                let site = self.reach.fabric.site(at.site);
+                let endpoint = site.model.endpoint(Tunnel::Peer(peer));
+                let is_dialled = endpoint.and_then(Endpoint::address) == Some(address);
+                // Elsewhere than on the LAN the other side is seen at another address.
+                let is_on_lan = site.connection(at.node, address).is_some();
+                !is_dialled && is_on_lan && self.have_few(at.site, address)
+            }
+            Ending::Ambiguous {
+                at,
+                doubt: Doubt::Refused(refusal),
+            } => self.reach.fabric.site(at.site).is_refused_for_few(refusal),
+            _ => false,
+        }
+    }
+
+    /// Returns whether only a few nodes of a cluster report that an address is theirs or on their LAN.
+    fn have_few(&self, number: SiteId, address: IpAddr) -> bool {
+        let site = self.reach.fabric.site(number);
         let nodes = site.model.topology.nodes.ids();
         let all = nodes.len();
-        let having = nodes
-            .filter(|node| {
-                site.connection(*node, asked).is_some() || site.has_address(*node, asked)
-            })
-            .count();
+        let has = |node: &NodeId| {
+            site.connection(*node, address).is_some() || site.has_address(*node, address)
+        };
+        let having = nodes.filter(has).count();
         2 * having <= all || all == 1
     }
 

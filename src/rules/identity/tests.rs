@@ -187,3 +187,25 @@ fn an_internal_address_that_two_nodes_have_is_reported_unless_it_is_declared() {
     assert!(declared.contains("[duplicate-address]"), "{declared}");
     assert!(!declared.contains("[shared-internal-ip]"), "{declared}");
 }
+
+#[test]
+fn an_endpoint_that_is_the_internal_address_of_a_node_is_reported() {
+    let mate = "z pod=10.1.2.0/24 wg=10.201.0.2/24 key=E external=198.18.113.9 \
+                endpoint=198.18.113.9:51820 granularity=full";
+    let node = format!("{NODE_A} endpoint=198.18.113.1:51820 granularity=full");
+    let with = |forced: &str| report(&format!("{node} {forced}\n{mate}"), NODE_B, NODE_C);
+    insta::assert_snapshot!(with("force-internal-ip=198.18.113.2/32"), @"
+    warning[captured-endpoint] a/a: internal address 198.18.113.2 is the endpoint of b/b: Kilo on the other nodes of a routes packets for b/b to this node
+      a.json#/nodes/0/annotations/kilo.squat.ai~1force-internal-ip 
+      b.json#/nodes/0/addresses/0/address of b/b
+    ");
+    // Its own endpoint, and an address that no node has.
+    for address in ["198.18.113.1/32", "198.18.113.77/24"] {
+        let report = with(&format!("force-internal-ip={address}"));
+        assert!(!report.contains("captured-endpoint"), "{report}");
+    }
+    // No other node routes it.
+    let alone = format!("{node} force-internal-ip=198.18.113.2/32");
+    let report = report(&alone, NODE_B, NODE_C);
+    assert!(!report.contains("captured-endpoint"), "{report}");
+}

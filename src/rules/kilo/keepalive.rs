@@ -1,11 +1,11 @@
 //! Keepalive: do nodes behind NAT keep their way open?
 
 use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotated};
-use crate::analysis::endpoint::usual_network;
 use crate::diagnostic::Quoted;
 use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
 use crate::membership::PeerCandidate;
+use crate::net::private_network;
 use crate::place::Place;
 use crate::rules::Finding;
 use crate::rules::command::{annotate, run};
@@ -92,7 +92,7 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
                  tunnels only when it sends packets"
             ),
         ),
-        Some(Host::Ip(address)) if usual_network(*address).is_some() => (
+        Some(Host::Ip(address)) if private_network(*address).is_some() => (
             &MISSING_KEEPALIVE,
             format!(
                 "{missing}, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not \

@@ -457,3 +457,52 @@ fn says_what_a_mesh_does_not_provide_for() {
     insta::assert_snapshot!(help("north/n1", "west/n1"), @"link `north` and `west` in the `topology` of a mesh, or add a mesh with both");
     insta::assert_snapshot!(help("east/n1", "west/n2"), @"change the `nodeSelector` of `west`, which does not select west/n2, or label the node and take a new snapshot");
 }
+
+/// A leader hands packets to the other nodes of its location over their LAN, whose route a Peer replaces.
+#[test]
+fn a_peer_with_the_lan_of_its_cluster_cuts_the_hosts_behind_the_leader() {
+    let folder = Folder::mesh();
+    let pods = "podCIDRs: [10.1.0.0/16]\n";
+    let declared =
+        format!("{pods}      granularity: Location\n      additionalCIDRs: [192.168.1.0/24]\n");
+    folder.edit("mesh.yaml", pods, &declared);
+    let nodes = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+        if it == 2 {
+            node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("");
+        }
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let live = ["east/prod--west.yaml", "east/prod--north.yaml"]
+        .map(|it| folder.read(&format!("rendered/{it}")));
+    let key = STANDARD.encode([99; 32]);
+    let laptop = format!(
+        "---\napiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {{ name: laptop }}\nspec:\n  \
+         allowedIPs: [192.168.1.0/24]\n  publicKey: {key}\n"
+    );
+    let live = live.join("---\n");
+    folder.write("live.yaml", &live);
+    folder.write("own.yaml", live + &laptop);
+    let traced = |to: &str, file: &str| {
+        let peers = format!("east={file}");
+        let run = folder.run(&["trace", "west/n1", to, "--peers", &peers]);
+        (run.code, run.stdout + &run.stderr)
+    };
+    for (to, verdict) in [
+        ("east/192.168.1.1", "delivered"),
+        ("east/192.168.1.2", "stolen-by"),
+        ("east/n1", "delivered"),
+        ("east/n2", "delivered"),
+    ] {
+        let (code, text) = traced(to, "live.yaml");
+        assert_eq!(code, 0, "{to}: {text}");
+        let (code, text) = traced(to, "own.yaml");
+        assert_eq!(code, i32::from(verdict != "delivered"), "{to}: {text}");
+        assert_contains(&text, verdict);
+        let is_assumed = text.contains("assumes: Kilo does not encapsulate packets");
+        assert_eq!(is_assumed, to == "east/n2", "{text}");
+    }
+}

@@ -4,6 +4,8 @@ use super::*;
 use crate::support::{assert_contains, clustermesh, project};
 
 mod accepted;
+mod behind_nat;
+mod claimed;
 mod expectations;
 mod families;
 mod hostile;
@@ -247,7 +249,7 @@ fn a_node_without_endpoint_is_reached_when_it_connects_and_stops_nobody() {
       1. west/n1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer prod--east--n1, the key of east/n1
          at rendered/west/prod--east.yaml:12:5
 
-    error[no-initiator]: west/n1 cannot dial east/n1 (192.0.2.1:9 of the Peer prod--east--n1 is the placeholder for nodes without an endpoint); east/n1 can dial, but sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
+    error[no-initiator]: nothing gets from west/n1 to east/n1 until east/n1 has sent something: west/n1 cannot dial it (192.0.2.1:9 of the Peer prod--east--n1 is the placeholder for nodes without an endpoint), and east/n1 sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
       --> rendered/west/prod--east.yaml:15:5
        |
     15 |     dnsOrIP:

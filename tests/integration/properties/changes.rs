@@ -143,8 +143,8 @@ impl Edition {
         if let Some(state) = written.state.filter(|_| !topology.contains(&name(cluster))) {
             fields = format!("    state: {state}\n");
         }
-        // The first cluster of a world has a keepalive anyway.
-        if written.is_behind_nat && cluster != 0 {
+        // One cluster of a world has a keepalive anyway.
+        if written.is_behind_nat && !self.world.clusters[cluster].behind_nat {
             fields += "    persistentKeepalive: 25\n";
         }
         if written.selects {

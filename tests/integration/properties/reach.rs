@@ -10,9 +10,10 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::trace::{AddressClass, Trace};
-use clustermesh::packet::{Goal, Packet, Session};
+use clustermesh::packet::{Ending, Goal, Packet, Session};
 use clustermesh::proof::reach::{AddressBlock, ClassFate, Proven, Reach, address_blocks};
 use clustermesh::snapshot::{Address, AddressKind, Node};
+use clustermesh::wireguard::Endpoint;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde::Deserialize as _;
@@ -45,6 +46,10 @@ enum Addresses {
     Shared,
     /// As before, in a network for each location.
     SharedByLocation,
+    /// Every cluster has a LAN of its own, which the mesh declares.
+    Own,
+    /// Every cluster has the same ones, which the first cluster declares.
+    SharedAndDeclared,
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +71,7 @@ struct Spec {
     lan: Lan,
     pods: Pods,
     shown: Shown,
-    has_endpoint: bool,
+    found: Found,
     calls: bool,
     stale: bool,
     key: u8,
@@ -90,6 +95,17 @@ enum Pods {
     V4,
     V4AndV6,
     V6AndV4,
+}
+
+/// The endpoint that Kilo has for a node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Found {
+    /// A public one, for other clusters too.
+    Forced,
+    /// A public one, which its entry does not use.
+    Public,
+    /// Its internal address: the node is behind NAT.
+    Private,
 }
 
 /// The kinds of address that a node shows.
@@ -152,7 +168,11 @@ fn entry(i: usize, (cluster, addresses): (&Cluster, Addresses), services: &str) 
     } else {
         let hosts = match addresses {
             Addresses::Apart => format!("172.21.{i}.0/24, 192.168.0.{}/28", 16 * i),
-            Addresses::Shared | Addresses::SharedByLocation => format!("172.21.{i}.0/24"),
+            Addresses::Own => format!("172.21.{i}.0/24, 192.168.{}.0/24", 10 + i),
+            Addresses::SharedAndDeclared if i == 0 => format!("172.21.{i}.0/24, 192.168.0.0/24"),
+            Addresses::Shared | Addresses::SharedByLocation | Addresses::SharedAndDeclared => {
+                format!("172.21.{i}.0/24")
+            }
         };
         format!(
             "podCIDRs: [10.{i}.0.0/16, 'fd00:{i}::/48'], wireguardCIDR: 100.64.{i}.0/24, serviceCIDR: {services}, additionalCIDRs: [{hosts}]"
@@ -179,15 +199,17 @@ fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Nod
     let (third, last) = match (addresses, spec.location) {
         // One address that all clusters may have, and the others apart.
         (Addresses::Apart, _) if 14 <= host => (0, 17),
-        (Addresses::Apart, _) => (0, 16 * i + host + 1),
+        (Addresses::Apart | Addresses::SharedAndDeclared, _) => (0, 16 * i + host + 1),
         (Addresses::SharedByLocation, "y") => (1, host % 4 + 1),
         (Addresses::Shared | Addresses::SharedByLocation, _) => (0, host % 4 + 1),
+        (Addresses::Own, _) => (10 + i, host + 1),
     };
     let internal = format!("192.168.{third}.{last}");
     let outside = format!("2001:db8:{i}::{}", position + 1);
-    let endpoint = match spec.shown {
-        Shown::V4 | Shown::Both => format!("198.18.{i}.{}", position + 1),
-        Shown::V6 | Shown::BothDialledAtV6 => format!("[{outside}]"),
+    let endpoint = match (spec.found, spec.shown) {
+        (Found::Private, _) => internal.clone(),
+        (_, Shown::V4 | Shown::Both) => format!("198.18.{i}.{}", position + 1),
+        (_, Shown::V6 | Shown::BothDialledAtV6) => format!("[{outside}]"),
     };
     let mut annotations = BTreeMap::from([
         ("key".to_owned(), key(spec.key)),
@@ -211,7 +233,7 @@ fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Nod
             annotations.insert("internal-ip".to_owned(), inside);
         }
     }
-    if spec.has_endpoint {
+    if spec.found == Found::Forced {
         annotations.insert("force-endpoint".to_owned(), format!("{endpoint}:51820"));
     }
     if spec.calls {
@@ -374,24 +396,32 @@ fn spec() -> impl Strategy<Value = Spec> {
         select(vec!["x", "y", "z"]),
         0..15u8,
         (lan(), pods(), shown()),
-        prop::bool::weighted(0.8),
+        found(),
         prop::bool::weighted(0.3),
         prop::bool::weighted(0.05),
         0..6u8,
     )
         .prop_map(
-            |(location, host, (lan, pods, shown), has_endpoint, calls, stale, key)| Spec {
+            |(location, host, (lan, pods, shown), found, calls, stale, key)| Spec {
                 location,
                 host,
                 lan,
                 pods,
                 shown,
-                has_endpoint,
+                found,
                 calls,
                 stale,
                 key,
             },
         )
+}
+
+fn found() -> impl Strategy<Value = Found> {
+    prop_oneof![
+        6 => Just(Found::Forced),
+        1 => Just(Found::Public),
+        3 => Just(Found::Private),
+    ]
 }
 
 fn lan() -> impl Strategy<Value = Lan> {
@@ -435,6 +465,11 @@ fn range() -> impl Strategy<Value = String> {
         any::<u8>().prop_map(|k| format!("192.168.0.{k}/32")),
         Just("192.168.0.0/24".to_owned()),
         Just("192.168.0.0/23".to_owned()),
+        (byte.clone(), 16..=32u8).prop_map(|(i, length)| masked(&format!(
+            "192.168.{}.{}/{length}",
+            10 + i,
+            i + 1
+        ))),
         (byte.clone(), byte.clone()).prop_map(|(i, j)| format!("fd00:{i}:0:{j}::/64")),
         (byte.clone(), 48..64u8).prop_map(|(i, length)| format!("fd00:{i}::/{length}")),
         Just("10.1.2.3/24".to_owned()),
@@ -490,6 +525,9 @@ fn world() -> impl Strategy<Value = World> {
         Addresses::Apart,
         Addresses::Shared,
         Addresses::SharedByLocation,
+        Addresses::Own,
+        Addresses::Own,
+        Addresses::SharedAndDeclared,
     ]);
     let all = (topology, addresses, clusters, faults, keys);
     all.prop_map(|(topology, addresses, mut clusters, faults, share)| {
@@ -510,6 +548,26 @@ fn world() -> impl Strategy<Value = World> {
             clusters,
             faults,
         }
+    })
+}
+
+/// Clusters with declared LANs of their own, each with some nodes behind NAT and others that are dialled at
+/// public addresses.
+fn behind_nat() -> impl Strategy<Value = World> {
+    world().prop_map(|mut world| {
+        world.addresses = Addresses::Own;
+        world.faults.clear();
+        for (i, cluster) in world.clusters.iter_mut().enumerate() {
+            cluster.services = None;
+            for (position, node) in cluster.nodes.iter_mut().enumerate() {
+                node.key = u8::try_from(16 * i + position).unwrap();
+                node.lan = Lan::Shared(24);
+                if node.found == Found::Public {
+                    node.found = Found::Private;
+                }
+            }
+        }
+        world
     })
 }
 
@@ -546,6 +604,25 @@ fn goal(site: SiteId, owner: Owner) -> Goal {
     }
 }
 
+/// Returns whether an ending is not a loop at the private address of a node behind NAT, at which no node dials
+/// it and no other node than those on its LAN sees it.
+fn is_no_invention(fabric: &Fabric, ending: &Ending) -> bool {
+    let Ending::Loops {
+        at, peer, address, ..
+    } = *ending
+    else {
+        return true;
+    };
+    let site = fabric.site(at.site);
+    let peer = &site.model.peers[peer];
+    let endpoint = peer.share().and_then(|it| it.translation.endpoint.as_ref());
+    let lan = site.node(at.node).kilo.lan;
+    let is_private = matches!(address, IpAddr::V4(it) if it.octets()[..2] == [192, 168]);
+    !is_private
+        || endpoint.and_then(Endpoint::address) == Some(address)
+        || lan.is_some_and(|it| it.holds(address))
+}
+
 /// Every way in which packets between two blocks end, and whether any of them has a premise.
 fn followed(
     fabric: &Fabric,
@@ -564,6 +641,10 @@ fn followed(
                 destination,
                 session: Session::New,
             });
+            let ways = [Some(&trace.there), trace.back.as_ref().map(|it| &it.1)];
+            for way in ways.into_iter().flatten() {
+                assert!(is_no_invention(fabric, &way.ending), "{:?}", way.ending);
+            }
             endings.insert(trace.verdict());
             is_premised |= fabric.premise(&trace).is_some();
         }
@@ -675,13 +756,13 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
 
 #[test]
 fn of_two_nodes_one_has_the_key_of_somebody_else() {
-    let spec = |has_endpoint, key| Spec {
+    let spec = |found, key| Spec {
         location: "x",
         host: 0,
         lan: Lan::None,
         pods: Pods::V4,
         shown: Shown::V4,
-        has_endpoint,
+        found,
         calls: false,
         stale: false,
         key,
@@ -698,9 +779,13 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
         topology: "{ mode: FullMesh }",
         addresses: Addresses::Apart,
         clusters: vec![
-            cluster(vec![spec(false, 0), spec(false, 9)]),
-            cluster(vec![spec(true, 1), spec(false, 2), spec(false, 0)]),
-            cluster(vec![spec(true, 9)]),
+            cluster(vec![spec(Found::Public, 0), spec(Found::Public, 9)]),
+            cluster(vec![
+                spec(Found::Forced, 1),
+                spec(Found::Public, 2),
+                spec(Found::Public, 0),
+            ]),
+            cluster(vec![spec(Found::Forced, 9)]),
         ],
         faults: Vec::new(),
     };
@@ -721,7 +806,11 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
             lan: Lan::None,
             pods: Pods::V4,
             shown,
-            has_endpoint: key == 1,
+            found: if key == 1 {
+                Found::Forced
+            } else {
+                Found::Public
+            },
             calls: false,
             stale,
             key,
@@ -754,5 +843,21 @@ proptest! {
     #[test]
     fn classes_say_what_every_packet_does(world in world()) {
         agree(&world)?;
+    }
+
+    #[test]
+    fn a_private_endpoint_behind_nat_never_makes_a_loop(world in behind_nat()) {
+        let input = input(&world);
+        let fabric = fabric(&input);
+        let reach = Reach::new(&fabric);
+        for from in fabric.sites.ids() {
+            for to in fabric.sites.ids().filter(|to| *to != from) {
+                for verdict in reach.between(from, to, &mut Proven::default()) {
+                    let traces = verdict.traces().iter().map(Trace::verdict);
+                    let endings: BTreeSet<&str> = traces.collect();
+                    prop_assert!(!endings.contains("loops"), "{:?}", verdict);
+                }
+            }
+        }
     }
 }

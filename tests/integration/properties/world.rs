@@ -20,7 +20,8 @@ pub(super) struct World {
 pub(super) struct Cluster {
     flat: bool,
     granularity: Option<&'static str>,
-    behind_nat: bool,
+    /// Whether its entry gives no endpoint to nodes of which only Kilo has one.
+    pub(super) behind_nat: bool,
     /// The ranges that it accepts, according to the mesh and the config.
     pub(super) accepted: [Option<Vec<String>>; 2],
     anchors: Vec<Anchor>,
@@ -122,14 +123,16 @@ pub(super) fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usiz
                 let _ = writeln!(yaml, "      nodes: {nodes:?}");
             }
         }
-        yaml.push_str(
-            "    endpointFrom: [Annotation, ExternalIP, Kilo]\n    endpointDomains: [wg.example]\n",
+        let kilo = if cluster.behind_nat { "" } else { ", Kilo" };
+        let _ = writeln!(
+            yaml,
+            "    endpointFrom: [Annotation, ExternalIP{kilo}]\n    endpointDomains: [wg.example]"
         );
     }
     yaml
 }
 
-fn key(number: usize) -> String {
+pub(super) fn key(number: usize) -> String {
     use base64::Engine as _;
     let mut bytes = [7; 32];
     bytes[0] = u8::try_from(number).unwrap();
@@ -353,9 +356,7 @@ fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
         move |((flat, granularity), accepted, (anchors, local), nodes)| Cluster {
             flat,
             granularity,
-            // Of two clusters behind NAT, one that loses its endpoints takes the other's Peers
-            // along; that is what both of them declared.
-            behind_nat: i == 0,
+            behind_nat: false,
             accepted,
             anchors,
             local,
@@ -372,7 +373,15 @@ pub(super) fn world() -> impl Strategy<Value = World> {
             "{ mode: Hub, hubs: [c1] }",
             "{ mode: Hub, hubs: [m0] }",
         ]);
-        (topology, clusters).prop_map(|(topology, clusters)| World { topology, clusters })
+        // Of two clusters behind NAT, one that loses its endpoints takes the other's Peers along; that
+        // is what both of them declared.
+        let nat = proptest::option::weighted(0.8, 0..n);
+        (topology, clusters, nat).prop_map(|(topology, mut clusters, nat)| {
+            if let Some(cluster) = nat.and_then(|it| clusters.get_mut(it)) {
+                cluster.behind_nat = true;
+            }
+            World { topology, clusters }
+        })
     })
 }
 

@@ -261,7 +261,7 @@ fn names_the_targets_of_what_only_some_do_not_get() {
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
-    warning[key-of-target-node]: east/n1: the target's own node `n1` has the same public key; the Peer stays because east ranks higher (target west)
+    warning[key-of-target-node]: east/n1: left out: same public key as the target's own node `n1` (target west)
 
     warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks higher (target north)
 
@@ -269,8 +269,8 @@ fn names_the_targets_of_what_only_some_do_not_get() {
 
     east: +3 ~0 -0 files, 3 Peers of 2 clusters
     north: +3 ~0 -0 files, 3 Peers of 2 clusters
-    west: +3 ~0 -0 files, 4 Peers of 2 clusters
-    10 Peers in 3 targets
+    west: +3 ~0 -0 files, 3 Peers of 2 clusters
+    9 Peers in 3 targets
     ");
 }
 

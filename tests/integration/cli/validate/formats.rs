@@ -277,7 +277,7 @@ fn a_job_is_reported_in_commands() {
     ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
     ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out (invalid-public-key)
     ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
-    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (target west)
+    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: left out: same public key as the target's own node `n1` (target west)
     ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)
     ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::west/n1: left out: same public key as the target's own node `n1` (target north)
     ");
@@ -344,7 +344,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-of-target-node",
-        "description": "north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (target west)",
+        "description": "north/n1: left out: same public key as the target's own node `n1` (target west)",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -393,7 +393,7 @@ fn a_pull_request_is_reported_in_a_comment() {
       - help: `` write `10.3.0.0/16` ``
     - `mesh.yaml:7` **silent-cluster** `east: no other cluster can reach it: its only node is left out (invalid-public-key)`
     - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 ``
-    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: the target's own node `n1` has the same public key; the Peer stays because north ranks higher (target west) ``
+    - `snapshots/north.json:21` **key-of-target-node** `` north/n1: left out: same public key as the target's own node `n1` (target west) ``
     - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)`
     - `snapshots/west.json:21` **key-of-target-node** `` west/n1: left out: same public key as the target's own node `n1` (target north) ``
     ");

@@ -182,6 +182,8 @@ enum WrittenPremise {
     /// The nodes have a route to a range that they carry, although it is on the LAN of another
     /// node.
     Route,
+    /// Kilo does not encapsulate packets to the pods of the nodes, over whose LAN a Peer has a range.
+    Unencapsulated,
 }
 
 /// A node whose loss cuts a path.
@@ -364,6 +366,7 @@ impl Verified<'_, '_> {
                 Premise::Family(it) if it.family == Family::V4 => WrittenPremise::Ipv4,
                 Premise::Family(_) => WrittenPremise::Ipv6,
                 Premise::Distant(_) => WrittenPremise::Route,
+                Premise::Unencapsulated(_) => WrittenPremise::Unencapsulated,
             },
             nodes: nodes.map(|it| self.node(*it)).collect(),
             pairs: assumption.pairs,

@@ -1,0 +1,138 @@
+//! Roaming nodes: can those of two clusters open a tunnel between them?
+
+use super::NO_INITIATOR;
+use crate::analysis::roaming_pairs::RoamingPairs;
+use crate::fleet::Member;
+use crate::membership::PeerCandidate;
+use crate::rules::Finding;
+use crate::rules::command::annotate_endpoint;
+use crate::text::{self, NAMED, count};
+
+/// The most nodes of one side of which a message has the names.
+const PAIRED: usize = 10;
+
+/// Returns findings about nodes behind NAT in two clusters.
+pub(super) fn findings(members: &[&Member]) -> Vec<Finding> {
+    let pairs = RoamingPairs::all(members);
+    pairs.iter().filter_map(finding).collect()
+}
+
+/// Reports nodes of which neither can dial the other, as both are behind NAT.
+fn finding(pairs: &RoamingPairs) -> Option<Finding> {
+    let cluster = &pairs.member.entry.name;
+    let called = |member: &Member, candidate: &PeerCandidate| {
+        format!("{}/{}", member.entry.name, candidate.leader)
+    };
+    let first = pairs.nodes.first()?.leader.as_str();
+    let nodes = pairs.nodes.iter().map(|it| called(pairs.member, it));
+    let others = pairs
+        .others
+        .iter()
+        .map(|it| called(it.member, it.candidate));
+    let message = format!(
+        "{} and {} cannot dial each other: neither side has an endpoint ({} of nodes)",
+        text::first(PAIRED, nodes),
+        text::first(PAIRED, others),
+        count(pairs.count(), "pair"),
+    );
+    let of_others = pairs.others.iter().map(|it| it.candidate);
+    let finding = Finding::on_cluster(&NO_INITIATOR, cluster, message);
+    let finding = [
+        pairs.nodes.iter().copied().take(NAMED).collect::<Vec<_>>(),
+        of_others.take(NAMED).collect(),
+    ]
+    .concat()
+    .into_iter()
+    .fold(finding, |it, node| {
+        it.at(node.place.key("name"), "has no endpoint")
+    });
+    Some(finding.help(format!(
+        "give the nodes of one side an endpoint, for example `{}`",
+        annotate_endpoint(first)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use crate::rules::tests::report;
+
+    /// Nodes of a cluster, of which the last ones have no endpoint.
+    fn nodes(cluster: u8, all: u8, roaming: u8) -> String {
+        let mut text = String::new();
+        for node in 1..=all {
+            let key = STANDARD.encode([16 * cluster + node; 32]);
+            let outside = if all - roaming < node {
+                "persistent-keepalive=25".to_owned()
+            } else {
+                format!("external=198.18.{cluster}.{node}")
+            };
+            writeln!(
+                text,
+                "n{node} pod=10.{cluster}.{node}.0/24 wg=10.10{cluster}.0.{node}/24 key={key} \
+                 internal=192.168.{cluster}.{node} granularity=full {outside}"
+            )
+            .unwrap();
+        }
+        text
+    }
+
+    fn report_on(clusters: &[(&str, u8, u8)]) -> String {
+        let all: Vec<(&str, String)> = clusters
+            .iter()
+            .map(|(name, all, roaming)| {
+                let number = ["east", "west", "north"].iter().position(|it| it == name);
+                let number = u8::try_from(number.unwrap() + 1).unwrap();
+                (*name, nodes(number, *all, *roaming))
+            })
+            .collect();
+        let entry = "persistentKeepalive: 25";
+        let all: Vec<_> = all
+            .iter()
+            .map(|(name, nodes)| (*name, entry, nodes.as_str()))
+            .collect();
+        report(super::super::findings, &all)
+    }
+
+    #[test]
+    fn names_the_nodes_of_which_neither_can_dial_the_other() {
+        insta::assert_snapshot!(report_on(&[("east", 3, 1), ("west", 3, 1)]), @"
+        warning[no-initiator] east: east/n3 and west/n3 cannot dial each other: neither side has an endpoint (1 pair of nodes)
+          east.json#/nodes/2/name has no endpoint
+          west.json#/nodes/2/name has no endpoint
+          help: give the nodes of one side an endpoint, for example `kubectl annotate nodes n3 kilo.squat.ai/clustermesh-endpoint=HOST:51820`
+        ");
+        insta::assert_snapshot!(report_on(&[("east", 5, 2), ("west", 5, 2), ("north", 3, 1)]), @"
+        warning[no-initiator] east: east/n4, east/n5 and west/n4, west/n5, north/n3 cannot dial each other: neither side has an endpoint (6 pairs of nodes)
+          east.json#/nodes/3/name has no endpoint
+          east.json#/nodes/4/name has no endpoint
+          west.json#/nodes/3/name has no endpoint
+          west.json#/nodes/4/name has no endpoint
+          north.json#/nodes/2/name has no endpoint
+          help: give the nodes of one side an endpoint, for example `kubectl annotate nodes n4 kilo.squat.ai/clustermesh-endpoint=HOST:51820`
+        warning[no-initiator] north: north/n3 and west/n4, west/n5 cannot dial each other: neither side has an endpoint (2 pairs of nodes)
+          north.json#/nodes/2/name has no endpoint
+          west.json#/nodes/3/name has no endpoint
+          west.json#/nodes/4/name has no endpoint
+          help: give the nodes of one side an endpoint, for example `kubectl annotate nodes n3 kilo.squat.ai/clustermesh-endpoint=HOST:51820`
+        ");
+    }
+
+    #[test]
+    fn one_of_two_sides_may_be_behind_nat_as_a_whole() {
+        let report = report_on(&[("east", 3, 3), ("west", 3, 1)]);
+        let pairs = "east/n1, east/n2, east/n3 and west/n3 cannot dial each other";
+        assert!(report.contains(pairs), "{report}");
+        assert_eq!(report_on(&[("east", 3, 3), ("west", 3, 0)]), "");
+    }
+
+    /// Then neither gets a Peer of the other, which the plan reports.
+    #[test]
+    fn two_clusters_that_both_are_mostly_behind_nat_have_no_pairs() {
+        assert_eq!(report_on(&[("east", 3, 2), ("west", 3, 3)]), "");
+    }
+}

@@ -1,0 +1,95 @@
+//! Values of one node, and what they cost: never the proof of what other nodes have.
+
+use crate::cli::*;
+use crate::support::assert_contains;
+
+/// Renders the mesh with another internal address of `east/n1`.
+fn forced(address: &str) -> Folder {
+    let folder = Folder::mesh();
+    let mut node_1 = node(1, 1);
+    node_1["annotations"]["kilo.squat.ai/force-internal-ip"] = json!(address);
+    folder.keep("east", &[node_1, node(1, 2)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder
+}
+
+fn total(folder: &Folder) -> (i32, Value) {
+    let run = folder.run(&["verify", "--output", "json"]);
+    (run.code, run.json()["total"].clone())
+}
+
+#[test]
+fn a_public_internal_address_takes_nothing_from_others() {
+    for address in ["198.18.113.11/32", "8.8.8.8/24", "198.18.113.12/24"] {
+        let (code, total) = total(&forced(address));
+        assert_eq!((code, &total["kept"]), (0, &json!(24)), "{address}");
+    }
+}
+
+#[test]
+fn an_endpoint_as_internal_address_costs_the_paths_to_this_endpoint() {
+    // That of `west/n1`.
+    let folder = forced("198.18.113.31/32");
+    let (code, total) = total(&folder);
+    assert_eq!(
+        (code, &total["promised"], &total["kept"]),
+        (0, &json!(24), &json!(22))
+    );
+    let verified = folder.run(&["verify", "--output", "concise"]).stdout;
+    assert_contains(&verified, "warning[loops] east: ");
+    assert!(!verified.contains(": error["), "{verified}");
+    assert_eq!(folder.run(&["verify", "--strict"]).code, 1);
+    let validated = folder.run(&["validate", "--output", "concise"]).stdout;
+    assert_contains(
+        &validated,
+        "warning[captured-endpoint] east/n1: internal address 198.18.113.31 is the endpoint of west/n1",
+    );
+}
+
+/// Its cluster is uncertain, but the others are proved.
+#[test]
+fn an_internal_address_of_another_family_does_not_fail_the_proof_of_others() {
+    let folder = forced("2001:db8::1/64");
+    let (code, total) = total(&folder);
+    assert_eq!(
+        (code, &total["promised"], &total["kept"]),
+        (0, &json!(24), &json!(8))
+    );
+    assert_eq!(folder.run(&["verify", "--strict"]).code, 1);
+}
+
+#[test]
+fn an_address_that_kilo_does_not_use_is_named_with_the_one_that_it_uses() {
+    let folder = Folder::mesh();
+    let pods = "podCIDRs: [10.1.0.0/16]\n";
+    let declared = format!("{pods}      additionalCIDRs: [192.168.1.0/24]\n");
+    folder.edit("mesh.yaml", pods, &declared);
+    let mut node_1 = node(1, 1);
+    node_1["annotations"]["kilo.squat.ai/force-internal-ip"] = json!("198.18.113.11/32");
+    folder.keep("east", &[node_1, node(1, 2)]);
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert_contains(
+        &run.stdout,
+        "notice[unused-address] east/n1: 192.168.1.1/32 left out: Kilo uses 198.18.113.11 instead, which is \
+         outside the declared ranges",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, total) = total(&folder);
+    assert_eq!(code, 0, "{total}");
+    assert_eq!(total["kept"], total["promised"]);
+}
+
+/// A target never gets a Peer with the key of a node of its own, regardless of rank.
+#[test]
+fn no_rendered_peer_has_to_be_deleted() {
+    let folder = Folder::mesh();
+    let mut twin = node(3, 1);
+    twin["annotations"]["kilo.squat.ai/key"] =
+        node(1, 1)["annotations"]["kilo.squat.ai/key"].clone();
+    folder.keep("west", &[twin, node(3, 2)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let rendered = folder.read("rendered/west/prod--east.yaml");
+    assert!(rendered.contains("prod--east--n2") && !rendered.contains("prod--east--n1"));
+    let run = folder.run(&["verify"]);
+    assert!(!run.stdout.contains("delete this Peer"), "{}", run.stdout);
+}
