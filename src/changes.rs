@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::Fabric;
 use crate::config::Capacity;
+use crate::engine::Engines;
 use crate::fleet::Fleet;
 use crate::name::ClusterName;
 use crate::proof::verify::Asked;
@@ -46,8 +47,8 @@ mod target;
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NodeRef, PeerCounts};
 pub use foreign::foreign_peers;
-pub use grade::{Engine, Grade, Reason};
-pub use key_move::{Cure, KeyMove, KeyMoveKind};
+pub use grade::{Grade, Reason};
+pub use key_move::{KeyMove, KeyMoveKind};
 pub use load_change::LoadChange;
 pub use path_change::{PathChange, PathCounts};
 pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
@@ -77,8 +78,8 @@ pub struct Version<'v, 'a> {
 /// The delivery of the changes, and the limits of the clusters.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'d> {
-    /// The engine that applies the Peers; without one, the worse of both counts.
-    pub applied_by: Option<Engine>,
+    /// The tools that apply the Peers. Of several orders, the worst counts.
+    pub engines: &'d Engines,
     /// The limits of a cluster.
     pub capacity: &'d Capacity,
     /// Foreign Peers, by cluster and name: see [`foreign_peers`].
@@ -112,10 +113,8 @@ impl Changes {
 /// Compares two versions.
 pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Changes {
     let counterparts = Counterparts::find(before, after);
-    let engines = delivery.applied_by.as_ref();
-    let engines = engines.map_or(&Engine::ALL[..], std::slice::from_ref);
     let grounds = Grounds::new(after.fabric);
-    let passages = Passages::new((before, after), (&counterparts, &grounds), engines);
+    let passages = Passages::new((before, after), (&counterparts, &grounds), delivery.engines);
     let versions = (before, after);
     let mut targets = target::changes(versions, (&counterparts, &passages), delivery);
     let mut changes = Changes {

@@ -32,6 +32,7 @@ pub mod yaml;
 pub mod template;
 pub mod manifest;
 pub mod tree_diff;
+pub mod engine;
 pub mod agent;
 pub mod packet;
 pub mod proof;

@@ -74,6 +74,8 @@ pub struct Target {
     pub cluster: ClusterName,
     /// Places in [`Plan::peer_sets`], in order of their names.
     pub peer_sets: Vec<usize>,
+    /// The names of the sets of all sources that it sees, also of those that give it nothing.
+    pub seen: BTreeSet<PeerSetName>,
     /// Sources that it sees and that give it nothing.
     pub without: BTreeSet<ClusterName>,
     /// Those of them that people let give it something.
@@ -150,10 +152,13 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
                 reason,
             }));
         }
+        let seen = view.sources.iter().map(|it| it.member);
+        let seen = seen.map(|it| PeerSetName::new(&it.mesh.name, &it.entry.name));
         given.sort_by(|&a, &b| peer_sets.name(a).cmp(&peer_sets.name(b)));
         targets.push(Target {
             cluster: target.clone(),
             peer_sets: given,
+            seen: seen.collect(),
             without,
             absent,
             parted: fleet.parted(target).cloned().collect(),

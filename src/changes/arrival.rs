@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::grade::Engine;
 use crate::agent::applied::Applied;
+use crate::engine::StepOrder;
 
 /// The most objects whose orders are all tried. With more, the number of states explodes.
 pub(super) const MOST_OBJECTS: usize = 6;
@@ -108,9 +108,9 @@ impl<'o, 'a> Arrivals<'o, 'a> {
         }
     }
 
-    /// Returns every state in which an agent can be with an engine, with all orders in which the steps
-    /// can arrive. Of two Peers that have one key already, either may be the one that the agent has.
-    pub(super) fn states(&self, engine: Engine) -> BTreeSet<ArrivalState> {
+    /// Returns every state in which an agent can be, with all sequences of steps that an order allows. Of two Peers that
+    /// have one key already, either may be the one that the agent has.
+    pub(super) fn states(&self, order: StepOrder) -> BTreeSet<ArrivalState> {
         let mut found = BTreeSet::new();
         let mut seen: BTreeSet<(BTreeSet<Event>, Memory)> = BTreeSet::new();
         let starts = self.starts().into_iter();
@@ -124,38 +124,13 @@ impl<'o, 'a> Arrivals<'o, 'a> {
                 memory: memory.clone(),
                 is_final: done.len() == self.events.len(),
             });
-            for event in self.next(engine, &done) {
+            for event in self.next(order, &done) {
                 let mut done = done.clone();
                 done.insert(event);
                 open.push((done, self.after(memory.clone(), event)));
             }
         }
         found
-    }
-
-    /// Returns an order of the steps after which an agent has all Peers, if there is any.
-    pub(super) fn lossless(&self) -> Option<Vec<Event>> {
-        let wanted = self.wanted();
-        let starts = self.starts().into_iter();
-        let mut open: Vec<(Vec<Event>, Memory)> = starts.map(|it| (Vec::new(), it)).collect();
-        let mut seen: BTreeSet<(BTreeSet<Event>, Memory)> = BTreeSet::new();
-        while let Some((done, memory)) = open.pop() {
-            if done.len() == self.events.len() {
-                if lost(&memory, &wanted).next().is_none() {
-                    return Some(done);
-                }
-                continue;
-            }
-            if !seen.insert((done.iter().copied().collect(), memory.clone())) {
-                continue;
-            }
-            for event in self.events.iter().filter(|it| !done.contains(it)) {
-                let mut done = done.clone();
-                done.push(*event);
-                open.push((done, self.after(memory.clone(), *event)));
-            }
-        }
-        None
     }
 
     /// Returns the objects of which an agent should have the new content in the end.
@@ -192,15 +167,19 @@ impl<'o, 'a> Arrivals<'o, 'a> {
         starts
     }
 
-    /// Returns the steps that an engine may take next.
-    fn next(&self, engine: Engine, done: &BTreeSet<Event>) -> Vec<Event> {
+    /// Returns the steps that may come next.
+    fn next(&self, order: StepOrder, done: &BTreeSet<Event>) -> Vec<Event> {
         let left: Vec<Event> = self
             .events
             .iter()
             .filter(|it| !done.contains(it))
             .copied()
             .collect();
-        let is_first = |it: &Event| it.is_deletion == (engine == Engine::ArgoCd);
+        let is_first = |it: &Event| match order {
+            StepOrder::AppliesFirst => !it.is_deletion,
+            StepOrder::DeletesFirst => it.is_deletion,
+            StepOrder::Mixed => true,
+        };
         let first: Vec<Event> = left.iter().copied().filter(is_first).collect();
         if first.is_empty() { left } else { first }
     }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use super::apart::are_apart;
 use super::arrival::{ArrivalState, Arrivals, MOST_OBJECTS, Object};
-use super::grade::Engine;
 use super::grounds::Grounds;
 use super::key_move::KeyMove;
 use super::peer_differences::PeerDifferences;
 use crate::agent::applied::{Applied, AppliedFile, Content};
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Site, SiteId};
+use crate::engine::StepOrder;
 use crate::kilo::id::SegmentId;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
@@ -62,7 +62,7 @@ impl Arriving {
         (target, peers): (SiteId, &PeerDifferences),
         fabric: &Fabric,
         grounds: &Grounds,
-        engines: &[Engine],
+        orders: &BTreeSet<StepOrder>,
     ) -> Self {
         if are_apart(peers, target, fabric) {
             return Self::default();
@@ -76,14 +76,14 @@ impl Arriving {
                 .iter()
                 .filter_map(|it| objects.get(*it).copied())
                 .collect();
-            arriving.key_moves.extend(KeyMove::find(&members, engines));
+            arriving.key_moves.extend(KeyMove::find(&members, orders));
         }
         for set in groups.sets(&objects, (fabric, grounds)) {
             if MOST_OBJECTS < set.len() {
                 arriving.give_up(&objects, &set);
                 continue;
             }
-            let trial = trial(&objects, &set, engines);
+            let trial = trial(&objects, &set, orders);
             arriving.states += trial.states.len();
             if !trial.states.is_empty() {
                 trials.push(trial);
@@ -260,14 +260,14 @@ fn has_always(objects: &[Object], place: usize, range: Cidr) -> bool {
 }
 
 /// Tries all orders of some objects.
-fn trial(objects: &[Object], set: &BTreeSet<usize>, engines: &[Engine]) -> Trial {
+fn trial(objects: &[Object], set: &BTreeSet<usize>, orders: &BTreeSet<StepOrder>) -> Trial {
     let places: Vec<usize> = set.iter().copied().collect();
     let members = places.iter().filter_map(|it| objects.get(*it).copied());
     let members: Vec<Object> = members.collect();
     let arrivals = Arrivals::new(&members);
     let mut found: BTreeMap<BTreeMap<usize, Option<bool>>, bool> = BTreeMap::new();
-    for engine in engines {
-        for state in arrivals.states(*engine) {
+    for order in orders {
+        for state in arrivals.states(*order) {
             let known = known(&places, &state);
             *found.entry(known).or_default() |= state.is_final;
         }

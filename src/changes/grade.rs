@@ -20,15 +20,6 @@ pub enum Grade {
     Destructive,
 }
 
-/// An engine that applies Peers, by the order of its steps.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Engine {
-    /// Applies, then prunes.
-    Flux,
-    /// Prunes, then applies.
-    ArgoCd,
-}
-
 /// A reason for the grade of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
@@ -83,11 +74,6 @@ pub enum Reason {
     SilentStreams(usize),
     /// Peers or ranges are only added.
     Added,
-}
-
-impl Engine {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Flux, Self::ArgoCd];
 }
 
 impl Grade {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::arrival::{self, Arrivals, Event, MOST_OBJECTS, Object};
-use super::grade::Engine;
+use super::arrival::{self, Arrivals, MOST_OBJECTS, Object};
+use crate::engine::StepOrder;
 
 /// Peers that change together because keys move between them.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -14,8 +14,12 @@ pub struct KeyMove {
     pub peers: Vec<String>,
     /// Peers that agents do not have after the worst order of steps, until they list all Peers again.
     pub lost: Vec<String>,
-    /// The way to avoid the loss, or to end it.
-    pub cure: Cure,
+    /// Those of the lost Peers that have to change once more when everything has arrived, for example in an annotation:
+    /// then agents have them again.
+    pub touched: Vec<String>,
+    /// True if Argo CD loses keys only because it deletes and applies in no order. It loses none with
+    /// `PrunePropagationPolicy=background`.
+    pub needs_background: bool,
 }
 
 /// A kind of move of keys.
@@ -40,24 +44,10 @@ pub enum KeyMoveKind {
     Unproven,
 }
 
-/// The way to avoid that keys are lost, or to restore them.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Cure {
-    /// With this engine no order loses a key.
-    Unneeded,
-    /// Delete these Peers before the others are applied.
-    DeleteFirst(Vec<String>),
-    /// Apply these Peers first, in this order.
-    ApplyFirst(Vec<String>),
-    /// Every order loses a key. Change these Peers again after everything has arrived, for example an
-    /// annotation.
-    Touch(Vec<String>),
-}
-
 impl KeyMove {
     /// Describes what happens to some objects of a target that are connected by their keys; none if
     /// each keeps its own.
-    pub(super) fn find(objects: &[Object], engines: &[Engine]) -> Option<Self> {
+    pub(super) fn find(objects: &[Object], orders: &BTreeSet<StepOrder>) -> Option<Self> {
         let kind = kind(objects)?;
         let mut peers: Vec<String> = names(objects, 0..objects.len());
         peers.sort();
@@ -66,54 +56,37 @@ impl KeyMove {
             return Some(Self {
                 kind,
                 lost: peers.clone(),
-                cure: Cure::Touch(peers.clone()),
+                touched: peers.clone(),
+                needs_background: false,
                 peers,
             });
         }
         let arrivals = Arrivals::new(objects);
         let wanted = arrivals.wanted();
-        let mut lost: BTreeSet<usize> = BTreeSet::new();
-        for engine in engines {
-            let states = arrivals.states(*engine);
-            let states = states.iter().filter(|it| it.is_final);
-            lost.extend(states.flat_map(|it| arrival::lost(&it.memory, &wanted)));
-        }
-        let lost = names(objects, lost);
-        let cure = if lost.is_empty() {
-            Cure::Unneeded
-        } else {
-            let order = arrivals.lossless();
-            order.map_or_else(|| Cure::Touch(lost.clone()), |it| cure(objects, &it))
+        let lost = |order: StepOrder| -> BTreeSet<usize> {
+            let states = arrivals.states(order).into_iter();
+            let states = states.filter(|it| it.is_final);
+            let lost = states.flat_map(|it| arrival::lost(&it.memory, &wanted));
+            lost.collect()
+        };
+        let by_order = orders.iter().map(|it| (*it, lost(*it)));
+        let by_order: BTreeMap<StepOrder, BTreeSet<usize>> = by_order.collect();
+        let is_mixed_lost = by_order
+            .get(&StepOrder::Mixed)
+            .is_some_and(|it| !it.is_empty());
+        let needs_background = is_mixed_lost && lost(StepOrder::DeletesFirst).is_empty();
+        let of_orders = |is_meant: &dyn Fn(StepOrder) -> bool| {
+            let meant = by_order.iter().filter(|it| is_meant(*it.0));
+            let lost: BTreeSet<usize> = meant.flat_map(|it| it.1).copied().collect();
+            names(objects, lost)
         };
         Some(Self {
             kind,
             peers,
-            lost,
-            cure,
+            lost: of_orders(&|_| true),
+            touched: of_orders(&|it| !needs_background || it != StepOrder::Mixed),
+            needs_background,
         })
-    }
-}
-
-/// Returns what of an order has to be done by hand: the steps up to the last that an engine would take in
-/// another order.
-fn cure(objects: &[Object], order: &[Event]) -> Cure {
-    let of = |is_deletion| {
-        let events = order.iter().filter(move |it| it.is_deletion == is_deletion);
-        let objects = events.filter_map(|it| objects.get(it.object));
-        objects.map(|it| it.name().to_owned()).collect::<Vec<_>>()
-    };
-    let deletions = of(true);
-    if deletions.is_empty() {
-        // The last one may come with the rest.
-        let mut applied = of(false);
-        applied.pop();
-        return Cure::ApplyFirst(applied);
-    }
-    let starts_with_all = order.iter().take(deletions.len()).all(|it| it.is_deletion);
-    if starts_with_all {
-        Cure::DeleteFirst(deletions)
-    } else {
-        Cure::ApplyFirst(of(false))
     }
 }
 

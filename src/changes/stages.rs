@@ -8,12 +8,12 @@ use rayon::prelude::*;
 
 use super::arriving::Arriving;
 use super::clusters::Counterparts;
-use super::grade::Engine;
 use super::grounds::Grounds;
 use super::peer_differences::PeerDifferences;
 use super::{Version, settings};
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
+use crate::engine::Engines;
 use crate::kilo::cluster::ClusterNode;
 use crate::net::Cidr;
 
@@ -64,7 +64,7 @@ impl<'s> Passages<'s> {
     pub(super) fn new<'a: 's, 'b: 's>(
         (before, after): (&Version<'_, 'a>, &Version<'_, 'b>),
         (counterparts, grounds): (&Counterparts, &Grounds),
-        engines: &[Engine],
+        engines: &Engines,
     ) -> Self {
         let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
         let passages = sites.into_par_iter().map(|number| {
@@ -74,7 +74,8 @@ impl<'s> Passages<'s> {
             let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
             if passage.has_new_peers {
                 let target = (number, &passage.peers);
-                passage.arriving = Arriving::find(target, after.fabric, grounds, engines);
+                let orders = engines.orders(passage.peers.after.cluster);
+                passage.arriving = Arriving::find(target, after.fabric, grounds, &orders);
             }
             passage
         });

@@ -7,6 +7,7 @@ use regex::Regex;
 
 use super::*;
 use crate::config::Capacity;
+use crate::engine::{Engine, StepOrder};
 use crate::testing::lab::Lab;
 
 mod key_moves;
@@ -34,7 +35,7 @@ fn lab(east: &str, west: &str) -> Lab {
 }
 
 /// Compares two versions.
-fn compared(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> Changes {
+fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
     let accepted = BTreeMap::new();
     let old = Fleet::new(&before.meshes, &before.snapshots).unwrap();
     let new = Fleet::new(&after.meshes, &after.snapshots).unwrap();
@@ -44,7 +45,7 @@ fn compared(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> Changes {
         lists_undeclared: false,
     };
     let delivery = Delivery {
-        applied_by,
+        engines,
         capacity: &Capacity::default(),
         foreign: &[],
         left: &BTreeMap::new(),
@@ -68,7 +69,16 @@ fn compared(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> Changes {
 
 /// Lists the grade, the causes with their numbers of Peers (+ ~ −), and the reasons of each target.
 fn report(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> String {
-    let changes = compared(before, after, applied_by);
+    let engines = Engines {
+        applied_by,
+        ..Engines::default()
+    };
+    report_with(before, after, &engines)
+}
+
+/// Lists the same with what is known of the tools that apply the Peers.
+fn report_with(before: &Lab, after: &Lab, engines: &Engines) -> String {
+    let changes = compared(before, after, engines);
     let mut text = format!("{}\n", changes.grade().name());
     for CauseEffect { cause, targets } in &changes.causes {
         write!(text, "  {cause:?}:").unwrap();
@@ -129,7 +139,7 @@ fn report(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> String {
 #[test]
 fn nothing_changes() {
     let lab = lab(EAST, WEST);
-    let changes = compared(&lab, &lab, None);
+    let changes = compared(&lab, &lab, &Engines::default());
     assert_eq!(changes.grade(), Grade::None);
     assert!(changes.causes.is_empty() && changes.targets.is_empty() && changes.paths.is_empty());
 }

@@ -49,7 +49,19 @@ func Start(t testing.TB) *Server {
 	return server
 }
 
-var shared = sync.OnceValues(start)
+var shared = sync.OnceValues(func() (*Server, error) { return start() })
+
+// StartCollecting starts a server with a garbage collector, which ends with the test. Deletions in the foreground end
+// there.
+func StartCollecting(t testing.TB) *Server {
+	t.Helper()
+	server, err := start("-collect-garbage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.stop)
+	return server
+}
 
 // StartOthers starts more servers, which end with the test. Each takes 3 seconds of CPU and 300 MB.
 func StartOthers(t testing.TB, count int) []*Server {
@@ -71,7 +83,7 @@ func StartOthers(t testing.TB, count int) []*Server {
 	return servers
 }
 
-func start() (*Server, error) {
+func start(flags ...string) (*Server, error) {
 	program := os.Getenv("CLUSTER_SERVER")
 	if program == "" {
 		return nil, errors.New("CLUSTER_SERVER is not set: run .ci/cluster or .ci/delivery")
@@ -80,7 +92,7 @@ func start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, alive, process, err := launch(program, dir)
+	kubeconfig, alive, process, err := launch(program, dir, flags...)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +106,9 @@ func start() (*Server, error) {
 }
 
 // launch starts the program and waits until it is ready. Its lists expire soon.
-func launch(program, dir string) (string, io.Closer, *os.Process, error) {
-	command := exec.Command(program, "-dir", dir, "--", "--etcd-compaction-interval=3s")
+func launch(program, dir string, flags ...string) (string, io.Closer, *os.Process, error) {
+	arguments := append([]string{"-dir", dir}, flags...)
+	command := exec.Command(program, append(arguments, "--", "--etcd-compaction-interval=3s")...)
 	alive, err := command.StdinPipe()
 	if err != nil {
 		return "", nil, nil, err

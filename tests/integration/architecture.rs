@@ -71,6 +71,7 @@ const MODULES: &[(&str, &str)] = &[
         "tree_diff",
         "name net place diagnostic config kilo plan manifest",
     ),
+    ("engine", "name document"),
     // What the manifests do: none of these knows the plan whose mistakes they are to find
     (
         "agent",
@@ -94,7 +95,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "changes",
-        "name net wireguard granularity place diagnostic mesh config kilo fleet agent packet proof capacity",
+        "name net wireguard granularity place diagnostic mesh config kilo fleet engine agent packet proof capacity",
     ),
     // Files of users
     (

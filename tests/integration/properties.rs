@@ -367,7 +367,10 @@ proptest! {
                         .keys()
                         .filter(|path| path.starts_with(&format!("{target}/")))
                         .all(|path| is_kustomization(path) || path.ends_with(&format!("--{}.yaml", name(attacker)))),
-                    Loss::Target { .. } | Loss::SilentSource { .. } | Loss::Unrecorded { .. } => false,
+                    Loss::Target { .. }
+                    | Loss::SilentSource { .. }
+                    | Loss::RenamedMesh(_)
+                    | Loss::Unrecorded { .. } => false,
                 };
                 prop_assert!(is_gone && is_its_own, "{:?}", loss);
             }

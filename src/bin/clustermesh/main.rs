@@ -39,6 +39,7 @@ mod commands {
     pub(crate) mod validate;
 }
 mod allowance;
+mod applications;
 mod arguments;
 #[cfg(feature = "snapshot")]
 mod cluster;

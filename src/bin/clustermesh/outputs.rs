@@ -152,13 +152,20 @@ fn has_hidden(path: &Path) -> bool {
     names.any(|it| matches!(it, Component::Normal(name) if is_hidden(name)))
 }
 
+/// Returns the paths of the outputs that the last render has written; none if that is unknown.
+pub(crate) fn recorded(settings: &Settings) -> Vec<PathBuf> {
+    let record = read_record(settings).ok().flatten();
+    let paths = record.unwrap_or_default().0.into_keys();
+    paths.map(|it| settings.config.join(&it)).collect()
+}
+
 /// Reads what the last render has written; none if it wrote no outputs.
 fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
     let path = settings.rendered.value.join(RECORD);
-    if !disk::is_there(&Roots::anywhere(), &path) {
+    let roots = settings.roots_of(&settings.rendered);
+    if !disk::is_there(&roots, &path) {
         return Ok(None);
     }
-    let roots = settings.roots_of(&settings.rendered);
     let name = input_file::name(&path);
     let read = disk::read_text(&roots, &path, LIMIT)
         .map_err(|error| format!("{:#}", error.root_cause()))

@@ -2,6 +2,15 @@
 
 use super::*;
 
+/// Argo CD with Applications that delete in the background.
+fn in_background() -> Engines {
+    let all = ["east", "orient", "west"].map(|it| (it.parse().unwrap(), StepOrder::DeletesFirst));
+    Engines {
+        applied_by: Some(Engine::ArgoCd),
+        argo_cd: all.into(),
+    }
+}
+
 #[test]
 fn two_nodes_swap_keys() {
     let swapped = EAST
@@ -14,7 +23,7 @@ fn two_nodes_swap_keys() {
       NewKey(east/n1): west +0 ~1 -0
       NewKey(east/n2): west +0 ~1 -0
       west: [KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2)]
-        KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], cure: Touch(["m--east--n1", "m--east--n2"]) }
+        KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], touched: ["m--east--n1", "m--east--n2"], needs_background: false }
       8 states; paths +0 -0, apart 0, stuck 0, paused 0
     "#);
 }
@@ -39,7 +48,7 @@ fn two_nodes_swap_names() {
       RangesGained { node: east/n2, ranges: [10.1.1.0/24] }: west +0 ~2 -0
       RangesLost { node: east/n2, ranges: [10.1.2.0/24] }: west +0 ~2 -0
       west: [PathsStuck(25 + 9), KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2), EndpointsChanged(2), OthersChanged(2)]
-        KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], cure: Touch(["m--east--n1", "m--east--n2"]) }
+        KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], touched: ["m--east--n1", "m--east--n2"], needs_background: false }
       8 states; paths +0 -0, apart 0, stuck 25, paused 0
     "#);
 }
@@ -54,15 +63,15 @@ fn a_key_moves_to_another_node() {
       NodeLeft(east/n2): west +0 ~0 -1
       NodeJoined(east/n9): west +1 ~0 -0
       west: [PathsStuck(11 + 3), KeysLost(["m--east--n9"]), Removed(1)]
-        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: ["m--east--n9"], cure: DeleteFirst(["m--east--n2"]) }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: ["m--east--n9"], touched: ["m--east--n9"], needs_background: true }
       6 states; paths +0 -0, apart 0, stuck 11, paused 0
     "#);
-    insta::assert_snapshot!(report(&before, &after, Some(Engine::ArgoCd)), @r#"
+    insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
       NodeLeft(east/n2): west +0 ~0 -1
       NodeJoined(east/n9): west +1 ~0 -0
       west: [PathsPaused(11 + 3), Removed(1)]
-        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: [], cure: Unneeded }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: [], touched: [], needs_background: false }
       6 states; paths +0 -0, apart 0, stuck 0, paused 11
     "#);
 }
@@ -79,7 +88,7 @@ fn a_chain_of_keys_loses_nothing_in_one_order() {
       NewKey(east/n1): west +0 ~1 -0
       NewKey(east/n2): west +0 ~1 -0
       west: [KeysLost(["m--east--n1"]), KeysChanged(2)]
-        KeyMove { kind: Chain, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1"], cure: ApplyFirst(["m--east--n2"]) }
+        KeyMove { kind: Chain, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1"], touched: ["m--east--n1"], needs_background: false }
       10 states; paths +0 -0, apart 0, stuck 0, paused 0
     "#);
 }
@@ -92,16 +101,16 @@ fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
     disruptive
       ClusterRenamed { from: east, to: orient }: west +2 ~0 -2
       west: [PathsStuck(25 + 9), KeysLost(["m--orient--n1", "m--orient--n2"]), Removed(2)]
-        KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: ["m--orient--n1"], cure: DeleteFirst(["m--east--n1"]) }
-        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: ["m--orient--n2"], cure: DeleteFirst(["m--east--n2"]) }
+        KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: ["m--orient--n1"], touched: ["m--orient--n1"], needs_background: false }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: ["m--orient--n2"], touched: ["m--orient--n2"], needs_background: false }
       16 states; paths +0 -0, apart 0, stuck 25, paused 0
     "#);
-    insta::assert_snapshot!(report(&before, &after, Some(Engine::ArgoCd)), @r#"
+    insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
       ClusterRenamed { from: east, to: orient }: west +2 ~0 -2
       west: [PathsPaused(25 + 9), Removed(2)]
-        KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: [], cure: Unneeded }
-        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: [], cure: Unneeded }
+        KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: [], touched: [], needs_background: false }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: [], touched: [], needs_background: false }
       16 states; paths +0 -0, apart 0, stuck 0, paused 25
     "#);
 }
@@ -116,7 +125,58 @@ fn two_peers_with_one_key_lose_it_when_one_goes() {
     disruptive
       Other: west +0 ~0 -1
       west: [KeysLost(["m--east--n2"]), Removed(1)]
-        KeyMove { kind: Shared, peers: ["m--east--n2", "m--east--n2--anchor"], lost: ["m--east--n2"], cure: Touch(["m--east--n2"]) }
+        KeyMove { kind: Shared, peers: ["m--east--n2", "m--east--n2--anchor"], lost: ["m--east--n2"], touched: ["m--east--n2"], needs_background: false }
       8 states; paths +11 -0, apart 0, stuck 0, paused 0
     "#);
+}
+
+/// Argo CD only marks Peers as deleted, and the garbage collector deletes them in the middle of the others.
+#[test]
+fn a_renamed_mesh_may_lose_its_keys_with_the_default_of_argo_cd() {
+    let before = lab(EAST, WEST);
+    let mut after = lab(EAST, WEST);
+    for text in after.files.values_mut() {
+        *text = text.replace("name: m--", "name: mesh--");
+    }
+    let argo_cd = Some(Engine::ArgoCd);
+    insta::assert_snapshot!(report(&before, &after, argo_cd), @r#"
+    disruptive
+      Other: east +1 ~0 -1 west +2 ~0 -2
+      east: [PathsStuck(25 + 9), KeysLost(["mesh--west--m1"]), Removed(1)]
+        KeyMove { kind: Renamed { from: "m--west--m1", to: "mesh--west--m1" }, peers: ["m--west--m1", "mesh--west--m1"], lost: ["mesh--west--m1"], touched: [], needs_background: true }
+      west: [PathsStuck(25 + 9), KeysLost(["mesh--east--n1", "mesh--east--n2"]), Removed(2)]
+        KeyMove { kind: Renamed { from: "m--east--n1", to: "mesh--east--n1" }, peers: ["m--east--n1", "mesh--east--n1"], lost: ["mesh--east--n1"], touched: [], needs_background: true }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "mesh--east--n2" }, peers: ["m--east--n2", "mesh--east--n2"], lost: ["mesh--east--n2"], touched: [], needs_background: true }
+      60 states; paths +0 -0, apart 0, stuck 25, paused 0
+    "#);
+    insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
+    brief
+      Other: east +1 ~0 -1 west +2 ~0 -2
+      east: [PathsPaused(25 + 9), Removed(1)]
+        KeyMove { kind: Renamed { from: "m--west--m1", to: "mesh--west--m1" }, peers: ["m--west--m1", "mesh--west--m1"], lost: [], touched: [], needs_background: false }
+      west: [PathsPaused(25 + 9), Removed(2)]
+        KeyMove { kind: Renamed { from: "m--east--n1", to: "mesh--east--n1" }, peers: ["m--east--n1", "mesh--east--n1"], lost: [], touched: [], needs_background: false }
+        KeyMove { kind: Renamed { from: "m--east--n2", to: "mesh--east--n2" }, peers: ["m--east--n2", "mesh--east--n2"], lost: [], touched: [], needs_background: false }
+      48 states; paths +0 -0, apart 0, stuck 0, paused 25
+    "#);
+}
+
+/// Without a key that moves, the order of deletions and the rest does not matter.
+#[test]
+fn nodes_that_come_and_go_lose_nothing_in_any_order() {
+    let before = lab(EAST, WEST);
+    let other = JOINING.replace("n3 ", "n0 ");
+    let after = lab(
+        &format!("{}{other}", EAST.split("n2 ").next().unwrap()),
+        WEST,
+    );
+    let mixed = report(&before, &after, Some(Engine::ArgoCd));
+    let ordered = report_with(&before, &after, &in_background());
+    let without_states = |text: &str| {
+        text.split("\n  ")
+            .filter(|it| !it.contains("states;"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(without_states(&mixed), without_states(&ordered));
 }

@@ -1,7 +1,7 @@
 // Command server is a Kubernetes cluster for tests: etcd and the API server in one process, on the
 // loopback.
 //
-//	server -dir DIR [-- FLAG OF KUBE-APISERVER...]
+//	server -dir DIR [-collect-garbage] [-- FLAG OF KUBE-APISERVER...]
 //
 // It writes DIR/kubeconfig (see identities.go), prints `ready DIR/kubeconfig` and ends when its
 // standard input ends, so it cannot outlive the test that started it. Started again in the same folder, it
@@ -41,6 +41,7 @@ const grace = 5 * time.Second
 func main() {
 	log.SetFlags(0)
 	dir := flag.String("dir", "", "the folder for the files of the cluster: an empty one, or that of an earlier run")
+	collects := flag.Bool("collect-garbage", false, "run the garbage collector of kube-controller-manager too")
 	flag.Parse()
 	if *dir == "" {
 		log.Fatal("-dir is required")
@@ -51,12 +52,12 @@ func main() {
 		cancel()
 		time.AfterFunc(grace, func() { os.Exit(0) })
 	}()
-	if err := run(ctx, *dir, flag.Args()); err != nil && ctx.Err() == nil {
+	if err := run(ctx, *dir, *collects, flag.Args()); err != nil && ctx.Err() == nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, dir string, flags []string) error {
+func run(ctx context.Context, dir string, collects bool, flags []string) error {
 	listener, pool, err := prepare(dir)
 	if err != nil {
 		return err
@@ -67,7 +68,16 @@ func run(ctx context.Context, dir string, flags []string) error {
 		return err
 	}
 	defer etcd.Close()
-	go announce(ctx, address, pool, filepath.Join(dir, "kubeconfig"))
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	go announce(ctx, address, pool, func() error {
+		if collects {
+			if err := collectGarbage(ctx, kubeconfig); err != nil {
+				return err
+			}
+		}
+		fmt.Println("ready", kubeconfig)
+		return nil
+	})
 	return serve(ctx, dir, etcd.Clients[0].Addr().String(), listener, flags)
 }
 
@@ -166,8 +176,8 @@ func serve(ctx context.Context, dir, etcd string, listener net.Listener, more []
 	return app.Run(ctx, completed)
 }
 
-// announce waits until the API server accepts requests and prints where its kubeconfig is.
-func announce(ctx context.Context, address string, pool *x509.CertPool, kubeconfig string) {
+// announce waits until the API server accepts requests.
+func announce(ctx context.Context, address string, pool *x509.CertPool, ready func() error) {
 	client := http.Client{
 		Timeout:   time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true},
@@ -176,7 +186,9 @@ func announce(ctx context.Context, address string, pool *x509.CertPool, kubeconf
 		if answer, err := client.Get(address + "/readyz"); err == nil {
 			_ = answer.Body.Close()
 			if answer.StatusCode == http.StatusOK {
-				fmt.Println("ready", kubeconfig)
+				if err := ready(); err != nil {
+					log.Fatal(err)
+				}
 				return
 			}
 		}

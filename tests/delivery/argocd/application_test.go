@@ -10,6 +10,7 @@ import (
 
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/argoproj/argo-cd/v3/util/app/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"clustermesh.test/cluster"
 )
@@ -56,6 +57,9 @@ func TestInit(t *testing.T) {
 		}
 		if app.Spec.Project != project.Name || !project.IsSourcePermitted(app.Spec.GetSource()) {
 			t.Errorf("not permitted: %+v", app.Spec)
+		}
+		if policy := app.prunePropagation(); policy != metav1.DeletePropagationBackground {
+			t.Errorf("deletes in the %s", policy)
 		}
 		objects, err := app.generate()
 		if err != nil {

@@ -138,8 +138,7 @@ func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	options := a.Spec.SyncPolicy.SyncOptions
-	// Foreground deletion, the default, needs the garbage collector of a controller manager.
-	background := metav1.DeletePropagationBackground
+	policy := a.prunePropagation()
 	results, err := gitops.Sync(ctx, objects,
 		func(it *cache.Resource) bool {
 			id, _ := it.Info.(string)
@@ -148,7 +147,7 @@ func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error
 		sync.WithLogr(logr.Discard()),
 		sync.WithPrune(a.Spec.SyncPolicy.Automated.Prune),
 		sync.WithPruneLast(options.HasOption("PruneLast=true")),
-		sync.WithPrunePropagationPolicy(&background),
+		sync.WithPrunePropagationPolicy(&policy),
 		sync.WithManifestValidation(true),
 		sync.WithServerSideApply(options.HasOption("ServerSideApply=true")),
 		sync.WithServerSideApplyManager("argocd-controller"),
@@ -167,6 +166,20 @@ func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error
 	slices.Sort(done.pruned)
 	done.refusedIfAutomated = len(objects) == 0 && !a.Spec.SyncPolicy.Automated.AllowEmpty
 	return done, err
+}
+
+// prunePropagation is how objects are deleted (controller/sync.go). Only what is deleted in the background goes without
+// a garbage collector.
+func (a *application) prunePropagation() metav1.DeletionPropagation {
+	options := a.Spec.SyncPolicy.SyncOptions
+	switch {
+	case options.HasOption("PrunePropagationPolicy=background"):
+		return metav1.DeletePropagationBackground
+	case options.HasOption("PrunePropagationPolicy=orphan"):
+		return metav1.DeletePropagationOrphan
+	default:
+		return metav1.DeletePropagationForeground
+	}
 }
 
 // autoSync syncs as the application controller does on its own: not if this would prune every resource

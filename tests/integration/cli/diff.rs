@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use super::*;
 
 mod causes;
+mod engines;
 mod example;
 mod kept;
 mod left;

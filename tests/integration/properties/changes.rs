@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use clustermesh::agent::applied::{Applied, AppliedFile, Content};
 use clustermesh::agent::fabric::{At, Fabric, Site};
-use clustermesh::changes::{self, Changes, Delivery, Engine, Grade, Version};
+use clustermesh::changes::{self, Changes, Delivery, Grade, Version};
 use clustermesh::config::Capacity;
+use clustermesh::engine::Engines;
 use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::net::Family;
 use clustermesh::net::prefixes::Span;
@@ -339,7 +340,7 @@ impl Rendered {
     }
 }
 
-fn compared(before: &Rendered, after: &Rendered, applied_by: Option<Engine>) -> Changes {
+fn compared(before: &Rendered, after: &Rendered) -> Changes {
     let accepted = BTreeMap::new();
     let old = Fleet::new(&before.meshes, &before.snapshots).unwrap();
     let new = Fleet::new(&after.meshes, &after.snapshots).unwrap();
@@ -353,7 +354,7 @@ fn compared(before: &Rendered, after: &Rendered, applied_by: Option<Engine>) -> 
         lists_undeclared: false,
     };
     let delivery = Delivery {
-        applied_by,
+        engines: &Engines::default(),
         capacity: &Capacity::default(),
         foreign: &[],
         left: &BTreeMap::new(),
@@ -443,7 +444,7 @@ fn no_state_is_worse_than_its_grade() {
     let (states, additive) = (Cell::new(0), Cell::new(0));
     let checked = TestRunner::new(config).run(&versions(), |(before, after)| {
         let (before, after) = (Rendered::new(&before), Rendered::new(&after));
-        let grade = compared(&before, &after, None).grade();
+        let grade = compared(&before, &after).grade();
         if grade == Grade::None {
             prop_assert!(have_equal_peers(&before, &after));
         }

@@ -7,7 +7,8 @@ use std::mem::{self, ManuallyDrop};
 
 use clap::ValueEnum;
 use clap::builder::OsStringValueParser;
-use clustermesh::changes::{self, Changes, Delivery, Engine, Grade, Version};
+use clustermesh::changes::{self, Changes, Delivery, Grade, Version};
+use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::{ClusterName, is_peer_of};
 use clustermesh::proof::verify::Asked;
@@ -19,7 +20,7 @@ use crate::input_file::Unreadable;
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{Compared, DiffFormat, Printer};
 use crate::settings::CommonOptions;
-use crate::{Outcome, check, fabric, inputs};
+use crate::{Outcome, applications, check, fabric, inputs};
 
 mod before;
 
@@ -37,7 +38,8 @@ pub(crate) struct DiffArgs {
     ///
     /// REV is a commit, branch or tag. `main...` is the commit at which the current branch left `main`.
     /// A rendered folder, `--peers` and `--live` have no mesh and no snapshots, so no causes are listed.
-    #[arg(long, value_name = "REV|DIR", value_parser = OsStringValueParser::new())]
+    /// `none` compares with nothing: use it if nothing of this mesh was applied yet.
+    #[arg(long, value_name = "REV|DIR|none", value_parser = OsStringValueParser::new())]
     against: Option<OsString>,
 
     /// Output format
@@ -48,7 +50,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "GRADE")]
     fail_at: Option<NamedGrade>,
 
-    /// Tool that applies the Peers; without it, the worse of both counts
+    /// Tool that applies the Peers [default: assume the worse of both]
     #[arg(long, value_name = "TOOL")]
     applied_by: Option<NamedEngine>,
 
@@ -84,9 +86,9 @@ enum NamedGrade {
 /// A tool that applies Peers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum NamedEngine {
-    /// Applies, then prunes
+    /// Applies, then deletes
     Flux,
-    /// Prunes, then applies
+    /// Deletes while it applies, or before it if the Application has `PrunePropagationPolicy=background`
     Argocd,
 }
 
@@ -182,6 +184,7 @@ pub(crate) fn run(
         changes: &changes,
         clusters: clusters.len(),
         against: name,
+        meshes: &inputs.meshes,
         notes: &before.notes,
         config: &inputs.settings.config.content,
         files: &inputs.files,
@@ -242,12 +245,28 @@ fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
         &version(old_fleet.as_ref(), &old, old_inputs),
         &version(Some(after.fleet), &new, after.inputs),
         &Delivery {
-            applied_by: args.applied_by.map(Into::into),
+            engines: &engines(args, before, after),
             capacity: &after.inputs.settings.config.content.limits.capacity,
             foreign: after.foreign,
             left: before.applied.left(),
         },
     )
+}
+
+/// Returns what the command line and the Applications of both versions show about the tools that apply the Peers.
+fn engines(args: &DiffArgs, before: &Before, after: &After) -> Engines {
+    let clusters = fabric::clusters(after.inputs);
+    let mut argo_cd = applications::orders(&after.inputs.settings, &clusters);
+    if let Some(old) = &before.inputs {
+        applications::add_others(
+            &mut argo_cd,
+            &applications::orders(&old.settings, &clusters),
+        );
+    }
+    Engines {
+        applied_by: args.applied_by.map(Into::into),
+        argo_cd,
+    }
 }
 
 fn asked(inputs: &Inputs) -> Asked<'_> {

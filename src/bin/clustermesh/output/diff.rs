@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use clustermesh::changes::{CauseEffect, Changes, Grade, PeerCounts, TargetChange};
 use clustermesh::config::Config;
+use clustermesh::mesh::Mesh;
 use clustermesh::text::count;
 
 use crate::files::ShownFiles;
@@ -10,6 +11,7 @@ use crate::files::ShownFiles;
 mod human;
 mod json;
 mod markdown;
+mod remedy;
 mod wording;
 
 pub(crate) use json::schema;
@@ -38,6 +40,8 @@ pub(crate) struct Compared<'a> {
     pub(crate) against: String,
     /// Facts about the old version that change what the comparison means.
     pub(crate) notes: &'a [String],
+    /// The meshes of the new version.
+    pub(crate) meshes: &'a [Mesh],
     /// The config of the new version.
     pub(crate) config: &'a Config,
     /// The files of the new version.

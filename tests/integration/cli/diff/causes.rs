@@ -317,15 +317,15 @@ fn commands_have_the_kubeconfig_and_context_of_the_config() {
         let text = repository.diff(&["--output", format]).stdout;
         assert_contains(
             &text,
-            "`kubectl --context admin@east delete peers prod--north--n1`",
+            "run `kubectl --context admin@east annotate peers --overwrite -l kilo-clustermesh.io/mesh=live touched=1`",
         );
         assert_contains(
             &text,
-            "`kubectl --context 'a $(b)' delete peers prod--east--n1`",
+            "run `kubectl --context 'a $(b)' annotate peers --overwrite -l kilo-clustermesh.io/mesh=live touched=1`",
         );
         assert_contains(
             &text,
-            "`kubectl --kubeconfig west.yaml delete peers prod--east--n1`",
+            "run `kubectl --kubeconfig west.yaml annotate peers --overwrite -l kilo-clustermesh.io/mesh=live touched=1`",
         );
     }
 }

@@ -73,7 +73,7 @@ fn the_anchor_of_the_typed_generation_is_named_with_its_cure() {
         json!(["prod--east--anchor", "prod--east--n1"])
     );
     // The survivor changes, so an apply restores its key.
-    insta::assert_snapshot!(target["keyMoves"][0]["help"].as_str().unwrap(), @"before you apply the change, run `kubectl --context west delete peers prod--east--anchor`");
+    insta::assert_snapshot!(target["keyMoves"][0]["help"].as_str().unwrap(), @"with Argo CD, set `PrunePropagationPolicy=background` in the Application of west before this change; with Flux or kubectl, after the change, run `kubectl --context west annotate peers --overwrite prod--east--n1 touched=1`");
     assert_eq!(changes["grade"], "disruptive");
     // It does not change, as it has the range already.
     let changes = compared(&folder, &format!("{}---\n{anchor}", self::peers(&folder)));
@@ -114,5 +114,5 @@ fn peers_of_kgctl_are_recognised_by_their_keys() {
     let expected = expected.map(|(name, change, other)| (json!(name), json!(change), json!(other)));
     assert_eq!(renamed, expected);
     assert_eq!(changes["grade"], "disruptive");
-    insta::assert_snapshot!(target["keyMoves"][0]["help"].as_str().unwrap(), @"before you apply the change, run `kubectl --context west delete peers n1`");
+    insta::assert_snapshot!(target["keyMoves"][0]["help"].as_str().unwrap(), @"with Argo CD, set `PrunePropagationPolicy=background` in the Application of west before this change; with Flux or kubectl, after the change, run `kubectl --context west annotate peers --overwrite prod--east--n1 touched=1`");
 }

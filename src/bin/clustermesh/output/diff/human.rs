@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clustermesh::text::count;
 
-use super::{Compared, wording};
+use super::{Compared, remedy, wording};
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
@@ -59,13 +59,9 @@ pub(super) fn text(compared: &Compared) -> String {
         if let Some(load) = &target.load {
             let _ = writeln!(text, "  {}", wording::busy(load));
         }
-        for cure in target
-            .key_moves
-            .iter()
-            .filter_map(|it| wording::cure(target, it, compared))
-        {
-            let cure = width.hanging(4, &format!("help: {cure}"));
-            let _ = writeln!(text, "  {cure}");
+        for remedy in remedy::of_key_moves(target, &target.key_moves, compared) {
+            let remedy = width.hanging(4, &format!("help: {remedy}"));
+            let _ = writeln!(text, "  {remedy}");
         }
     }
     text.push_str(&paths(compared));

@@ -12,7 +12,7 @@ use clustermesh::schema;
 use schemars::Schema;
 
 use super::super::json::{API_VERSION, WrittenPlace, bare_place, number};
-use super::{Compared, wording};
+use super::{Compared, remedy, wording};
 use crate::files::ShownFiles;
 
 mod form;
@@ -89,7 +89,7 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
     let key_moves = target.key_moves.iter().map(|it| WrittenKeyMove {
         peers: &it.peers,
         lost: &it.lost,
-        help: wording::cure(target, it, compared),
+        help: joined(remedy::of_key_moves(target, [it], compared)),
     });
     WrittenTargetChange {
         cluster: target.cluster.as_str(),
@@ -102,9 +102,15 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
         peers: target.peers.iter().map(peer).collect(),
         carriers: target.carriers.iter().map(carrier).collect(),
         key_moves: key_moves.collect(),
+        help: remedy::of_key_moves(target, &target.key_moves, compared),
         busy_seconds: target.load.as_ref().map(|it| number(it.seconds)),
         capacity: target.load.as_ref().map(quantities).unwrap_or_default(),
     }
+}
+
+/// Returns several remedies as one, if there are any.
+fn joined(remedies: Vec<String>) -> Option<String> {
+    (!remedies.is_empty()).then(|| remedies.join("; "))
 }
 
 fn path(path: &PathChange) -> WrittenPath<'_> {

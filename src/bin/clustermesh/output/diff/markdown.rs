@@ -8,7 +8,7 @@ use clustermesh::changes::TargetChange;
 use clustermesh::text::count;
 
 use super::super::markdown::{code, prose};
-use super::{Compared, wording};
+use super::{Compared, remedy, wording};
 
 /// The largest number of targets of a cause that are shown.
 const TARGETS: usize = 5;
@@ -180,10 +180,9 @@ impl DetailBlock {
         let counts = wording::counts(target.counts());
         let reasons = target.reasons.iter().map(wording::reason);
         let changes = target.peers.iter().map(wording::change);
-        let cures = target.key_moves.iter();
-        let cures = cures.filter_map(|it| wording::cure(target, it, compared));
+        let remedies = remedy::of_key_moves(target, &target.key_moves, compared);
         let load = target.load.iter().map(wording::busy);
-        let sentences = reasons.chain(cures).chain(load);
+        let sentences = reasons.chain(remedies).chain(load);
         let lines = sentences
             .map(|it| prose(&it))
             .chain(changes.map(|it| code(&it)));

@@ -3,14 +3,14 @@
 use clustermesh::capacity::units;
 use clustermesh::changes::cause::{ChangedSetting, FORM};
 use clustermesh::changes::{
-    Cause, CauseEffect, Cure, Difference, KeyMove, LoadChange, NodeRef, PathChange, PathCounts,
-    PeerChange, PeerChangeKind, PeerCounts, TargetChange,
+    Cause, CauseEffect, Difference, LoadChange, NodeRef, PathChange, PathCounts, PeerChange,
+    PeerChangeKind, PeerCounts,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::rules;
-use clustermesh::text::{count, first, shell_word};
+use clustermesh::text::{count, first};
 use clustermesh::wireguard::Endpoint;
 
 use super::Compared;
@@ -295,36 +295,6 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         .collect()
 }
 
-/// Returns how to avoid that keys are lost, or to end it, in the order of the commands.
-pub(super) fn cure(
-    target: &TargetChange,
-    key_move: &KeyMove,
-    compared: &Compared,
-) -> Option<String> {
-    let kubectl = || compared.config.kubectl(&target.cluster);
-    let all = |peers: &[String]| {
-        let names: Vec<String> = peers.iter().map(|it| shell_word(&name(it))).collect();
-        names.join(" ")
-    };
-    match &key_move.cure {
-        Cure::Unneeded => None,
-        Cure::DeleteFirst(peers) => Some(format!(
-            "before you apply the change, run `{} delete peers {}`",
-            kubectl(),
-            all(peers)
-        )),
-        Cure::ApplyFirst(peers) => Some(format!(
-            "apply these Peers first, in this order: {}",
-            all(peers)
-        )),
-        Cure::Touch(peers) => Some(format!(
-            "after the change, run `{} annotate peers --overwrite {} touched=1`",
-            kubectl(),
-            all(peers)
-        )),
-    }
-}
-
 /// Returns how long Kilo is busy.
 pub(super) fn busy(load: &LoadChange) -> String {
     format!(
@@ -358,7 +328,7 @@ fn node(node: &NodeRef) -> String {
 
 /// Returns a name from a node or a file: as it is if it could be one in Kubernetes, else quoted, so that it does not
 /// look like a part of the sentence.
-fn name(name: &str) -> String {
+pub(super) fn name(name: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._/".contains(it);
     if name.chars().all(is_plain) {
         return escaped(name, SHOWN);

@@ -21,7 +21,7 @@ pub(super) struct WrittenDiff<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     pub(super) kind: &'static str,
-    /// The old version: a commit, a folder, or the Peers of clusters.
+    /// The old version: a commit, a folder, the Peers of clusters, or nothing.
     #[schemars(example = &"HEAD")]
     pub(super) against: &'a str,
     /// Facts about the old version that change what the comparison means.
@@ -176,6 +176,8 @@ pub(super) struct WrittenTargetChange<'a> {
     pub(super) carriers: Vec<WrittenCarrier>,
     /// Peers whose keys agents may forget, and how to avoid that.
     pub(super) key_moves: Vec<WrittenKeyMove<'a>>,
+    /// The remedies for all of these key moves together: at most one for each tool that applies the Peers.
+    pub(super) help: Vec<String>,
     /// The seconds for which Kilo is busy with the change, on the busiest node.
     #[schemars(with = "f64")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -317,6 +319,7 @@ fn example() -> Value {
             }],
             "carriers": [],
             "keyMoves": [],
+            "help": [],
             "busySeconds": 0.000_02,
             "capacity": [{ "name": "peers", "before": 3, "after": 4 }],
         }],
