@@ -15,7 +15,7 @@ mod found_cases;
 mod index;
 mod overriding;
 
-pub use case::{Case, Moved, Rekeyed, Renamed, Shrunk};
+pub use case::{Case, Moved, Rekeyed, Renamed, RenamedMesh, Shrunk};
 pub use direct::losses_of;
 pub use on_disk::{ForeignFile, KustomizationMismatch, OnDiskTree, SameKeyPeers, SameNamePeers};
 pub use overriding::Overriding;
@@ -97,6 +97,8 @@ pub enum Loss {
         /// The first of them.
         place: Place,
     },
+    /// All Peers that a mesh gives targets would get other names.
+    RenamedMesh(RenamedMesh),
     /// A source would give a target nothing, and no rendered tree shows whether the target has Peers
     /// of it.
     Unrecorded {
@@ -191,6 +193,8 @@ pub fn changes(
         let source = source.to_owned();
         found.losses.insert(Loss::SilentSource { source });
     }
+    let renamed = found.renamed_meshes.into_values();
+    found.losses.extend(renamed.map(Loss::RenamedMesh));
     TreeDiff {
         losses: found.losses.into_iter().collect(),
         shrunk: cases(found.shrunk),

@@ -8,7 +8,7 @@ use crate::agent::applied::AppliedFile;
 use crate::diagnostic::Severity;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
-use crate::manifest::{OldPeer, Reading};
+use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
@@ -24,6 +24,7 @@ rules! {
     EMPTY_TARGET = "empty-target" Error;
     LOST_TARGET = "lost-target" Error;
     LOST_SOURCE = "lost-source" Error;
+    RENAMED_MESH = "renamed-mesh" Error;
     SHRUNK_SOURCE = "shrunk-source" Warning;
     RENAMED_PEER = "renamed-peer" Warning;
     MOVED_ANCHOR = "moved-anchor" Warning;
@@ -122,17 +123,21 @@ fn renamed(case: &Case<Renamed>) -> Finding {
         node,
         from,
         to,
+        mesh,
     } = &case.what;
     let message = format!(
         "Peer {} would be renamed to {to} {}",
         bare(from),
         within(&case.targets)
     );
+    let selector = match mesh {
+        Some(mesh) => format!("{MESH_LABEL}={mesh}"),
+        None => format!("{SOURCE_LABEL}={}", bare(source)),
+    };
     let finding = Finding::on_named(&RENAMED_PEER, source, message);
     on_node(finding, node).at(case.place.clone(), "").help(format!(
-        "delete the old Peer in {} before applying the new one, or touch the new one after the deletion: \
-         `kubectl annotate peers --overwrite NAME touched=1`",
-        listed(&case.targets)
+        "when Flux has deleted the old Peers, run `kubectl annotate peers --overwrite -l {selector} touched=1` in each \
+         target; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`"
     ))
 }
 

@@ -1,5 +1,8 @@
 //! Cases: what changes in the Peers of targets, short of losing all.
 
+use std::collections::BTreeSet;
+
+use crate::name::MeshName;
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -36,6 +39,23 @@ pub struct Renamed {
     pub from: String,
     /// The Peer's name from now on.
     pub to: String,
+    /// The mesh, if all of its Peers from this source get new names.
+    pub mesh: Option<MeshName>,
+}
+
+/// Peers of targets that are those of another mesh from now on, so that their names change.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct RenamedMesh {
+    /// The name of the mesh that they have now.
+    pub from: String,
+    /// The mesh that they have from now on.
+    pub to: MeshName,
+    /// The targets, at least one.
+    pub targets: BTreeSet<String>,
+    /// The number of Peers.
+    pub peers: usize,
+    /// The first of them.
+    pub place: Place,
 }
 
 /// A name gets another key.

@@ -41,6 +41,7 @@ impl Loss {
     fn concerns(&self, seer: &Target) -> bool {
         match self {
             Self::SilentSource { source } => seer.without.iter().any(|it| it.as_str() == source),
+            Self::RenamedMesh(renamed) => renamed.targets.contains(seer.cluster.as_str()),
             Self::EmptyTarget { target }
             | Self::Target { target, .. }
             | Self::Source { target, .. }

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::index::Given;
-use super::{Case, ChangedFile, Loss, Moved, Rekeyed, Renamed, Shrunk};
+use super::index::{Given, Planned};
+use super::{Case, ChangedFile, Loss, Moved, Rekeyed, Renamed, RenamedMesh, Shrunk};
 use crate::config::Limits;
 use crate::manifest::OldPeer;
+use crate::name::MeshName;
 use crate::place::Place;
 use crate::plan::Target;
 
@@ -16,6 +17,8 @@ type Cases<T> = BTreeMap<T, (Vec<String>, Place)>;
 #[derive(Default)]
 pub(super) struct FoundCases {
     pub(super) losses: BTreeSet<Loss>,
+    /// By the old and the new name.
+    pub(super) renamed_meshes: BTreeMap<(String, MeshName), RenamedMesh>,
     pub(super) shrunk: Cases<Shrunk>,
     pub(super) renamed: Cases<Renamed>,
     pub(super) rekeyed: Cases<Rekeyed>,
@@ -38,6 +41,23 @@ struct SourceShare<'a> {
     first: Option<Place>,
     /// The place of the first one that is removed.
     first_gone: Option<Place>,
+}
+
+/// Returns the mesh of an old Peer if the target sees its source only in another mesh from now on. Only people can cause
+/// that: the name of a file is that of the mesh and of the source.
+fn old_mesh<'f>(
+    given: &Given,
+    file: &'f ChangedFile,
+    old: &OldPeer,
+    new: Planned,
+) -> Option<&'f str> {
+    let peer_set = file.parts().1.strip_suffix(".yaml")?;
+    let source = old.source.as_deref()?;
+    let is_same_source = source == new.peer.cluster.as_str();
+    if !is_same_source || !file.is_stale || given.sees(peer_set) {
+        return None;
+    }
+    peer_set.strip_suffix(source)?.strip_suffix("--")
 }
 
 pub(super) fn cases<T>(cases: Cases<T>) -> Vec<Case<T>> {
@@ -139,11 +159,16 @@ impl FoundCases {
             _ => None,
         };
         if let Some(new) = keyed {
+            let mesh = old_mesh(given, file, old, new);
+            if let Some(from) = mesh {
+                self.renamed_mesh((from, &new.peer_set.mesh), target, place);
+            }
             let renamed = Renamed {
                 source: new.peer.cluster.to_string(),
                 node: new.node().to_owned(),
                 from: old.name.clone(),
                 to: new.peer.name.to_string(),
+                mesh: mesh.map(|_| new.peer_set.mesh.clone()),
             };
             add(&mut self.renamed, renamed, target, place);
         }
@@ -178,6 +203,25 @@ impl FoundCases {
             }
         }
         named.is_none() && keyed.is_none()
+    }
+
+    /// Counts a Peer of a mesh that has another name from now on.
+    fn renamed_mesh(
+        &mut self,
+        (from, to): (&str, &MeshName),
+        target: &str,
+        place: impl FnOnce() -> Place,
+    ) {
+        let renamed = self.renamed_meshes.entry((from.to_owned(), to.clone()));
+        let renamed = renamed.or_insert_with(|| RenamedMesh {
+            from: from.to_owned(),
+            to: to.clone(),
+            targets: BTreeSet::new(),
+            peers: 0,
+            place: place(),
+        });
+        renamed.targets.insert(target.to_owned());
+        renamed.peers += 1;
     }
 
     /// Judges what a target loses of a source.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kilo::peer::Peer;
 use crate::manifest::OldPeer;
+use crate::name::PeerSetName;
 use crate::net::Cidr;
 use crate::plan::{AbsentSource, PeerSet, Plan, Target};
 
@@ -23,6 +24,7 @@ pub(super) struct Given<'a> {
     plan: &'a Plan,
     /// Sources that give nothing although people let them.
     absent: BTreeMap<&'a str, &'a AbsentSource>,
+    seen: &'a BTreeSet<PeerSetName>,
     peer_sets: BTreeSet<usize>,
     sources: BTreeMap<&'a str, &'a PeerSet>,
     /// The cluster-wide ranges, by source.
@@ -72,6 +74,7 @@ impl<'a> PlanIndex<'a> {
         Given {
             index: self,
             plan,
+            seen: &target.seen,
             absent: target
                 .absent
                 .iter()
@@ -112,6 +115,11 @@ impl<'a> Given<'a> {
     pub(super) fn lets(&self, source: &str, old: &OldPeer) -> bool {
         let absent = self.absent(source);
         absent.is_some_and(|absent| old.ranges.iter().any(|it| absent.lets(*it)))
+    }
+
+    /// Returns whether a mesh links the target to a source, given the name of the set of its Peers.
+    pub(super) fn sees(&self, peer_set: &str) -> bool {
+        self.seen.iter().any(|it| it.as_str() == peer_set)
     }
 
     /// Returns what a source that gives nothing might give.

@@ -45,6 +45,7 @@ fn plan(lines: &[&str]) -> Plan {
         targets: vec![Target {
             cluster: "east".parse().unwrap(),
             peer_sets: (0..peer_sets.len()).collect(),
+            seen: [PeerSetName::new(&mesh(), &"west".parse().unwrap())].into(),
             without: Some("west".parse().unwrap())
                 .filter(|_| lines.is_empty())
                 .into_iter()
@@ -113,6 +114,7 @@ fn losses(plan: &Plan, files: &[ChangedFile], same: &BTreeSet<String>) -> Vec<St
     let losses = losses.into_iter().map(|loss| match loss {
         Loss::Unrecorded { target, source } => format!("{target} has no record of {source}"),
         Loss::SilentSource { source } => format!("{source} is silent"),
+        Loss::RenamedMesh(renamed) => format!("{renamed:?}"),
         Loss::EmptyTarget { target } => format!("{target} is empty"),
         Loss::Target { target, peers, .. } => format!("{target} is gone with {peers}"),
         Loss::Source {
@@ -318,6 +320,7 @@ fn what_is_alike_in_many_targets_is_reported_once() {
     plan.targets.push(Target {
         cluster: "north".parse().unwrap(),
         peer_sets: vec![0],
+        seen: plan.targets[0].seen.clone(),
         without: BTreeSet::new(),
         absent: BTreeMap::new(),
         parted: BTreeSet::new(),
@@ -330,4 +333,28 @@ fn what_is_alike_in_many_targets_is_reported_once() {
     assert_eq!(renamed.len(), 1);
     assert_eq!(renamed[0].targets, ["east", "north"]);
     assert_eq!(&*renamed[0].place.source, "rendered/east/m--west.yaml");
+}
+
+#[test]
+fn a_mesh_with_another_name_is_a_loss() {
+    let lines = ["a A 10.1.0.0/24", "b B 10.1.1.0/24"];
+    let text = crate::manifest::text(&plan(&lines).peer_sets[0]);
+    let renamed = text.replace("m--west--", "old--west--");
+    let of = |path: &str| read(path, &renamed);
+    let losses = |path: &str| changed(&plan(&lines), &[of(path)]).losses;
+    let [Loss::RenamedMesh(renamed)] = &losses("east/old--west.yaml")[..] else {
+        panic!("{:?}", losses("east/old--west.yaml"));
+    };
+    assert_eq!((renamed.from.as_str(), renamed.peers), ("old", 2));
+    assert_eq!(renamed.to, mesh());
+    assert_eq!(losses("east/m--west.yaml"), []);
+    // The file is that of no set of Peers of this source.
+    assert_eq!(losses("east/peers.yaml"), []);
+    // Nodes are the reason for which another mesh gives the Peers.
+    let mut both = plan(&lines);
+    both.targets[0].seen.insert(PeerSetName::new(
+        &"old".parse().unwrap(),
+        &"west".parse().unwrap(),
+    ));
+    assert_eq!(changed(&both, &[of("east/old--west.yaml")]).losses, []);
 }

@@ -71,6 +71,7 @@ impl Allowance {
                 self.allows(Some(target), Some(source))
             }
             Loss::SilentSource { source } => self.allows(None, Some(source)),
+            Loss::RenamedMesh(renamed) => self.allows(None, Some(&renamed.from)),
         }
     }
 }

@@ -28,6 +28,7 @@ fn plan(ranges: u32) -> Plan {
     let target = |name: &str| Target {
         cluster: name.parse().unwrap(),
         peer_sets: vec![0],
+        seen: BTreeSet::new(),
         without: BTreeSet::new(),
         absent: BTreeMap::new(),
         parted: BTreeSet::new(),

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, alike, members};
+use super::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, RENAMED_MESH, alike, members};
 use crate::diagnostic::mistake::NO_MESH;
 use crate::diagnostic::{FindingCause, Severity, escaped, gravest_first};
 use crate::fleet::Fleet;
 use crate::name::ClusterName;
 use crate::rules::kilo::separation;
 use crate::rules::nodes::SILENT_CLUSTER;
+use crate::rules::plan::within;
 use crate::rules::{Finding, bare, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
@@ -85,6 +86,9 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, a
                 }
                 (Loss::SilentSource { .. } | Loss::EmptyTarget { .. }, None) => {
                     format!("{REPAIR}; if it should have no Peers, {instruction}")
+                }
+                (Loss::RenamedMesh(_), _) => {
+                    format!("restore the old name; if the mesh should be renamed, {instruction}")
                 }
                 _ => format!("{intention}, {instruction}"),
             };
@@ -179,6 +183,7 @@ fn allowed_by(losses: &[Loss]) -> Vec<String> {
             }
             Loss::Unrecorded { target, source } => format!("{target}/{source}"),
             Loss::Source { source, .. } | Loss::SilentSource { source } => format!("*/{source}"),
+            Loss::RenamedMesh(renamed) => format!("*/{}", renamed.from),
         };
         if !flags.contains(&flag) {
             flags.push(flag);
@@ -232,6 +237,17 @@ fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
             };
             let message = format!("{peers} would be removed from {}", bare(target));
             Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "")
+        }
+        Loss::RenamedMesh(renamed) => {
+            let targets: Vec<String> = renamed.targets.iter().cloned().collect();
+            let message = format!(
+                "{} of the mesh {} would be deleted and created again with names of the mesh {} {}",
+                count(renamed.peers, "Peer"),
+                bare(&renamed.from),
+                renamed.to,
+                within(&targets)
+            );
+            Finding::new(&RENAMED_MESH, message).at(renamed.place.clone(), "")
         }
         Loss::Unrecorded { target, source } => {
             let target = bare(target);

@@ -47,7 +47,7 @@ pub(crate) struct RenderArgs {
     /// Allow a cluster to lose all Peers, or all Peers of one source; repeatable
     ///
     /// TARGET is the cluster that loses Peers, or `*` for all clusters. SOURCE is the cluster that the
-    /// Peers lead to.
+    /// Peers lead to. `*/MESH` allows to rename the mesh MESH.
     #[arg(long, value_name = "TARGET[/SOURCE]")]
     allow_empty: Vec<Allowance>,
 

@@ -135,6 +135,60 @@ fn lets_go_of_a_target_that_left() {
     allowed(&folder, &[]);
 }
 
+/// All Peers would be deleted and created again.
+#[test]
+fn keeps_the_name_of_a_mesh() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "name: prod", "name: net");
+    let refused = refusal(&folder, &[]);
+    let (first, _) = refused.split_once("\n\n").unwrap();
+    insta::assert_snapshot!(first, @"
+    error[renamed-mesh]: 12 Peers of the mesh prod would be deleted and created again with names of the mesh net (targets east, north, west)
+    --> rendered/east/prod--north.yaml
+    help: restore the old name; if the mesh should be renamed, run `clustermesh render --allow-empty '*/prod'`
+    ");
+    for flag in ["west", "*/net", "west/prod", "*/east"] {
+        assert_contains(
+            &refusal(&folder, &["--allow-empty", flag]),
+            "error[renamed-mesh]",
+        );
+    }
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "error[renamed-mesh]: 12 Peers");
+    let run = folder.run(&["render", "--target", "west"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_contains(&run.stderr, "--target west --allow-empty '*/prod'`");
+    let run = allowed(&folder, &["*/prod"]);
+    assert_contains(
+        &run.stderr,
+        "run `kubectl annotate peers --overwrite -l kilo-clustermesh.io/mesh=net touched=1` in each target",
+    );
+    assert_eq!(folder.run(&["render", "--check"]).code, 0);
+    assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 0);
+}
+
+/// The mesh stays, and the Peers of one of its pairs get the name of another one.
+#[test]
+fn keeps_the_mesh_of_a_pair() {
+    let folder = Folder::rendered();
+    let mesh = folder.read("mesh.yaml");
+    let (head, entries) = mesh.split_once("    - name: east").unwrap();
+    let (east, rest) = entries.split_once(NORTH).unwrap();
+    let net = head.replace("name: prod", "name: net");
+    folder.write(
+        "mesh.yaml",
+        format!("{head}    - name: east{east}{rest}---\n{net}    - name: east{east}{NORTH}"),
+    );
+    let refused = refusal(&folder, &[]);
+    let renamed = "error[renamed-mesh]: 4 Peers of the mesh prod would be deleted and created again with names of the \
+                   mesh net (targets east, north)\n";
+    assert_contains(&refused, renamed);
+    assert_contains(&refused, "--allow-empty north/west");
+    allowed(&folder, &["*/prod", "north/west", "west/north"]);
+    assert_eq!(folder.run(&["render", "--check"]).code, 0);
+}
+
 #[test]
 fn keeps_a_target_of_which_only_the_kustomization_is_left() {
     let folder = Folder::rendered();
@@ -363,8 +417,8 @@ fn lets_go_of_everything() {
 fn tells_moved_peers_from_lost_ones() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "name: prod", "name: live");
-    let run = folder.run(&["render"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = allowed(&folder, &["*/prod"]);
+    assert!(!run.stderr.contains("lost-"), "{}", run.stderr);
     assert!(folder.path("rendered/west/live--east.yaml").exists());
     assert!(!folder.path("rendered/west/prod--east.yaml").exists());
 }
