@@ -189,6 +189,28 @@ pub(crate) fn may_have_had(
     Ok(!output.stdout.is_empty())
 }
 
+/// Returns whether a file of a commit, in any folder, contains texts that all of these regular expressions match.
+/// Prose about such texts does not count.
+pub(crate) fn contains(commit: &ObjectId, patterns: &[&str]) -> anyhow::Result<bool> {
+    let options = ["--quiet", "--text", "--all-match", "--extended-regexp"];
+    let safe = ["--no-textconv", "--no-recurse-submodules"];
+    let patterns = patterns.iter().flat_map(|it| ["-e", it]);
+    let paths = [
+        commit.as_str(),
+        "--",
+        ":(top)",
+        ":(top,exclude,glob)**/*.md",
+    ];
+    let words = ["grep"].into_iter().chain(options).chain(safe);
+    let output = run(&words.chain(patterns).chain(paths).collect::<Vec<_>>())?;
+    match output.status.code() {
+        Some(0) => Ok(true),
+        // It reports objects that are missing, and continues.
+        Some(1) if output.stderr.is_empty() => Ok(false),
+        _ => bail!(refusal(&output.stderr)),
+    }
+}
+
 /// Returns whether a name means the commits between two, as in `main..topic`.
 fn is_range(name: &str) -> bool {
     let ends = name.split_once("..");
@@ -200,6 +222,11 @@ fn is_long(commit: &ObjectId) -> anyhow::Result<bool> {
     let skipped = format!("--skip={SEARCHED}");
     let output = run(&["rev-list", "--max-count=1", &skipped, commit.as_str()])?;
     Ok(!output.status.success() || !output.stdout.is_empty())
+}
+
+/// Returns why the history may lack commits, if it may.
+pub(crate) fn missing_history() -> anyhow::Result<Option<&'static str>> {
+    Ok(is_shallow()?.then_some(SHALLOW))
 }
 
 fn is_shallow() -> anyhow::Result<bool> {

@@ -96,16 +96,22 @@ impl Revision {
         }
     }
 
-    /// Returns whether it, or any commit before it, has anything in a folder, or a file of one of these names in
+    /// Returns whether it, or any commit before it, has anything in these folders, or a file of one of these names in
     /// any folder.
     pub(crate) fn may_have_had(
         &self,
-        folder: &Path,
+        folders: &[&Path],
         names: &BTreeSet<String>,
     ) -> anyhow::Result<bool> {
         let names = names.iter().map(|it| format!(":(top,glob)**/{it}"));
-        let folder = format!(":(literal){}", folder.display());
-        git::may_have_had(&self.commit, std::iter::once(folder).chain(names))
+        let folders = folders.iter();
+        let folders = folders.map(|it| format!(":(literal){}", it.display()));
+        git::may_have_had(&self.commit, folders.chain(names))
+    }
+
+    /// Returns whether a file of it contains texts that all of these regular expressions match.
+    pub(crate) fn contains(&self, patterns: &[&str]) -> anyhow::Result<bool> {
+        git::contains(&self.commit, patterns)
     }
 
     /// Returns what is there, no link followed.

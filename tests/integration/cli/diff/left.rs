@@ -143,21 +143,29 @@ fn a_cluster_that_left_is_read_if_its_peers_are_given() {
     }
 }
 
-/// Otherwise a comment would show a tree that has moved as a new one, which only gains.
+/// Otherwise a tree that has moved would be a new one, which only gains.
 #[test]
-fn a_commit_that_has_nothing_here_is_noted() {
+fn a_commit_that_has_its_mesh_elsewhere_is_refused() {
     let repository = Repository::committed();
     let folder = &repository.folder;
     for name in ["mesh.yaml", "snapshots", "rendered"] {
         fs::create_dir_all(folder.path("net")).unwrap();
         fs::rename(folder.path(name), folder.path(&format!("net/{name}"))).unwrap();
     }
-    let note = "`HEAD` has no mesh and no rendered tree here, so all Peers count as new; if the files were moved, \
-                check it out elsewhere and compare with its rendered folder (--against DIR)";
-    let run = repository.diff_in("net", &[]);
-    assert_eq!((run.code, run.stderr), (0, format!("note: {note}\n")));
-    let page = repository.diff_in("net", &["--output", "markdown"]).stdout;
-    assert_contains(&page, &format!("\nnote: {note}\n"));
+    let refused = |arguments: &[&str]| {
+        let run = repository.diff_in("net", arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}");
+        run.stderr
+    };
+    insta::assert_snapshot!(refused(&[]), @"error: `HEAD` has no mesh and no rendered tree here, so its Peers are unknown; compare with another commit (--against REV), with a rendered folder (--against DIR) or with the clusters (--live), or with nothing if nothing was applied yet (--against none)");
+    assert_eq!(
+        refused(&["--output", "markdown"]),
+        refused(&["--fail-at", "brief"])
+    );
+    let run = repository.diff_in("net", &["--against", "none"]);
+    let note = "note: all Peers count as new (--against none)\n";
+    assert_eq!((run.code, run.stderr.as_str()), (0, note));
+    assert_contains(&run.stdout, "compared with nothing: +12 ~0 -0 Peers.\n");
     repository.git(&["worktree", "add", "--quiet", "before", "HEAD"]);
     let run = repository.diff_in("net", &["--against", "../before/rendered"]);
     assert_eq!(

@@ -110,8 +110,8 @@ fn a_submodule_is_not_read() {
     repository.commit();
     fs::remove_dir_all(folder.path("rendered")).unwrap();
     assert_eq!(folder.run(&["render"]).code, 0);
-    // All Peers are new, as the commit itself has none.
-    assert_ne!(repository.grade(&[]), "none");
+    // What it has is in another repository.
+    assert_contains(&repository.refusal(&[]), "`HEAD` has no rendered tree");
 }
 
 #[test]
@@ -128,9 +128,119 @@ fn a_commit_that_renders_nothing_is_rendered() {
 fn the_first_mesh_is_compared_with_nothing() {
     let repository = Repository::of(Folder::empty());
     repository.commit();
+    // The manifests of Kilo, the Peer of a laptop, and a page about meshes.
+    let folder = &repository.folder;
+    let laptop = "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: { name: laptop }\nspec: { allowedIPs: \
+                  [192.0.2.1/32], publicKey: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4= }\n";
+    folder.write("kilo/laptop.yaml", laptop);
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: { name: \
+                      peers.kilo.squat.ai }\nspec: { group: kilo.squat.ai, names: { kind: Peer } }\n";
+    folder.write("kilo/definition.yaml", definition);
+    folder.write("docs/mesh.md", format!("```yaml\n{MESH}```\n"));
+    repository.commit();
     let mesh = Folder::rendered();
-    crate::support::copy(mesh.0.path(), repository.folder.0.path());
-    assert_ne!(repository.grade(&[]), "none");
+    crate::support::copy(mesh.0.path(), folder.0.path());
+    for arguments in [
+        &[][..],
+        &["--against", "main...", "--fail-at", "disruptive"],
+    ] {
+        let run = repository.diff(arguments);
+        let note = format!(
+            "note: `{}` has no mesh, snapshot or rendered Peer, so this is the beginning and all Peers are new\n",
+            arguments.get(1).unwrap_or(&"HEAD")
+        );
+        assert_eq!((run.code, run.stderr), (0, note));
+        assert_contains(&run.stdout, ": +12 ~0 -0 Peers.\n");
+    }
+    // Not even an operator's mesh, or a snapshot, may be anywhere.
+    for (path, text) in [
+        ("operator/mesh.yml", MESH.to_owned()),
+        ("old/x.json", folder.read("snapshots/west.json")),
+        ("old/x.yaml", folder.read("rendered/west/prod--east.yaml")),
+    ] {
+        folder.write(path, text);
+        repository.git(&["add", path]);
+        repository.git(&["commit", "--quiet", "--message=a"]);
+        assert_contains(&repository.refusal(&[]), "(--against none)\n");
+        repository.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    }
+    for (path, message) in [
+        ("old/prod--west.yaml", "it was there"),
+        ("old/prod--west.yaml", "it went"),
+    ] {
+        if message == "it went" {
+            repository.git(&["rm", "--quiet", path]);
+        } else {
+            folder.write(path, "a: b\n");
+            repository.git(&["add", path]);
+        }
+        repository.git(&["commit", "--quiet", "--message", message]);
+        assert_contains(&repository.refusal(&[]), "(--against none)\n");
+    }
+    repository.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
+    let url = format!("file://{}", folder.0.path().display());
+    repository.git(&["clone", "--quiet", "--depth=1", &url, "clone"]);
+    crate::support::copy(mesh.0.path(), &folder.path("clone"));
+    let run = repository.diff_in("clone", &[]);
+    assert_eq!(run.code, 2);
+    assert_contains(&run.stderr, "(--against none); this is a shallow clone: ");
+}
+
+/// A branch or a folder of that name is not meant by accident.
+#[test]
+fn nothing_has_one_name() {
+    let repository = Repository::committed();
+    let run = repository.diff(&["--against", "none", "--output", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.json()["against"], "nothing");
+    assert_contains(
+        &repository.diff(&["--against", "none"]).stdout,
+        ": +12 ~0 -0 Peers.\n",
+    );
+    repository.git(&["branch", "none"]);
+    insta::assert_snapshot!(repository.refusal(&["--against", "none"]), @"error: --against none compares with nothing, but this is also a folder or a commit; write `./none` for the folder, or `refs/heads/none` for a branch");
+    assert_eq!(repository.grade(&["--against", "refs/heads/none"]), "none");
+    repository.git(&["branch", "--delete", "none"]);
+    fs::create_dir(repository.folder.path("none")).unwrap();
+    assert_contains(
+        &repository.refusal(&["--against", "none"]),
+        "write `./none`",
+    );
+    // Without git.
+    let run = Folder::rendered().run(&["diff", "--against", "none"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+/// Clusters may have anything of it.
+#[test]
+fn a_broken_mesh_without_a_tree_is_refused() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let mesh = folder.read("mesh.yaml");
+    for text in [
+        "spec: [",
+        "# later\n",
+        &mesh.replace("10.1.0.0/16", "10.1.0.0/99"),
+    ] {
+        folder.write("mesh.yaml", text);
+        repository.git(&["rm", "--quiet", "-r", "--cached", "rendered"]);
+        repository.git(&["add", "mesh.yaml"]);
+        repository.git(&["commit", "--quiet", "--message=a"]);
+        folder.write("mesh.yaml", &mesh);
+        assert_contains(
+            &repository.refusal(&[]),
+            "`HEAD` cannot be rendered, so its Peers are unknown; ",
+        );
+        repository.git(&["reset", "--quiet", "HEAD~1"]);
+    }
+    // A tree without a folder of a cluster shows nothing.
+    folder.write("mesh.yaml", "spec: [");
+    repository.git(&["rm", "--quiet", "-r", "--cached", "rendered"]);
+    fs::remove_dir_all(folder.path("rendered")).unwrap();
+    folder.write("rendered/README", "later");
+    repository.commit();
+    folder.write("mesh.yaml", &mesh);
+    assert_contains(&repository.refusal(&[]), "`HEAD` cannot be rendered");
 }
 
 #[test]
@@ -186,7 +296,7 @@ fn a_commit_without_a_tree_that_cannot_be_rendered_is_refused() {
         folder.write("mesh.yaml", &mesh);
         folder.write("snapshots/north.json", &snapshot);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` cannot be rendered, so its Peers are unknown; compare with one that can be rendered (--against REV), or with the clusters (--live)");
+            insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` cannot be rendered, so its Peers are unknown; compare with another commit (--against REV), with a rendered folder (--against DIR) or with the clusters (--live), or with nothing if nothing was applied yet (--against none)");
         }
     }
 }
@@ -292,9 +402,9 @@ fn a_folder_that_is_not_rendered_is_refused() {
         let reason = format!("`{folder}` is not a rendered folder");
         assert_contains(&stderr, &reason);
     }
-    // Before the first render it is empty.
+    // So is an empty one, also if clusters have Peers.
     fs::create_dir(repository.folder.path("empty")).unwrap();
-    assert_ne!(repository.grade(&["--against", "empty"]), "none");
+    insta::assert_snapshot!(repository.refusal(&["--against", "empty"]), @"error: `empty` is not a rendered folder: it has no folder of a cluster; compare with another commit (--against REV), with a rendered folder (--against DIR) or with the clusters (--live), or with nothing if nothing was applied yet (--against none)");
 }
 
 #[test]
@@ -580,12 +690,10 @@ fn mistakes_in_a_commit_are_not_those_of_the_folder() {
 
 /// With the plugin of Argo CD, clusters may have Peers of a commit without a tree.
 #[test]
-fn a_commit_without_the_tree_that_is_there_now_is_noted() {
+fn a_commit_without_the_tree_that_is_there_now_is_refused() {
     let repository = Repository::of(Folder::mesh());
     repository.commit();
     assert_eq!(repository.folder.run(&["render"]).code, 0);
-    let run = repository.diff(&[]);
-    let note = "note: `HEAD` has no rendered tree, so all Peers count as new; if the plugin of Argo CD rendered it, \
-                clusters have Peers already: compare with them (--live)\n";
-    assert_eq!((run.code, run.stderr.as_str()), (0, note));
+    insta::assert_snapshot!(repository.refusal(&[]), @"error: `HEAD` has no rendered tree, and the plugin of Argo CD may have rendered it, so its Peers are unknown; compare with another commit (--against REV), with a rendered folder (--against DIR) or with the clusters (--live), or with nothing if nothing was applied yet (--against none)");
+    assert_ne!(repository.grade(&["--against", "none"]), "none");
 }

@@ -309,6 +309,18 @@ fn the_action_shows_what_a_pull_request_does() {
 }
 
 /// Inputs and results of other jobs reach scripts as variables: in a script they would be code.
+/// Only a person can know that nothing was applied yet.
+#[test]
+fn no_job_compares_with_nothing() {
+    let templates = fs::read_dir(project().join("templates/init")).unwrap();
+    let templates = templates.map(|it| it.unwrap().path());
+    let of_action = ["action.yml", ".ci/checks"].map(|it| project().join(it));
+    for path in templates.chain(of_action) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("--against none"), "{}", path.display());
+    }
+}
+
 #[test]
 fn scripts_contain_no_expressions_and_jobs_have_few_rights() {
     let jobs = Jobs::of("github");

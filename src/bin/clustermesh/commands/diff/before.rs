@@ -10,15 +10,17 @@ use clustermesh::changes::Changes;
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
-use clustermesh::rules::reach;
+use clustermesh::rules::{clusters, reach};
 
 use super::DiffArgs;
 use crate::disk::{self, Revision, Roots};
 use crate::fabric::{AppliedFiles, Dumps, KnownContents};
 use crate::input_file::Unreadable;
-use crate::inputs::{self, Inputs, KnownSnapshots};
-use crate::settings::{FileOptions, NoMesh, Setting, SettingOrigin, Settings};
-use crate::{check, fabric, input_file};
+use crate::inputs::{Inputs, KnownSnapshots};
+use crate::settings::{FileOptions, Setting, SettingOrigin};
+use crate::{fabric, input_file};
+
+mod commit;
 
 /// The commit that is compared with by default.
 const HEAD: &str = "HEAD";
@@ -29,8 +31,17 @@ const SHOWN: usize = 200;
 /// The flag that names a commit or a folder.
 const AGAINST: &str = "--against";
 
+/// The word that compares with nothing.
+const NOTHING: &str = "none";
+
+/// The way out if the Peers of the other side are not known.
+const REMEDY: &str = "compare with another commit (--against REV), with a rendered folder (--against DIR) or with the \
+                      clusters (--live), or with nothing if nothing was applied yet (--against none)";
+
 /// The state that is compared with.
 pub(super) enum Against<'a> {
+    /// Nothing.
+    Nothing,
     /// A commit, with its mesh and snapshots.
     Revision(Arc<Revision>),
     /// A rendered folder.
@@ -65,7 +76,17 @@ impl<'a> Against<'a> {
         };
         let path = Path::new(name);
         let is_folder = disk::is_folder(&Roots::anywhere(), path);
-        match (name.to_str().map(Revision::open), is_folder) {
+        let commit = name.to_str().map(Revision::open);
+        if name == NOTHING {
+            if is_folder || matches!(commit, Some(Ok(_))) {
+                bail!(
+                    "{AGAINST} {NOTHING} compares with nothing, but this is also a folder or a commit; write \
+                     `./{NOTHING}` for the folder, or `refs/heads/{NOTHING}` for a branch"
+                );
+            }
+            return Ok(Self::Nothing);
+        }
+        match (commit, is_folder) {
             (Some(Ok(_)), true) => bail!(
                 "{0} is a commit and a folder; write `./{1}` for the folder, or `refs/heads/{1}` for a branch",
                 disk::shown(path),
@@ -84,6 +105,7 @@ impl<'a> Against<'a> {
             Self::Revision(revision) => escaped(revision.name(), SHOWN),
             Self::Folder(folder) => input_file::name(folder),
             Self::Dumps(_) => "the Peers of clusters".to_owned(),
+            Self::Nothing => "nothing".to_owned(),
         }
     }
 
@@ -96,7 +118,7 @@ impl<'a> Against<'a> {
     ) -> Result<Before, Unreadable> {
         let name = match &self {
             Self::Revision(_) | Self::Folder(_) => format!("`{}`", self.name()),
-            Self::Dumps(_) => "the rendered tree".to_owned(),
+            Self::Dumps(_) | Self::Nothing => "the rendered tree".to_owned(),
         };
         let before = self.read_any(options, inputs, snapshots)?;
         all_read(&before.applied, &name)?;
@@ -110,7 +132,11 @@ impl<'a> Against<'a> {
         snapshots: &mut KnownSnapshots,
     ) -> Result<Before, Unreadable> {
         match self {
-            Self::Revision(revision) => of_revision(&revision, options, inputs, snapshots),
+            Self::Nothing => Ok(Before {
+                notes: vec!["all Peers count as new (--against none)".to_owned()],
+                ..Before::of_peers(AppliedFiles::default(), KnownContents::default())
+            }),
+            Self::Revision(revision) => commit::read(&revision, options, inputs, snapshots),
             Self::Folder(folder) => {
                 let named = Setting {
                     value: folder,
@@ -126,11 +152,17 @@ impl<'a> Against<'a> {
                 let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&mut known))?;
                 applied.check_left(&fabric::clusters(inputs))?;
                 let left = applied.left().keys();
-                let notes = left.map(|it| {
+                let left = left.map(|it| {
                     format!("no mesh contains {it}, so it counts as a cluster that left")
                 });
+                let findings = applied.findings.iter();
+                let without_crd = findings.filter(|it| clusters::is_missing_crd(it));
+                let without_crd = without_crd.map(|it| {
+                    let cluster = it.cluster.as_deref().unwrap_or_default();
+                    format!("{cluster}: {}", it.message)
+                });
                 Ok(Before {
-                    notes: notes.collect(),
+                    notes: left.chain(without_crd).collect(),
                     ..Before::of_peers(applied, known)
                 })
             }
@@ -186,17 +218,23 @@ impl Before {
 /// Reads a rendered folder.
 fn of_folder(inputs: &mut Inputs) -> Result<Before, Unreadable> {
     let folder = inputs.settings.rendered.value.clone();
-    let is_empty = disk::entries(&Roots::anywhere(), &folder)?.is_empty();
+    disk::entries(&Roots::anywhere(), &folder)?;
     let mut known = KnownContents::default();
     let mut applied = fabric::read_and_keep(inputs, None, Some(&mut known))?;
-    let mut clusters = fabric::clusters(inputs).into_iter();
-    if !is_empty && clusters.all(|it| applied.absent.contains(&it)) {
+    if !has_folders(&applied, inputs) {
         let name = disk::shown(&folder);
-        let error = anyhow!("{name} is not a rendered folder: it has no folder of a cluster");
+        let error =
+            anyhow!("{name} is not a rendered folder: it has no folder of a cluster; {REMEDY}");
         return Err(error.into());
     }
     applied.read_left(inputs)?;
     Ok(Before::of_peers(applied, known))
+}
+
+/// Returns whether a cluster has a folder in a tree that was read.
+fn has_folders(applied: &AppliedFiles, inputs: &Inputs) -> bool {
+    let mut clusters = fabric::clusters(inputs).into_iter();
+    clusters.any(|it| !applied.absent.contains(&it))
 }
 
 /// Checks that every manifest was read: clusters keep the Peers of one that cannot be applied, so its Peers count as
@@ -214,146 +252,4 @@ fn all_read(applied: &AppliedFiles, name: &str) -> anyhow::Result<()> {
         file.unwrap_or_default(),
         unread.message
     );
-}
-
-/// Reads a commit: its mesh, its snapshots and its rendered tree.
-fn of_revision(
-    revision: &Arc<Revision>,
-    options: &FileOptions,
-    now: &mut Inputs,
-    snapshots: &mut KnownSnapshots,
-) -> Result<Before, Unreadable> {
-    let options = options.at(revision);
-    let gathered = inputs::gather_and_keep(&options, Some(snapshots));
-    revision.check()?;
-    let mut inputs = match gathered {
-        Ok(inputs) => inputs,
-        Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => {
-            return without_mesh(revision, options.settle()?, now);
-        }
-        Err(unreadable) => return Err(unreadable),
-    };
-    let name = disk::shown(Path::new(revision.name()));
-    let problem = UnusableInputs::find(&inputs);
-    let is_new = !is_there(&inputs)
-        && !is_there(now)
-        && problem == Some(UnusableInputs::Missing)
-        && !revision.may_have_had(
-            &inputs.settings.snapshots.value,
-            &snapshot_names([&inputs, now]),
-        )?;
-    if problem.is_some() {
-        // The tree is read for the clusters of a mesh.
-        inputs.meshes.clone_from(&now.meshes);
-    }
-    let mut known = KnownContents::default();
-    let applied = if is_there(&inputs) && problem.is_some() {
-        tree(&mut inputs, &mut known)?
-    } else if is_there(&inputs) {
-        fabric::read_and_keep(&mut inputs, None, Some(&mut known))?
-    } else if is_there(now) || is_new {
-        AppliedFiles::default()
-    } else {
-        // If the tree is not in git, as with the plugin of Argo CD, the rendered Peers count as applied.
-        rendered(&inputs, &mut known)?.ok_or_else(|| {
-            anyhow!(
-                "{name} cannot be rendered, so its Peers are unknown; compare with one that can be rendered \
-                 (--against REV), or with the clusters (--live)"
-            )
-        })?
-    };
-    revision.check()?;
-    let note = match problem {
-        Some(_) if is_new => Some(format!(
-            "neither {name} nor any commit before it has a snapshot, so nothing was rendered and all Peers are new"
-        )),
-        Some(problem) => Some(format!(
-            "the meshes or snapshots of {name} {}, so no causes are listed",
-            problem.name()
-        )),
-        None if !is_there(&inputs) && is_there(now) => Some(format!(
-            "{name} has no rendered tree, so all Peers count as new; if the plugin of Argo CD rendered it, clusters \
-             have Peers already: compare with them (--live)"
-        )),
-        None => None,
-    };
-    Ok(Before {
-        inputs: problem.is_none().then_some(inputs),
-        applied,
-        known,
-        notes: note.into_iter().collect(),
-    })
-}
-
-/// The reason for which the meshes and snapshots of a commit cannot be used.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum UnusableInputs {
-    Errors,
-    Missing,
-}
-
-impl UnusableInputs {
-    fn find(inputs: &Inputs) -> Option<Self> {
-        if !inputs.is_whole {
-            return Some(Self::Errors);
-        }
-        let has_no_mesh = inputs.meshes.is_empty() && is_there(inputs);
-        (has_no_mesh || !check::missing(inputs).is_empty()).then_some(Self::Missing)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Errors => "contain errors",
-            Self::Missing => "are missing",
-        }
-    }
-}
-
-/// Returns the names of the snapshots of all clusters.
-fn snapshot_names(versions: [&Inputs; 2]) -> BTreeSet<String> {
-    let clusters = versions.into_iter().flat_map(fabric::clusters);
-    clusters.map(|it| format!("{it}.json")).collect()
-}
-
-/// Reads the tree of a commit without any mesh, if it has one, for the clusters of the current mesh.
-fn without_mesh(
-    revision: &Revision,
-    settings: Settings,
-    now: &mut Inputs,
-) -> Result<Before, Unreadable> {
-    let own = mem::replace(&mut now.settings, settings);
-    let mut known = KnownContents::default();
-    let (applied, consequence) = if is_there(now) {
-        (tree(now, &mut known), ", so no causes are listed")
-    } else {
-        let consequence = " and no rendered tree here, so all Peers count as new; if the files were moved, check \
-                           it out elsewhere and compare with its rendered folder (--against DIR)";
-        (Ok(AppliedFiles::default()), consequence)
-    };
-    now.settings = own;
-    let name = disk::shown(Path::new(revision.name()));
-    Ok(Before {
-        notes: vec![format!("{name} has no mesh{consequence}")],
-        ..Before::of_peers(applied?, known)
-    })
-}
-
-/// Reads a whole tree of which no mesh is known, with the folders of clusters that left.
-fn tree(inputs: &mut Inputs, known: &mut KnownContents) -> Result<AppliedFiles, Unreadable> {
-    let mut applied = fabric::read_and_keep(inputs, None, Some(known))?;
-    applied.read_left(inputs)?;
-    Ok(applied)
-}
-
-/// Returns whether there is a rendered tree.
-fn is_there(inputs: &Inputs) -> bool {
-    let rendered = &inputs.settings.rendered;
-    disk::is_folder(&inputs.settings.roots_of(rendered), &rendered.value)
-}
-
-/// Renders in memory; nothing if the inputs are wrong.
-fn rendered(inputs: &Inputs, known: &mut KnownContents) -> anyhow::Result<Option<AppliedFiles>> {
-    let planned = check::plan(inputs)?;
-    let settings = &inputs.settings;
-    Ok(planned.map(|it| AppliedFiles::planned(settings, &it.plan, &it.texts, known)))
 }
