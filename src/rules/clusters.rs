@@ -28,6 +28,7 @@ rules! {
     OVERSIZED_ANSWER = "oversized-answer" Error;
     UNCHECKED_CERTIFICATE = "unchecked-certificate" Warning;
     UNENCRYPTED_CONNECTION = "unencrypted-connection" Warning;
+    MISSING_CRD = "missing-crd" Warning;
 }
 
 /// The reason why the nodes of a cluster could not be listed. No text in it may contain a secret.
@@ -183,6 +184,13 @@ pub enum Fault {
         /// The excess.
         problem: String,
     },
+    /// Kilo's CRD has only versions that are not understood.
+    Versions {
+        /// The versions that it has.
+        served: Vec<String>,
+        /// The version that is understood.
+        wanted: &'static str,
+    },
 }
 
 impl Fault {
@@ -209,7 +217,8 @@ impl Fault {
             | Self::Endless { .. }
             | Self::Refused { .. }
             | Self::Cut { .. }
-            | Self::Unreadable { .. } => false,
+            | Self::Unreadable { .. }
+            | Self::Versions { .. } => false,
         }
     }
 }
@@ -339,6 +348,17 @@ pub fn unread(cluster: &ClusterName, fault: &Fault) -> Finding {
     found(cluster, fault, format!("could not be read: {fault}"))
 }
 
+/// Returns the finding about a cluster that has no Peers because Kilo's CRD is not there.
+pub fn missing_crd(cluster: &ClusterName) -> Finding {
+    let message = "Kilo's CRD `peers.kilo.squat.ai` is not installed".to_owned();
+    Finding::on_cluster(&MISSING_CRD, cluster, message).help("install Kilo in this cluster")
+}
+
+/// Returns whether a finding is about a cluster without Kilo's CRD.
+pub fn is_missing_crd(finding: &Finding) -> bool {
+    *finding.rule == MISSING_CRD
+}
+
 /// Returns what weakens the trust in a cluster's answers; `answers` are those that were asked for.
 pub fn weakness(cluster: &ClusterName, weakness: Weakness, answers: &str) -> Finding {
     let (rule, message) = match weakness {
@@ -387,7 +407,7 @@ fn rule_of(fault: &Fault) -> &'static Rule {
         Fault::Refused { .. } => &REFUSED_REQUEST,
         Fault::Redirected { .. } => &REDIRECTED,
         Fault::Cut { .. } => &CUT_ANSWER,
-        Fault::Unreadable { .. } => &UNREADABLE_ANSWER,
+        Fault::Unreadable { .. } | Fault::Versions { .. } => &UNREADABLE_ANSWER,
         Fault::Oversized { .. } => &OVERSIZED_ANSWER,
     }
 }

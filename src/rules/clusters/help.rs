@@ -88,6 +88,9 @@ pub(super) fn help(cluster: Option<&ClusterName>, fault: &Fault) -> String {
         Fault::Unreadable { .. } | Fault::Oversized { .. } => {
             "check that `server` in the kubeconfig is a Kubernetes API server".to_owned()
         }
+        Fault::Versions { wanted, .. } => {
+            format!("install a version of Kilo whose CRD has {wanted} in this cluster")
+        }
     }
 }
 

@@ -69,11 +69,7 @@ impl fmt::Display for Fault {
                 "the {answers} did not arrive completely within {seconds} s"
             ),
             Self::Certificate { server, problem } => {
-                let what = if problem.is_of_tls() {
-                    ""
-                } else {
-                    "the certificate of "
-                };
+                let what = problem.subject();
                 write!(formatter, "{what}{} {problem}", shown(server))
             }
             Self::Unauthorized {
@@ -109,8 +105,14 @@ impl fmt::Display for Fault {
             Self::Unreadable { problem } | Self::Oversized { problem } => {
                 write!(formatter, "the response cannot be used: {}", shown(problem))
             }
+            Self::Versions { served, wanted } => formatter.write_str(&versions(served, wanted)),
         }
     }
+}
+
+fn versions(served: &[String], wanted: &str) -> String {
+    let served = shown(&served.join(", "));
+    format!("Kilo's CRD `peers.kilo.squat.ai` has {served}, but not {wanted}")
 }
 
 fn foreign(origin: &str, field: &str, config: &str) -> String {
@@ -143,9 +145,12 @@ impl fmt::Display for LoginProblem {
 }
 
 impl CertificateProblem {
-    /// Returns whether there was no certificate to look at.
-    fn is_of_tls(&self) -> bool {
-        matches!(self, Self::NoTls | Self::NoCommonTls)
+    /// Returns the words before the server: some problems show no certificate.
+    fn subject(&self) -> &'static str {
+        match self {
+            Self::NoTls | Self::NoCommonTls => "",
+            _ => "the certificate of ",
+        }
     }
 
     pub(super) fn help(&self) -> String {

@@ -38,9 +38,9 @@ impl PeerList {
     /// The CRD has no version that is understood.
     pub(crate) fn into_file(self, cluster: &ClusterName) -> Result<Option<AppliedFile>, Fault> {
         if self.listing.is_none() && !self.versions.is_empty() {
-            let versions = self.versions.join(", ");
-            return Err(Fault::Unreadable {
-                problem: format!("it has Peers of {versions}, not of {VERSION}"),
+            return Err(Fault::Versions {
+                served: self.versions,
+                wanted: VERSION,
             });
         }
         let source: Arc<str> = Arc::from(format!("{cluster} (live)"));

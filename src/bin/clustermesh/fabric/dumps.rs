@@ -73,7 +73,7 @@ pub(crate) struct DumpedPeers {
     pub(crate) files: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// The files of clusters that are in no mesh.
     pub(crate) left: BTreeMap<ClusterName, Vec<AppliedFile>>,
-    /// Reasons for which other servers may have answered.
+    /// Reasons for which other servers may have answered, and clusters without the CRD.
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -196,16 +196,19 @@ impl Live {
         let mut contact = self.reach.contact(addressed, settings, meshes)?;
         let answers = contact.ask(&asked, Wanted::Peers, None, |cluster, answer| {
             let answer = answer?;
-            Ok((answer.peers.into_file(cluster)?, answer.weaknesses))
+            let has_crd = !answer.peers.versions.is_empty();
+            let weaknesses = answer.weaknesses.into_iter();
+            let findings = weaknesses
+                .map(|it| clusters::weakness(cluster, it, Wanted::Peers.answers()))
+                .chain((!has_crd).then(|| clusters::missing_crd(cluster)))
+                .collect::<Vec<_>>();
+            Ok((answer.peers.into_file(cluster)?, findings))
         })?;
         let mut findings = Vec::new();
         for (cluster, answer) in answers {
             match answer {
-                Ok((file, weaknesses)) => {
-                    let weaknesses = weaknesses
-                        .into_iter()
-                        .map(|it| clusters::weakness(&cluster, it, Wanted::Peers.answers()));
-                    dumped.findings.extend(weaknesses);
+                Ok((file, findings)) => {
+                    dumped.findings.extend(findings);
                     dumped.files.insert(cluster, file.into_iter().collect());
                 }
                 Err(fault) => findings.push(clusters::unread(&cluster, &fault)),

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use clustermesh::agent::inventory::{Foreign, Holder};
-use clustermesh::diagnostic::escaped;
+use clustermesh::diagnostic::{Finding, escaped};
+use clustermesh::rules::clusters;
 use clustermesh::text;
 
 use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
@@ -134,8 +135,8 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         }
     };
     if found.versions.is_empty() {
-        let line = "Kilo's CRD `peers.kilo.squat.ai` is not installed".to_owned();
-        note("crd", vec![line], "install Kilo in this cluster");
+        let Finding { message, help, .. } = clusters::missing_crd(cluster);
+        note("crd", vec![message], &help.unwrap_or_default());
     }
     let unknown = match found.rendered {
         RenderedFolder::Whole => None,

@@ -257,6 +257,70 @@ fn a_cluster_that_cannot_be_read_hides_no_other() {
     assert!(run.stderr.ends_with("\n1 error\n"), "{}", run.stderr);
 }
 
+/// Every command that reads Peers continues without those of the cluster.
+#[test]
+fn a_cluster_without_the_crd_is_reported() {
+    let mut site = Site::new();
+    site.servers[2] = Setup::nodes(&nodes(3)).start();
+    site.reach();
+    let message = "Kilo's CRD `peers.kilo.squat.ai` is not installed\n";
+    for command in [
+        &["verify"][..],
+        &["trace", "west/n1", "east/n1"],
+        &["capacity"],
+    ] {
+        let run = site.run(&[command, &["--live"]].concat());
+        let report = run.stdout + &run.stderr;
+        let finding = format!("warning[missing-crd]: west: {message}");
+        assert_contains(&report, &finding);
+        assert_contains(&report, "help: install Kilo in this cluster\n");
+    }
+    let run = site.run(&["diff", "--live", "--output", "json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stderr, format!("note: west: {message}"));
+    assert_eq!(
+        run.json()["notes"],
+        json!([format!("west: {}", message.trim())])
+    );
+    assert_eq!(run.json()["targets"][0]["peersBefore"], 0);
+}
+
+/// Its Peers are unknown, so nothing continues.
+#[test]
+fn a_cluster_with_another_version_of_the_crd_is_an_error() {
+    let mut site = Site::new();
+    let versions =
+        json!({ "kind": "APIGroup", "versions": [{ "version": "v1" }, { "version": "v1beta1" }] });
+    let other = Setup::nodes(&nodes(3)).fault(move |request, _| {
+        let is_group = request.path == "/apis/kilo.squat.ai";
+        is_group.then(|| Answer::json(&versions).into())
+    });
+    site.servers[2] = other.start();
+    site.reach();
+    let message =
+        "could not be read: Kilo's CRD `peers.kilo.squat.ai` has v1, v1beta1, but not v1alpha1\n";
+    let help = "help: install a version of Kilo whose CRD has v1alpha1 in this cluster\n";
+    for command in [
+        &["verify"][..],
+        &["trace", "west/n1", "east/n1"],
+        &["capacity"],
+        &["diff"],
+    ] {
+        let run = site.run(&[command, &["--live"]].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{command:?}");
+        assert_contains(
+            &run.stderr,
+            &format!("error[unreadable-answer]: west: {message}{help}"),
+        );
+    }
+    let run = site.run(&["status", "west"]);
+    assert_eq!(run.code, 2);
+    assert_contains(
+        &run.stdout,
+        &format!("  unreadable-answer: {message}    {help}"),
+    );
+}
+
 #[test]
 fn waits_until_everything_is_applied() {
     let site = Site::new();
