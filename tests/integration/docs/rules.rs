@@ -388,6 +388,7 @@ fn of_servers() -> Vec<(&'static str, String)> {
     let weaknesses = [Weakness::UncheckedCertificate, Weakness::Unencrypted]
         .map(|it| clusters::weakness(&east, it, "node list"));
     let findings = faults.chain(weaknesses);
+    let findings = findings.chain([clusters::missing_crd(&east)]);
     findings
         .map(|it| (it.rule.name, format!("east: {}", it.message)))
         .collect()
