@@ -89,7 +89,7 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
     let key_moves = target.key_moves.iter().map(|it| WrittenKeyMove {
         peers: &it.peers,
         lost: &it.lost,
-        help: joined(remedy::of_key_moves(target, [it], compared)),
+        help: joined(&remedy::of_key_moves(target, [it], compared)),
     });
     WrittenTargetChange {
         cluster: target.cluster.as_str(),
@@ -109,7 +109,7 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
 }
 
 /// Returns several remedies as one, if there are any.
-fn joined(remedies: Vec<String>) -> Option<String> {
+fn joined(remedies: &[String]) -> Option<String> {
     (!remedies.is_empty()).then(|| remedies.join("; "))
 }
 

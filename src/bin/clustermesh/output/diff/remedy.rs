@@ -51,7 +51,7 @@ fn selection(peers: &[&str], meshes: &[Mesh]) -> String {
     });
     let mesh = || meshes.iter().find(|it| is_every(it.name.as_str()));
     match peers {
-        [peer] => shell_word(&wording::name(peer)).to_string(),
+        [peer] => shell_word(&wording::name(peer)),
         _ => {
             if let Some((_, source)) = sources.find(|it| is_every(it.0.as_str())) {
                 format!("-l {SOURCE_LABEL}={source}")
@@ -59,7 +59,7 @@ fn selection(peers: &[&str], meshes: &[Mesh]) -> String {
                 format!("-l {MESH_LABEL}={}", mesh.name)
             } else {
                 let names = peers.iter().map(|it| shell_word(&wording::name(it)));
-                names.map(|it| it.to_string()).collect::<Vec<_>>().join(" ")
+                names.collect::<Vec<_>>().join(" ")
             }
         }
     }
