@@ -3,22 +3,24 @@
 //! The text is edited where the networks are written, so that everything else stays as it is.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::diagnostic::mistake::INCONVERTIBLE_ENTRY;
 use crate::diagnostic::{Finding, Severity};
 use crate::document::{Source, TreeNode, TreeValue};
 use crate::fleet::SnapshotFile;
-use crate::kilo::cluster::Cluster;
-use crate::mesh::{self, Entry, Mesh, Networks, Range};
+use crate::mesh::{self, Entry, Mesh, Networks};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
 
 use self::entry::WrittenEntry;
 use self::field::{Field, FieldItem};
+use self::range_use::{FlatRangeUse, uses};
 
 mod entry;
 mod field;
+mod range_use;
 
 /// One of the operator's two forms of an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,6 +29,15 @@ pub enum NetworkForm {
     Typed,
     /// One list for all uses.
     Flat,
+}
+
+impl fmt::Display for NetworkForm {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Typed => "typed",
+            Self::Flat => "flat",
+        })
+    }
 }
 
 /// A part of a text, and what to write instead.
@@ -67,11 +78,7 @@ pub fn converted(
     let text = applied(&source.text, edits);
     match differing(source, meshes, &text, form) {
         None => Ok(text),
-        Some(entry) => Err(vec![refusal(
-            entry,
-            "cannot be edited in place",
-            "write the networks of the entry as plain lists and strings",
-        )]),
+        Some(finding) => Err(vec![finding]),
     }
 }
 
@@ -92,85 +99,22 @@ fn fields(
     match &entry.networks {
         Networks::Typed { .. } => Ok(vec![Field::list("allowedNetworks", items)]),
         Networks::Flat { allowed } => {
-            let uses = uses(entry, allowed, snapshots)?;
-            let of = |meant: Use| {
+            let uses = uses(entry, allowed, snapshots.get(&entry.name))?;
+            let of = |meant: FlatRangeUse| {
                 let mut uses = uses.iter();
                 let items = items.iter().filter(|_| uses.next() == Some(&meant));
                 items.cloned().collect::<Vec<FieldItem>>()
             };
-            let wireguard = of(Use::WireGuard).into_iter().next();
+            let wireguard = of(FlatRangeUse::WireGuard).into_iter().next();
             let fields = [
-                Some(Field::list("podCIDRs", of(Use::Pods))),
+                Some(Field::list("podCIDRs", of(FlatRangeUse::Pods))),
                 wireguard.map(|it| Field::one("wireguardCIDR", it)),
-                Some(Field::list("additionalCIDRs", of(Use::Other))),
+                Some(Field::list("additionalCIDRs", of(FlatRangeUse::Other))),
             ]
             .into_iter()
             .flatten();
             Ok(fields.filter(|it| !it.items.is_empty()).collect())
         }
-    }
-}
-
-/// The use of a range of a flat list.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Use {
-    Pods,
-    WireGuard,
-    Other,
-}
-
-/// Finds what each range is for, by the addresses that the nodes have in it.
-fn uses(
-    entry: &Entry,
-    allowed: &[Range],
-    snapshots: &BTreeMap<ClusterName, SnapshotFile>,
-) -> Result<Vec<Use>, Finding> {
-    let Some(file) = snapshots.get(&entry.name) else {
-        let what = "has no snapshot, so the use of its ranges is unknown";
-        let help = format!("run `clustermesh snapshot {}`", entry.name);
-        return Err(refusal(entry, what, &help));
-    };
-    let cluster = Cluster::new(entry, &file.snapshot);
-    let nodes = || cluster.nodes.iter();
-    let pods: Vec<Cidr> = nodes().flat_map(|it| it.kilo.pods()).collect();
-    let wireguard: Vec<Cidr> = nodes()
-        .filter_map(|it| it.kilo.wireguard_ip())
-        .map(|it| Cidr::host(it.address))
-        .collect();
-    let mut uses = Vec::new();
-    for range in allowed {
-        let has = |cidrs: &[Cidr]| cidrs.iter().any(|it| range.cidr.contains(*it));
-        uses.push(match (has(&pods), has(&wireguard)) {
-            (true, true) => {
-                let what = format!("has pod CIDRs and WireGuard addresses in {}", range.cidr);
-                let help = "declare a range for pods, and another one for WireGuard addresses";
-                return Err(refusal(entry, &what, help).at(range.place.clone(), "this range"));
-            }
-            (true, false) => Use::Pods,
-            (false, true) => Use::WireGuard,
-            (false, false) => Use::Other,
-        });
-    }
-    let count = |meant| uses.iter().filter(|it| **it == meant).count();
-    match (count(Use::Pods), count(Use::WireGuard)) {
-        (0, _) => Err(refusal(
-            entry,
-            "declares no range that contains pod CIDRs of its nodes",
-            "add the range of the pods to `allowedNetworks`",
-        )),
-        (_, 0) => Err(refusal(
-            entry,
-            "declares no range that contains WireGuard addresses of its nodes",
-            "add Kilo's `--subnet` to `allowedNetworks`",
-        )),
-        (_, 1) => Ok(uses),
-        (_, ranges) => Err(refusal(
-            entry,
-            &format!(
-                "has WireGuard addresses in {ranges} ranges, but `wireguardCIDR` is one range"
-            ),
-            "declare one range that contains all WireGuard addresses",
-        )),
     }
 }
 
@@ -199,27 +143,35 @@ fn applied(text: &str, mut edits: Vec<Edit>) -> String {
     result
 }
 
-/// Returns an entry that is not what it was, except for its form, in the edited text.
-fn differing<'m>(
-    source: &Source,
-    meshes: &'m [Mesh],
-    text: &str,
-    form: NetworkForm,
-) -> Option<&'m Entry> {
-    let mut own = meshes
-        .iter()
-        .filter(|it| it.place.source == source.name)
-        .flat_map(|mesh| &mesh.entries);
+/// Returns what is wrong with the edited text: an entry that is not what it was, except for its form.
+fn differing(source: &Source, meshes: &[Mesh], text: &str, form: NetworkForm) -> Option<Finding> {
+    let own = || {
+        let own = meshes.iter().filter(|it| it.place.source == source.name);
+        own.flat_map(|mesh| &mesh.entries)
+    };
+    let uneditable = |entry: &Entry| {
+        let help = "write the networks of the entry as plain lists and strings";
+        refusal(entry, "cannot be edited in place", help)
+    };
     let Ok(edited) = Source::parse(source.name.clone(), text) else {
-        return own.next();
+        return own().next().map(uneditable);
     };
     let reading = mesh::read(&[edited]);
-    let is_wrong = |it: &Finding| it.severity == Severity::Error;
-    if reading.diagnostics.iter().any(is_wrong) {
-        return own.next();
+    let mut diagnostics = reading.diagnostics.iter();
+    if let Some(error) = diagnostics.find(|it| it.severity == Severity::Error) {
+        let is_meant = |it: &&Entry| error.cluster.as_deref() == Some(it.name.as_str());
+        let entry = own().find(is_meant).or_else(|| own().next())?;
+        let what = format!("would be invalid in the {form} form: {}", error.message);
+        let finding = refusal(entry, &what, "keep the form of the entry");
+        return Some(match &error.help {
+            Some(help) => finding.help(help),
+            None => finding,
+        });
     }
     let mut entries = reading.meshes.iter().flat_map(|mesh| &mesh.entries);
-    own.find(|entry| entries.next().is_none_or(|it| !is_same(entry, it, form)))
+    let mut own = own();
+    let differing = own.find(|entry| entries.next().is_none_or(|it| !is_same(entry, it, form)));
+    differing.map(uneditable)
 }
 
 /// Returns whether two entries differ in their form only.

@@ -41,6 +41,105 @@ fn what_would_be_rendered_differently_is_reported() {
     let note =
         "the converted mesh changes rendered Peers: north/prod--east.yaml, west/prod--east.yaml";
     assert_contains(&run.stderr, note);
+    let effect =
+        "192.168.1.0/24 of east would belong to its nodes, and no longer to the whole cluster";
+    assert_contains(&run.stderr, effect);
+}
+
+/// A pod CIDR in a range that the typed form takes for other networks.
+#[test]
+fn a_node_that_the_other_form_leaves_out_is_named() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "      podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24\n",
+        "      allowedNetworks: [10.1.0.0/16, 10.101.0.0/24, 10.99.0.0/16]\n",
+    );
+    let mut third = node(1, 3);
+    third["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.99.0.3/24");
+    folder.keep("east", &[node(1, 1), node(1, 2), third]);
+    let run = folder.run(&["convert", "--to", "typed"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_contains(&run.stdout, "additionalCIDRs: [10.99.0.0/16]");
+    let effect =
+        "east/n3 would be left out: WireGuard address 10.99.0.3 is outside the declared ranges";
+    assert_contains(&run.stderr, effect);
+}
+
+/// The reason is the nodes, not the ranges.
+#[test]
+fn ranges_of_unknown_use_have_true_reasons() {
+    let flat = "      allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]\n";
+    let typed = "      podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24\n";
+    let mut idle = node(1, 1);
+    idle["annotations"] = json!({});
+    let mut podless = node(1, 1);
+    podless["podCIDRs"] = json!([]);
+    let run_kilo = "check that Kilo runs in the cluster, then run `clustermesh snapshot east`";
+    for (nodes, reason, help) in [
+        (
+            vec![],
+            "has no nodes in its snapshot",
+            "run `clustermesh snapshot east`",
+        ),
+        (vec![idle], "has no node with a WireGuard address", run_kilo),
+        (vec![podless], "has no node with a pod CIDR", run_kilo),
+    ] {
+        let folder = Folder::mesh();
+        folder.edit("mesh.yaml", typed, flat);
+        folder.keep("east", &nodes);
+        let run = folder.run(&["convert", "--to", "typed"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        let finding = format!("`east` {reason}, so the use of its ranges is unknown");
+        assert_contains(&run.stderr, &finding);
+        assert_contains(&run.stderr, &format!("help: {help}\n"));
+    }
+    // `snapshot` does not read a cluster that leaves.
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", typed, &format!("      state: Leaving\n{flat}"));
+    fs::remove_file(folder.path("snapshots/east.json")).unwrap();
+    let run = folder.run(&["convert", "--to", "typed"]);
+    assert_contains(&run.stderr, "`east` is leaving and has no snapshot");
+    assert!(
+        !run.stderr.contains("clustermesh snapshot"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// A node may claim any address.
+#[test]
+fn one_node_does_not_decide_the_use_of_a_range() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "      podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24\n",
+        "      allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]\n",
+    );
+    let mut liar = node(1, 3);
+    liar["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.1.200.1/24");
+    folder.keep("east", &[node(1, 1), node(1, 2), liar]);
+    let run = folder.run(&["convert", "--to", "typed"]);
+    assert_contains(
+        &run.stdout,
+        "podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24\n",
+    );
+}
+
+/// Only ranges of the whole cluster have anchors, and a flat list does not contain which these are.
+#[test]
+fn a_result_that_would_be_invalid_is_refused_for_that() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "      podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24\n",
+        "      allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]\n      anchors: [{ ranges: [10.1.0.0/16], nodes: [n1] }]\n",
+    );
+    let run = folder.run(&["convert", "--to", "typed"]);
+    let reason =
+        "`east` would be invalid in the typed form: 10.1.0.0/16 is not declared in `serviceCIDR`";
+    assert_contains(&run.stderr, reason);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
 }
 
 #[test]

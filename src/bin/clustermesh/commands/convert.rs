@@ -21,6 +21,8 @@ use crate::output::Printer;
 use crate::settings::CommonOptions;
 use crate::{Outcome, disk};
 
+mod effects;
+
 /// Convert the entries of a mesh between the typed and the flat form
 ///
 /// Prints the file with all entries in one form: typed (`podCIDRs`, `wireguardCIDR`, `serviceCIDR`,
@@ -146,39 +148,43 @@ fn chosen(args: &ConvertArgs, files: &[InputFile]) -> anyhow::Result<usize> {
         })
 }
 
-/// Reports whether other meshes are rendered as the present ones are.
+/// Reports whether other meshes are rendered as the present ones are, and why not.
 fn compare(inputs: &Inputs, meshes: &[Mesh], printer: &mut Printer) -> anyhow::Result<Outcome> {
-    let trees = rendered(inputs, &inputs.meshes)?.zip(rendered(inputs, meshes)?);
-    let Some((before, after)) = trees else {
+    let fleets = fleet(inputs, &inputs.meshes).zip(fleet(inputs, meshes));
+    let Some((before, after)) = fleets else {
         printer.note(
             "the rendered Peers were not compared, because snapshots are missing; run `clustermesh \
              snapshot`",
         );
         return Ok(Outcome::Clean);
     };
-    let paths = before
+    let (was, is) = (rendered(&before)?, rendered(&after)?);
+    let paths = was
         .keys()
-        .chain(after.keys().filter(|it| !before.contains_key(*it)));
+        .chain(is.keys().filter(|it| !was.contains_key(*it)));
     let differing: Vec<&String> = paths
-        .filter(|path| before.get(*path) != after.get(*path))
+        .filter(|path| was.get(*path) != is.get(*path))
         .collect();
     if differing.is_empty() {
         return Ok(Outcome::Clean);
     }
+    let files = text::listed(&differing);
     printer.note(&format!(
-        "the converted mesh changes rendered Peers: {}. In the flat form, a range belongs to the nodes if \
-         most segments have addresses in it, otherwise to the whole cluster; in the typed form, \
-         the field decides",
-        text::listed(&differing)
+        "the converted mesh changes rendered Peers: {files}"
     ));
+    for effect in effects::effects(&before, &after) {
+        printer.note(&effect);
+    }
     Ok(Outcome::Findings)
 }
 
-/// Returns the tree that meshes are rendered to; nothing if a snapshot is missing.
-fn rendered(inputs: &Inputs, meshes: &[Mesh]) -> anyhow::Result<Option<Tree>> {
-    let Ok(fleet) = Fleet::new(meshes, &inputs.snapshots) else {
-        return Ok(None);
-    };
-    let fleet = fleet.accepting(&inputs.settings.config.content.accepted);
-    Ok(Some(manifest::tree(&plan::plan(&fleet)?)?))
+/// Returns the clusters of meshes; nothing if a snapshot is missing.
+fn fleet<'a>(inputs: &'a Inputs, meshes: &'a [Mesh]) -> Option<Fleet<'a>> {
+    let fleet = Fleet::new(meshes, &inputs.snapshots).ok()?;
+    Some(fleet.accepting(&inputs.settings.config.content.accepted))
+}
+
+/// Returns the tree that a fleet is rendered to.
+fn rendered(fleet: &Fleet) -> anyhow::Result<Tree> {
+    Ok(manifest::tree(&plan::plan(fleet)?)?)
 }
