@@ -14,3 +14,4 @@ pub mod shared_nodes;
 pub mod spelling;
 pub mod target_load;
 pub mod undone_selector;
+pub mod unproved_nodes;

@@ -28,6 +28,9 @@ pub struct Finding {
     pub severity: Severity,
     /// Whether the severity is final, because the run cannot continue.
     pub is_final: bool,
+    /// Whether only the nodes of its cluster cause it. They must not stop the other clusters, so `render` only
+    /// warns about it.
+    pub is_of_nodes: bool,
     /// The cluster that it concerns.
     pub cluster: Option<String>,
     /// The node that it concerns, as it calls itself.
@@ -99,6 +102,7 @@ impl Finding {
             rule,
             severity: rule.severity,
             is_final: rule.is_final(),
+            is_of_nodes: false,
             cluster: None,
             node: None,
             group: String::new(),
@@ -146,6 +150,16 @@ impl Finding {
         Self {
             cluster: Some(cluster.to_string()),
             group: cluster.to_string(),
+            ..self
+        }
+    }
+
+    /// Makes it an error that only the nodes of its cluster cause.
+    #[must_use]
+    pub(crate) fn of_nodes(self) -> Self {
+        Self {
+            severity: Severity::Error,
+            is_of_nodes: true,
             ..self
         }
     }

@@ -208,9 +208,7 @@ impl Shrinkage {
             return false;
         }
         let percents = 100 * self.unusable.len() + limits.gone_percent * self.gone.len();
-        let is_share = limits.lost_percent * self.before < percents;
-        let is_many = 100 * limits.lost_nodes <= percents;
-        self.nodes() == self.before || (is_share && is_many)
+        self.nodes() == self.before || limits.are_exceeded(percents, self.before)
     }
 }
 

@@ -97,6 +97,15 @@ impl Plan {
             .filter(|it| !it.without.is_empty());
         empty.filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
     }
+
+    /// Returns the targets that get no Peer because of the data of their own nodes.
+    pub fn cut_off(&self) -> impl Iterator<Item = &Target> {
+        let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
+        empty.filter(|it| {
+            let mut wanted = it.absent.values().filter(|it| it.is_let()).peekable();
+            wanted.peek().is_some() && wanted.all(|it| 0 < it.own_reasons)
+        })
+    }
 }
 
 /// Plans a fleet.

@@ -24,6 +24,7 @@ mod levels;
 pub mod mesh;
 mod manual;
 mod nodes;
+mod of_nodes;
 mod plan;
 mod ranges;
 pub mod reach;
@@ -42,7 +43,8 @@ pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use excused::excused;
 pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
-pub use membership::words as excluded;
+pub use membership::{granularity_advice, words as excluded};
+pub use of_nodes::of_nodes;
 pub use registry::{QUESTIONS, Question, all, find};
 
 /// Drops duplicates, such as findings about a cluster in two meshes.
@@ -68,6 +70,7 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     });
     let mut findings = once(of_roster.collect());
     findings.extend(plan.map(plan::findings).unwrap_or_default());
+    findings.extend(plan.into_iter().flat_map(plan::cut_off::findings));
     let questions = [ranges::findings, endpoints::findings, kilo::findings];
     findings.extend(questions.iter().flat_map(|question| question(fleet)));
     findings.extend(identity::findings(fleet, plan));

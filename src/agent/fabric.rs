@@ -22,8 +22,8 @@ pub use site::Site;
 use secrets::MutualSecrets;
 
 mod secrets;
-mod distant;
 mod diversion;
+mod outlying;
 mod own_addresses;
 mod site;
 
@@ -62,6 +62,8 @@ struct FabricIndex {
     /// The addresses at which Peers and nodes are dialled, in order, with the cluster to which each
     /// leads; none if no node has the key.
     dialled: Vec<(IpAddr, Option<SiteId>)>,
+    /// Whether any of these is the address of no node.
+    has_strangers: bool,
 }
 
 /// The clusters of a fabric.
@@ -164,6 +166,7 @@ impl<'a> Fabric<'a> {
             keys,
             doors,
             dialled: Vec::new(),
+            has_strangers: false,
         };
         let mut fabric = Self {
             sites,
@@ -176,8 +179,10 @@ impl<'a> Fabric<'a> {
         let mut dialled: Vec<_> = fabric.endpoints().collect();
         dialled.sort_unstable();
         dialled.dedup();
+        let has_strangers = dialled.iter().any(|it| !fabric.has_door(it.0));
         if let Some(index) = Arc::get_mut(&mut fabric.index) {
             index.dialled = dialled;
+            index.has_strangers = has_strangers;
         }
         fabric
     }
@@ -324,6 +329,18 @@ impl<'a> Fabric<'a> {
         let port = endpoint.port.get();
         let mut here = found.iter().filter(|it| it.0 == at);
         here.any(|it| it.1.is_none_or(|it| it == port))
+    }
+
+    /// Returns whether an endpoint is an address that no node shows. It may belong to a device in front of
+    /// a node.
+    pub fn is_stranger(&self, endpoint: &Endpoint) -> bool {
+        let address = endpoint.address();
+        address.is_some_and(|it| !self.has_door(it))
+    }
+
+    /// Returns whether any Peer or node is dialled at an address that no node shows.
+    pub fn has_strangers(&self) -> bool {
+        self.index.has_strangers
     }
 
     /// Returns whether any node is known to be dialled at an address.

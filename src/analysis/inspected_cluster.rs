@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::fleet::Member;
+use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::node::KiloNode;
 use crate::membership::ExcludedReason;
@@ -44,6 +45,11 @@ impl<'f> InspectedCluster<'f> {
     /// Returns what Kilo knows of the cluster.
     pub fn cluster(&self) -> &'f Cluster<'f> {
         &self.member.cluster
+    }
+
+    /// Returns the granularity of its agents.
+    pub fn granularity(&self) -> Granularity {
+        self.cluster().topology.granularity
     }
 
     /// Returns all its nodes, in order of name.

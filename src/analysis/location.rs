@@ -86,7 +86,7 @@ pub fn problems<'f>(inspected: &InspectedCluster<'f>) -> Vec<LocationProblem<'f>
         .into_iter()
         .map(LocationProblem::NoInternalAddress)
         .collect();
-    if inspected.member.cluster.granularity == Granularity::Location {
+    if inspected.granularity() == Granularity::Location {
         problems.extend(hidden_labels(inspected));
         problems.extend(unnamed(inspected));
         problems.extend(several_leaders(inspected));
@@ -96,7 +96,7 @@ pub fn problems<'f>(inspected: &InspectedCluster<'f>) -> Vec<LocationProblem<'f>
 }
 
 fn addressless<'f>(inspected: &InspectedCluster<'f>) -> Vec<AddresslessNode<'f>> {
-    let granularity = inspected.member.cluster.granularity;
+    let granularity = inspected.granularity();
     let having: BTreeMap<&str, &Node> = inspected
         .all_nodes()
         .filter(|it| it.1.internal_address().is_some())

@@ -20,7 +20,7 @@ pub type Spellings<'f> = BTreeMap<&'f str, Vec<&'f Node>>;
 
 /// Finds labels that Kilo reads only as annotations.
 pub fn labels<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
-    let granularity = inspected.member.cluster.granularity;
+    let granularity = inspected.granularity();
     let matters = |key: &&str| match *key {
         annotation::LOCATION => {
             granularity != Granularity::Full && inspected.member.entry.topology_label != **key
@@ -70,7 +70,7 @@ pub fn unknown<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
 
 /// Finds locations that differ only in case, white space, `-` and `_`.
 pub fn similar_locations<'f>(inspected: &InspectedCluster<'f>) -> Vec<Spellings<'f>> {
-    if inspected.member.cluster.granularity == Granularity::Full {
+    if inspected.granularity() == Granularity::Full {
         return Vec::new();
     }
     let mut alike: BTreeMap<String, Spellings> = BTreeMap::new();

@@ -60,7 +60,7 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
             }
         }
     }
-    let [from, to] = [old, new].map(|it| it.cluster.granularity);
+    let [from, to] = [old, new].map(|it| it.cluster.topology.granularity);
     // The entry is a setting.
     if from != to && old.entry.granularity == new.entry.granularity {
         causes.push(Cause::OtherGranularity {

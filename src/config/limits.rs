@@ -50,6 +50,16 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Returns whether a cluster with this number of usable nodes loses more of them than is plausible,
+    /// given the sum of their weights in percent.
+    pub fn are_exceeded(&self, percents: usize, nodes: usize) -> bool {
+        let is_share = self.lost_percent * nodes < percents;
+        let is_many = 100 * self.lost_nodes <= percents;
+        is_share && is_many
+    }
+}
+
 /// Limits. A snapshot beyond them is only written with `--accept`. Manifests beyond them are
 /// rendered, with a warning.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -27,12 +27,14 @@ pub struct Cluster<'a> {
     pub nodes: Nodes<ClusterNode<'a>>,
     /// The granularity that more than half of its nodes name.
     pub voted: Option<Granularity>,
-    /// Its granularity: that of the entry, else of more than half of its nodes, else Kilo's
-    /// default.
+    /// The granularity with which it is rendered: that of the entry, else of more than half of its
+    /// nodes, else Kilo's default.
     pub granularity: Granularity,
-    /// Its segments. A node that is a segment of its own is included even if Kilo ignores it now.
+    /// The segments that are rendered. A node that is a segment of its own is included even if Kilo
+    /// ignores it now.
     pub segments: Cut,
-    /// The cluster that its Kilo forms of the nodes that it counts.
+    /// The cluster that its agents form of the nodes that they count, with the granularity that most
+    /// of them report. The entry counts only if they report none.
     pub topology: Arc<KiloTopology>,
     /// The declared ranges of the cluster as a whole.
     pub shared: Vec<Cidr>,
@@ -103,8 +105,10 @@ impl<'a> Cluster<'a> {
         let granularity = entry.granularity.or(voted).unwrap_or(Granularity::Location);
         let readings: Nodes<&KiloNode> = nodes.map(|it| &*it.kilo);
         let segments = segment::segments(&readings, granularity);
+        let contradicted = voted.filter(|it| *it != granularity);
+        let reported = contradicted.map(|it| segment::segments(&readings, it));
         let kilos = nodes.map(|it| Arc::clone(&it.kilo));
-        let topology = Arc::new(KiloTopology::form(&kilos, &segments));
+        let topology = KiloTopology::form(&kilos, reported.as_ref().unwrap_or(&segments));
         let mut cluster = Self {
             entry,
             snapshot,
@@ -112,7 +116,7 @@ impl<'a> Cluster<'a> {
             voted,
             granularity,
             segments,
-            topology,
+            topology: Arc::new(topology),
             shared: Vec::new(),
             family: None,
         };
@@ -132,8 +136,13 @@ impl<'a> Cluster<'a> {
         self.nodes.get(self.nodes.binary_search_by(by_name).ok()?)
     }
 
+    /// Returns whether its agents run with another granularity than the one that is rendered.
+    pub fn is_rendered_otherwise(&self) -> bool {
+        self.topology.granularity != self.granularity
+    }
+
     /// Returns the nodes that determine the granularity of their cluster.
-    pub fn voters(&self) -> impl Iterator<Item = &ClusterNode<'a>> {
+    pub fn voters(&self) -> Vec<&ClusterNode<'a>> {
         voters(&self.nodes)
     }
 
@@ -227,16 +236,8 @@ impl SegmentGroup<'_, '_> {
 
 /// Returns the granularity that more than half of the nodes report; nodes without a value count
 /// too.
-///
-/// Nodes that cannot become Peers in any granularity do not count. Whether their ranges are
-/// declared does not matter here, so that a mistake in a range does not look like another
-/// granularity.
 fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
-    let mut voters: Vec<&ClusterNode> = voters(nodes).collect();
-    if voters.is_empty() {
-        // No node can become a Peer. The reasons should at least fit the values of the nodes.
-        voters.extend(nodes.iter().filter(|it| it.kilo.granularity.is_some()));
-    }
+    let voters = voters(nodes);
     let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];
     choices.into_iter().find(|&choice| {
         let agreeing = voters
@@ -246,8 +247,20 @@ fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
     })
 }
 
-fn voters<'n, 'a>(nodes: &'n [ClusterNode<'a>]) -> impl Iterator<Item = &'n ClusterNode<'a>> {
-    nodes
+/// Returns the nodes that determine the granularity.
+///
+/// Nodes that cannot become Peers in any granularity do not count. Whether their ranges are
+/// declared does not matter here, so that a mistake in a range does not look like another
+/// granularity.
+fn voters<'n, 'a>(nodes: &'n [ClusterNode<'a>]) -> Vec<&'n ClusterNode<'a>> {
+    let sound = nodes
         .iter()
-        .filter(|it| !it.kilo.stale && it.checked.is_sound())
+        .filter(|it| !it.kilo.stale && it.checked.is_sound());
+    let sound: Vec<&ClusterNode> = sound.collect();
+    if !sound.is_empty() {
+        return sound;
+    }
+    // No node can become a Peer. The reasons should at least fit the values of the nodes.
+    let reporting = nodes.iter().filter(|it| it.kilo.granularity.is_some());
+    reporting.collect()
 }

@@ -1,7 +1,6 @@
 //! Contradictions: what a person wrote and more than half of the nodes deny.
 
 use super::{Contradicted, Contradiction, ExcludedReason};
-use crate::granularity::Granularity;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::mesh::Networks;
 use crate::place::Place;
@@ -53,19 +52,15 @@ fn wireguard_range(nodes: &[&ClusterNode], place: Place) -> Option<Contradiction
     contradiction(Contradicted::WireguardRange, place, outside, having)
 }
 
+/// A node that reports nothing contradicts nothing: Kilo 0.7 does not know `cross`.
 fn granularity(cluster: &Cluster) -> Option<Contradiction> {
     let declared = cluster.entry.granularity?;
-    cluster.voted.filter(|voted| *voted != declared)?;
-    let nodes = cluster.nodes.iter();
-    let says: Vec<Granularity> = nodes.filter_map(|it| it.kilo.granularity).collect();
-    let against = says.iter().filter(|it| **it != declared).count();
+    let voters = cluster.voters();
+    let says = voters.iter().filter_map(|it| it.kilo.granularity);
+    let against = says.filter(|it| *it != declared).count();
     let place = cluster.entry.place.key("granularity");
-    contradiction(
-        Contradicted::Granularity(declared),
-        place,
-        against,
-        says.len(),
-    )
+    let what = Contradicted::Granularity(declared);
+    contradiction(what, place, against, voters.len())
 }
 
 fn node_selector(cluster: &Cluster, selected: &[&ClusterNode]) -> Option<Contradiction> {

@@ -209,8 +209,8 @@ impl<'a> NodeSurvey<'a> {
 
     fn dissenters(&self) -> Vec<Dissenter> {
         let granularity = self.cluster.granularity;
-        self.cluster
-            .voters()
+        let voters = self.cluster.voters().into_iter();
+        voters
             .filter_map(|voter| {
                 let says = voter.kilo.granularity.filter(|&it| it != granularity)?;
                 Some(Dissenter {

@@ -1,5 +1,7 @@
 //! Premises: what must be so for a packet to arrive, although no snapshot shows it.
 
+use std::net::IpAddr;
+
 use super::diversion::diverted_pod;
 use super::trace::Trace;
 use super::{Goal, Packet, Step, Unseen, Way};
@@ -7,15 +9,37 @@ use crate::agent::fabric::{At, Diversion, Fabric};
 use crate::agent::peers::PeerId;
 use crate::net::Cidr;
 
-/// The condition.
+/// The condition, the weakest one last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Premise {
     /// A node has an address of a kind that it does not show.
     Family(Unseen),
-    /// A node has a route to a range.
+    /// An address that no node shows leads to the other side.
+    Stranger(Stranger),
+    /// A node has a route to a range that is on the LAN of another node.
     Distant(Distant),
     /// Kilo does not encapsulate packets within a location.
     Unencapsulated(Unencapsulated),
+    /// A node has a route to a range in a network that no node shows.
+    Route(UnshownRoute),
+}
+
+/// An endpoint that is not the address of any node.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Stranger {
+    /// The node that dials it.
+    pub by: At,
+    /// Its address.
+    pub address: IpAddr,
+}
+
+/// A range of a cluster in a network that no node shows.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct UnshownRoute {
+    /// The node that carries the range.
+    pub carrier: At,
+    /// The range.
+    pub range: Cidr,
 }
 
 /// A LAN that a Peer takes away from the location whose leader reaches the other nodes over it.
@@ -43,23 +67,50 @@ pub struct Distant {
 }
 
 impl Fabric<'_> {
-    /// Returns the first premise of a packet and its answer.
+    /// Returns the strongest premise of a packet and its answer.
     pub fn premise(&self, trace: &Trace) -> Option<Premise> {
         let back = trace.back.iter().map(|(packet, way)| (packet, way));
-        let mut ways = [(&trace.packet, &trace.there)].into_iter().chain(back);
-        ways.find_map(|(packet, way)| self.premise_of(packet, way))
+        let ways = [(&trace.packet, &trace.there)].into_iter().chain(back);
+        let premises = ways.filter_map(|(packet, way)| self.premise_of(packet, way));
+        premises.min()
     }
 
     fn premise_of(&self, packet: &Packet, way: &Way) -> Option<Premise> {
-        way.steps.iter().find_map(|step| match step {
-            Step::Dialled { assumes, .. } => assumes.first().copied().map(Premise::Family),
+        let premises = way.steps.iter().filter_map(|step| match step {
+            Step::Dialled {
+                by,
+                endpoint,
+                assumes,
+            } => {
+                let strange = endpoint.as_ref().filter(|it| self.is_stranger(it));
+                let stranger = strange.and_then(|it| {
+                    Some(Stranger {
+                        by: *by,
+                        address: it.address()?,
+                    })
+                });
+                let unseen = assumes.first().copied().map(Premise::Family);
+                unseen.or(stranger.map(Premise::Stranger))
+            }
             Step::Arrived { at } => {
                 let distant = self.distant(packet, *at).map(Premise::Distant);
                 let unencapsulated = || self.unencapsulated(packet, *at);
-                distant.or_else(|| unencapsulated().map(Premise::Unencapsulated))
+                let unshown = || self.unshown(packet, *at).map(Premise::Route);
+                let beyond = || unencapsulated().map(Premise::Unencapsulated);
+                distant.or_else(beyond).or_else(unshown)
             }
             Step::Handed { .. } | Step::Selected { .. } | Step::Accepted { .. } => None,
-        })
+        });
+        premises.min()
+    }
+
+    /// Returns the range that a packet is meant for, if it is in a network that no node shows.
+    fn unshown(&self, packet: &Packet, carrier: At) -> Option<UnshownRoute> {
+        let Goal::Network(_) = packet.to else {
+            return None;
+        };
+        let range = self.site(carrier.site).unshown(packet.destination)?;
+        Some(UnshownRoute { carrier, range })
     }
 
     /// Returns the LAN that a packet to a pod must not take, if its leader would send it there to a Peer.

@@ -25,6 +25,8 @@ pub struct AbsentSource {
     pub is_typed: bool,
     /// Whether anything is known to be left out for what a node claims.
     pub is_claimed: bool,
+    /// The number of reasons in which the data of the target's own nodes has a part.
+    pub own_reasons: usize,
     /// Whether no node of the source has an endpoint, and most nodes of the target have none. Then the
     /// source gives as little as one without nodes, and a target that had its Peers loses it.
     pub has_no_endpoint: bool,
@@ -79,6 +81,7 @@ impl AbsentSource {
             is_claimed: reasons.iter().any(|it| it.is_of_claims())
                 || 0 < excluded.count()
                 || !membership.withheld.is_empty(),
+            own_reasons: reasons.iter().filter(|it| is_of_target(view, it)).count(),
             has_no_endpoint: source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
         })
@@ -86,8 +89,12 @@ impl AbsentSource {
 
     /// Returns whether people let the target have something, so that only nodes' claims keep it.
     pub(crate) fn is_by_claims(&self) -> bool {
-        let is_let = !self.ranges.is_empty() || self.shared.iter().any(|(_, is_let)| *is_let);
-        self.is_claimed && 0 < self.nodes && is_let
+        self.is_claimed && 0 < self.nodes && self.is_let()
+    }
+
+    /// Returns whether people let the target have something.
+    pub(super) fn is_let(&self) -> bool {
+        !self.ranges.is_empty() || self.shared.iter().any(|(_, is_let)| *is_let)
     }
 
     /// Returns whether people let the target have a range that it had.
@@ -113,4 +120,16 @@ fn lacks_anchor(reasons: &[Arc<TargetReason>], range: Cidr) -> bool {
         TargetReason::NoAnchor { ranges } => ranges.contains(&range),
         _ => false,
     })
+}
+
+/// Returns whether the data of the target's own nodes is a reason.
+fn is_of_target(view: &TargetView, reason: &TargetReason) -> bool {
+    match reason {
+        TargetReason::OwnKey { .. }
+        | TargetReason::Captured(_)
+        | TargetReason::NoInitiator { .. } => reason.withholds(),
+        // If the target declares both, its nodes decide.
+        TargetReason::Family { .. } => 1 < view.families.len(),
+        _ => false,
+    }
 }

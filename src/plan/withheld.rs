@@ -258,23 +258,30 @@ impl LocalAddress {
 }
 
 impl TargetReason {
-    /// Returns whether a node's claim has a part in it, and a target lacks something for it.
-    pub fn is_of_claims(&self) -> bool {
+    /// Returns whether the target lacks something for it.
+    pub fn withholds(&self) -> bool {
         match self {
+            Self::Captured(captured) => captured.outcome != CapturedOutcome::Kept,
             Self::OwnKey { .. }
             | Self::SharedKey { .. }
             | Self::LoopingPeer(_)
             | Self::LoopingRanges(_)
-            | Self::Rangeless { .. }
-            | Self::NoInitiator { .. } => true,
-            Self::Captured(captured) => captured.outcome != CapturedOutcome::Kept,
-            Self::Family { .. }
+            | Self::Family { .. }
             | Self::Local(_)
             | Self::Unaccepted { .. }
-            | Self::NoAnchor { .. }
-            | Self::DistantAnchor(_)
-            | Self::UnknownAnchor(_)
-            | Self::FewerAnchors(_) => false,
+            | Self::Rangeless { .. }
+            | Self::NoInitiator { .. }
+            | Self::NoAnchor { .. } => true,
+            Self::DistantAnchor(_) | Self::UnknownAnchor(_) | Self::FewerAnchors(_) => false,
         }
+    }
+
+    /// Returns whether a node's claim has a part in it, and a target lacks something for it.
+    pub fn is_of_claims(&self) -> bool {
+        let is_of_people = matches!(
+            self,
+            Self::Family { .. } | Self::Local(_) | Self::Unaccepted { .. } | Self::NoAnchor { .. }
+        );
+        self.withholds() && !is_of_people
     }
 }

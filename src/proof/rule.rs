@@ -17,6 +17,8 @@ rules! {
     ASSUMED_REACH = "assumed-reach" Notice;
     NOTHING_PROVED = "nothing-proved" Error;
     UNPROVED_CLUSTER = "unproved-cluster" Warning;
+    UNPROVED_NODES = "unproved-nodes" Warning;
+    OUTDATED_TREE = "outdated-tree" Warning;
     UNREACHED_PODS = "unreached-pods" Notice;
     OUTSIDE_PEER = "outside-peer" Warning;
     FAILED_EXPECTATION = "failed-expectation" Error;

@@ -12,7 +12,7 @@ use crate::agent::fabric::{At, SiteId, SitePair, Sites};
 use crate::mesh::Mesh;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
-use assumption::AlikeFailures;
+use assumption::AlikePremises;
 use beyond::BoundedPeers;
 use failures::Failures;
 use judge::PairJudge;
@@ -90,7 +90,7 @@ struct ProofPart {
     fails: bool,
     pairings: Vec<Pairing>,
     failures: Failures,
-    assumptions: BTreeMap<AlikeFailures, Assumption>,
+    assumptions: BTreeMap<AlikePremises, Assumption>,
     leaks: Vec<Leak>,
     undeclared: undeclared::FoundPaths,
 }
@@ -229,7 +229,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             ..Verification::default()
         };
         let mut failures = Failures::default();
-        let mut assumptions: BTreeMap<AlikeFailures, Assumption> = BTreeMap::new();
+        let mut assumptions: BTreeMap<AlikePremises, Assumption> = BTreeMap::new();
         let mut found = undeclared::FoundPaths::new();
         for part in parts {
             found.extend(part.undeclared);
@@ -290,6 +290,7 @@ impl Verification {
             promised: sum.promised + times * tally.promised,
             kept: sum.kept + times * tally.kept,
             assumed: sum.assumed + times * tally.assumed,
+            routed: sum.routed + times * tally.routed,
             others: sum.others + times * tally.others,
             reached: sum.reached + times * tally.reached,
         })

@@ -1,5 +1,6 @@
 //! The check: everything that the rules find in what was read and planned.
 
+use super::rendered::PlannedFleet;
 use super::{Finding, Levels, Purpose, access, capacity, findings, gitops, rendered, states};
 use crate::analysis::target_load;
 use crate::config::{Config, Date};
@@ -116,7 +117,11 @@ fn files(inputs: &CheckInputs) -> Vec<Finding> {
     }) = inputs.tree
     {
         let changes = changes.into_iter();
-        findings.extend(changes.flat_map(|it| rendered::findings(it, inputs.fleet)));
+        let planned = PlannedFleet {
+            fleet: inputs.fleet,
+            plan,
+        };
+        findings.extend(changes.flat_map(|it| rendered::findings(it, planned)));
         findings.extend(gitops::on_disk(on_disk, plan, fate));
         let capacity = &limits.capacity;
         findings.extend(capacity::waves(plan, &loads, on_disk, capacity));

@@ -4,7 +4,7 @@ use super::fold::folded;
 use super::registry::all;
 use super::{Rule, Subject, config, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};
-use crate::diagnostic::{Finding, Quoted, gravest_first, mistake};
+use crate::diagnostic::{Finding, Quoted, Severity, gravest_first, mistake};
 use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
@@ -77,8 +77,13 @@ impl Levels {
                     return None;
                 }
                 let level = self.level(finding.rule);
-                if let Some(level) = level.filter(|it| is_in_force(it.until)) {
-                    finding.severity = level.level.severity()?;
+                match level.filter(|it| is_in_force(it.until)) {
+                    Some(level) => finding.severity = level.level.severity()?,
+                    // The nodes of one cluster must not stop the others.
+                    None if finding.is_of_nodes && purpose == Purpose::Render => {
+                        finding.severity = finding.severity.min(Severity::Warning);
+                    }
+                    None => {}
                 }
                 Some(finding)
             })

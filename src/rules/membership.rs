@@ -1,11 +1,9 @@
 //! Words for what a membership holds: which nodes and which of their ranges are left out, and why.
 
-use std::collections::BTreeMap;
-
 use super::command::{annotate, run};
 use super::identity::DUPLICATE_ADDRESS;
 use super::kilo::MIXED_GRANULARITY;
-use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED, SILENT_CLUSTER};
+use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED};
 use super::ranges::{
     ADDRESS_IN_POD_CIDR, OVERLAPPING_NODE_POD_CIDR, UNUSED_ADDRESS, UNUSED_POD_CIDR,
 };
@@ -14,7 +12,7 @@ use crate::diagnostic::{FindingCause, Quoted, Severity};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::{
-    Contradicted, ExcludedNode, ExcludedReason, WithheldRange, WithheldReason,
+    Contradicted, Contradiction, ExcludedNode, ExcludedReason, WithheldRange, WithheldReason,
 };
 use crate::mesh::{Networks, State};
 use crate::net::Cidr;
@@ -24,11 +22,15 @@ use crate::text::listed;
 mod contradiction;
 mod excluded;
 mod reasons;
+mod silent;
 
 use contradiction::contradiction;
-use excluded::{excluded, rule_of};
+pub use contradiction::granularity_advice;
+use excluded::excluded;
+pub(super) use excluded::rule_of;
 use reasons::foreign;
 pub use reasons::words;
+pub(super) use silent::silent;
 
 /// Returns the findings about one cluster in one mesh, given whether it has Peers in any.
 pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
@@ -41,7 +43,7 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
             .map(|it| contradiction(member, it)),
     );
     if membership.candidates.is_empty() && member.entry.state == State::Joined {
-        findings.push(silent(member, has_peers));
+        findings.push(silent::without_candidates(member, has_peers));
     }
     findings.extend(not_selected(member));
     let is_selected = |it: &&ExcludedNode| it.reason != ExcludedReason::NotSelected;
@@ -72,6 +74,14 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
         }))
     }));
     findings
+}
+
+/// Returns the finding about a declared granularity that most nodes contradict.
+pub(super) fn contradicted_granularity(member: &Member) -> Option<Finding> {
+    let mut contradictions = member.membership.contradictions.iter();
+    let is_meant = |it: &&Contradiction| matches!(it.what, Contradicted::Granularity(_));
+    let found = contradictions.find(is_meant)?;
+    Some(contradiction(member, found))
 }
 
 /// Returns one finding about all nodes that the entry does not select.
@@ -108,66 +118,11 @@ fn is_of_undeclared_family(member: &Member, withheld: &WithheldRange) -> bool {
             .all(|range| range.cidr.family() != cidr.family())
 }
 
-/// Returns the finding about a cluster that no other cluster can reach, or none of this mesh if it has
-/// Peers in another.
-pub(super) fn silent(member: &Member, has_peers: bool) -> Finding {
-    let membership = &member.membership;
-    let why = match membership.excluded.len() {
-        _ if !membership.candidates.is_empty() => {
-            "no cluster accepts the ranges of its nodes".to_owned()
-        }
-        0 => "its snapshot has no nodes".to_owned(),
-        1 => format!(
-            "its only node is left out ({})",
-            reasons_by_rule(&membership.excluded)
-        ),
-        nodes => format!(
-            "all {nodes} nodes are left out ({})",
-            reasons_by_rule(&membership.excluded)
-        ),
-    };
-    let cluster = &member.entry.name;
-    let message = if has_peers {
-        format!(
-            "no other cluster of mesh `{}` can reach it: {why}",
-            member.mesh.name
-        )
-    } else {
-        format!("no other cluster can reach it: {why}")
-    };
-    let mut finding = Finding::on_cluster(&SILENT_CLUSTER, cluster, message);
-    let has_key = |node: &ExcludedNode| {
-        !matches!(
-            node.reason,
-            ExcludedReason::NoWireguardIp | ExcludedReason::NoPublicKey
-        )
-    };
-    if membership.candidates.is_empty() && !membership.excluded.iter().any(has_key) {
-        finding.help = Some(format!(
-            "check that Kilo runs in the cluster, then run `clustermesh snapshot {cluster}`"
-        ));
-    }
-    finding.with_cause(contradicted(member, |_| true))
-}
-
-/// Returns the rules about the excluded nodes of a cluster, each with the number of these nodes.
-fn reasons_by_rule(excluded: &[ExcludedNode]) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in excluded {
-        *counts.entry(rule_of(&node.reason).name).or_default() += 1;
-    }
-    let names: Vec<String> = match counts.len() {
-        1 => counts.into_keys().map(str::to_owned).collect(),
-        _ => counts
-            .into_iter()
-            .map(|(name, count)| format!("{count} × {name}"))
-            .collect(),
-    };
-    names.join(", ")
-}
-
 /// Returns a contradiction as the cause of something else, if the cluster has one of that kind.
-fn contradicted(member: &Member, is_meant: impl Fn(&Contradicted) -> bool) -> Option<FindingCause> {
+pub(super) fn contradicted(
+    member: &Member,
+    is_meant: impl Fn(&Contradicted) -> bool,
+) -> Option<FindingCause> {
     let mut found = member.membership.contradictions.iter();
     let is_found = found.any(|it| is_meant(&it.what));
     is_found.then(|| FindingCause {

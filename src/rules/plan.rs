@@ -1,13 +1,13 @@
 //! Words for what a plan cuts: what a target does not get, and why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Finding;
 use super::command::annotate_endpoint;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
+use super::{Finding, Rule};
 use crate::diagnostic::{Label, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
@@ -18,6 +18,7 @@ use crate::text::{self, count, listed};
 
 mod anchors;
 mod captured;
+pub(super) mod cut_off;
 mod loops;
 
 /// One cut of a source, and the targets in which it is made.
@@ -74,6 +75,26 @@ fn alike(plan: &Plan) -> Vec<AlikeWithheld<'_>> {
 pub(super) fn within(targets: &[String]) -> String {
     let noun = text::noun(targets.len(), "target");
     format!("({noun} {})", listed(targets))
+}
+
+/// Returns the rule that something is withheld by.
+pub(super) fn rule_of(withheld: &Withheld) -> &'static Rule {
+    finding(withheld).rule
+}
+
+/// Lists the rules by which something is withheld. That no range is left follows from the others.
+pub(super) fn rules_of<'p>(withheld: impl Iterator<Item = &'p Withheld>) -> String {
+    let rules: BTreeSet<&Rule> = withheld
+        .filter(|it| it.reason.withholds())
+        .map(rule_of)
+        .collect();
+    let causes = || rules.iter().filter(|it| **it != &RANGELESS_PEER);
+    let shown = if causes().next().is_some() {
+        causes().copied().collect()
+    } else {
+        rules.clone()
+    };
+    text::list(shown.iter().map(|it| it.name))
 }
 
 fn finding(withheld: &Withheld) -> Finding {

@@ -1,11 +1,13 @@
 //! Losses and moves: the changes of a render to the tree on disk.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::nodes::CUT_OFF;
 use super::plan::within;
 use super::{Finding, bare};
 use crate::agent::applied::AppliedFile;
-use crate::diagnostic::Severity;
+use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
@@ -17,7 +19,7 @@ use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, Shrunk,
 
 mod losses;
 
-pub use losses::{Allowing, add_losses};
+pub use losses::{Allowing, PlannedFleet, add_losses, rule_of};
 
 rules! {
     "rendered" about Tree;
@@ -72,9 +74,22 @@ fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
 }
 
 /// Returns the changes of a render that should be reviewed.
-pub(super) fn findings(changes: &TreeDiff, fleet: &Fleet) -> Vec<Finding> {
+pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet) -> Vec<Finding> {
+    let PlannedFleet { fleet, plan } = planned;
+    let cut_off: BTreeSet<&str> = plan.cut_off().map(|it| it.cluster.as_str()).collect();
     let mut findings: Vec<Finding> = Vec::new();
-    findings.extend(changes.shrunk.iter().map(|it| shrunk(it, fleet)));
+    findings.extend(changes.shrunk.iter().map(|it| {
+        let of_target = match it.targets.as_slice() {
+            [target] => cut_off.get(target.as_str()),
+            _ => None,
+        };
+        let cause = of_target.map(|target| FindingCause {
+            rule: &CUT_OFF,
+            cluster: Some((*target).to_owned()),
+            node: None,
+        });
+        shrunk(it, fleet).with_cause(cause)
+    }));
     findings.extend(changes.renamed.iter().map(renamed));
     let moves = changes.moved.iter();
     findings.extend(moves.map(|it| moved(it, named(&it.what, fleet))));

@@ -3,26 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::gitops::{PEER_WITHOUT_ENDPOINT, twin_peers};
+use super::nodes::CONTRADICTED;
 use super::{Finding, bare};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
-use crate::agent::model::Tunnel;
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::MissingSnapshot;
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::packet::Unseen;
 use crate::packet::messages;
-use crate::packet::premise::{Distant, Premise, Unencapsulated};
-use crate::proof::rule::{
-    ASSUMED_REACH, NOTHING_PROVED, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS,
-};
-use crate::proof::verify::{Assumption, Failure, Leak, LeakedRange, Verification};
+use crate::proof::rule::{NOTHING_PROVED, UNPROMISED_REACH, UNPROVED_CLUSTER, UNREACHED_PODS};
+use crate::proof::verify::{Failure, Leak, LeakedRange, Verification};
 use crate::text::{NAMED, count, listed};
 use crate::wireguard::Endpoint;
 
+mod assumed;
+mod outdated_tree;
 mod outsiders;
+pub(super) mod unproved_nodes;
 
+pub use outdated_tree::outdated_tree;
+
+use assumed::assumed;
 use outsiders::outsiders;
 
 /// The gaps in the inputs of a proof. If nothing is proved, that follows from them.
@@ -57,7 +59,8 @@ pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -
     let total = verification.total();
     let is_claimed = verification.failures.iter().all(|it| it.is_claimed);
     let is_idle = verification.is_idle;
-    let is_proved = 0 < total.kept || !is_claimed || is_idle || !gaps.are_none();
+    // The next hop of an anchor is outside of what can be proved.
+    let is_proved = 0 < total.kept + total.routed || !is_claimed || is_idle || !gaps.are_none();
     let nothing = (!is_proved).then(|| nothing_proved(total.assumed));
     let unproved = unproved(fabric, verification);
     failures
@@ -145,14 +148,30 @@ fn failures(fabric: &Fabric, verification: &Verification) -> Vec<Finding> {
     let failures = &verification.failures;
     let findings: Vec<Option<Finding>> = failures.iter().map(|it| failed(fabric, it)).collect();
     let follows = failures.iter().map(|failure| {
-        let cause = findings.get(failure.follows?)?.as_ref()?;
-        Some(cause.as_cause())
+        let other = || findings.get(failure.follows?)?.as_ref();
+        other()
+            .map(Finding::as_cause)
+            .or_else(|| rendered_otherwise(fabric, failure))
     });
     findings
         .iter()
         .zip(follows)
         .filter_map(|(finding, cause)| Some(finding.clone()?.with_cause(cause)))
         .collect()
+}
+
+/// Returns the cause of a failure between clusters of which one is rendered with another granularity than
+/// that of its agents.
+fn rendered_otherwise(fabric: &Fabric, failure: &Failure) -> Option<FindingCause> {
+    let packet = &failure.trace.packet;
+    let sites = [packet.from.site, packet.to.site()];
+    let mut sites = sites.iter().map(|it| fabric.site(*it));
+    let site = sites.find(|it| it.reading.is_rendered_otherwise())?;
+    Some(FindingCause {
+        rule: &CONTRADICTED,
+        cluster: Some(site.cluster.to_string()),
+        node: None,
+    })
 }
 
 /// Reports a failed path by the smallest packet that shows it, and how many more fail for the same
@@ -185,78 +204,6 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         listed(receivers),
     );
     Some(finding)
-}
-
-/// Reports promises that hold only under a premise.
-fn assumed(fabric: &Fabric, assumption: &Assumption) -> Option<Finding> {
-    let nodes = assumption.nodes.iter();
-    let nodes = listed(nodes.map(|it| messages::called(fabric, *it)));
-    let between = between(fabric, &assumption.between);
-    let number = match assumption.pairs {
-        1 => "1 declared path is assumed to work".to_owned(),
-        pairs => format!("{pairs} declared paths are assumed to work"),
-    };
-    match assumption.premise {
-        Premise::Family(Unseen { at, peer, family }) => {
-            let site = fabric.site(at.site);
-            let endpoint = site.model.endpoint(Tunnel::Peer(peer))?;
-            let peer = &site.model.peers[peer];
-            let (their, they) = if assumption.nodes.len() == 1 {
-                ("its snapshot shows", "the node has")
-            } else {
-                ("their snapshot shows", "the nodes have")
-            };
-            let message = format!(
-                "{number} ({between}): {nodes} must dial {family} endpoints such as {endpoint}, and {their} \
-                 no {family} address"
-            );
-            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message)
-                .at(peer.place().key("spec").key("endpoint"), "this endpoint");
-            Some(finding.help(format!(
-                "ignore this rule for `{}` if {they} {family} addresses; otherwise annotate the \
-                 other nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
-                site.cluster,
-                family.other()
-            )))
-        }
-        Premise::Unencapsulated(Unencapsulated {
-            leader,
-            peer,
-            range,
-            ..
-        }) => {
-            let site = fabric.site(leader.site);
-            let peer = &site.model.peers[peer];
-            let message = format!(
-                "{number} ({between}): {} hands packets to the pods of {nodes} over a LAN that the Peer {} \
-                 takes with {range}, so they are lost if Kilo encapsulates them",
-                messages::called(fabric, leader),
-                bare(&peer.applied.name)
-            );
-            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message)
-                .at(peer.place().key("spec").key("allowedIPs"), "takes the LAN");
-            Some(finding.help(format!("remove {range} from the Peer")))
-        }
-        Premise::Distant(Distant {
-            node,
-            carrier,
-            range,
-        }) => {
-            let site = fabric.site(carrier.site);
-            let leader = site.leader(site.segment(node.node)?).node();
-            let leader = bare(&site.node(leader).kilo.name);
-            let message = format!(
-                "{number} ({between}): {nodes} carries {range}, but only {} is on that LAN",
-                messages::called(fabric, node)
-            );
-            let finding = Finding::on_cluster(&ASSUMED_REACH, site.cluster, message);
-            Some(finding.help(format!(
-                "if the LAN exists, add `anchors: [{{ ranges: ['{range}'], nodes: [{leader}] }}]` \
-                 to `{}` in the mesh",
-                site.cluster
-            )))
-        }
-    }
 }
 
 /// Lists pairs of clusters.

@@ -232,6 +232,18 @@ fn node(cluster: u8, number: u8) -> Value {
     })
 }
 
+/// The nodes of a location whose agents run with the granularity `location`: only the first has an address in
+/// Kilo's subnet.
+fn location(mut nodes: Vec<Value>) -> Vec<Value> {
+    for node in &mut nodes {
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+    }
+    for member in nodes.iter_mut().skip(1) {
+        member["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("");
+    }
+    nodes
+}
+
 /// The same in the form of the API.
 fn api_node(cluster: u8, number: u8) -> Value {
     let node = node(cluster, number);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::distant::distant;
+use super::outlying::OutlyingRanges;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes};
 use crate::mesh::{Networks, Range};
@@ -20,8 +20,8 @@ pub(super) struct OwnAddresses {
     pub(super) connected: Prefixes<NodeId>,
     /// The kinds of address that each node shows.
     pub(super) shown: Nodes<Families>,
-    /// Declared ranges on the LAN of one node, with the node.
-    pub(super) distant: Prefixes<NodeId>,
+    /// Declared ranges that are not on the LAN of several nodes.
+    pub(super) outlying: OutlyingRanges,
     /// The addresses and ports at which each node is dialled.
     pub(super) doors: Vec<(IpAddr, NodeId, Option<u16>)>,
 }
@@ -54,7 +54,7 @@ impl OwnAddresses {
             owned,
             connected: connected(cluster),
             shown: cluster.nodes.map(ClusterNode::families),
-            distant: distant(cluster),
+            outlying: OutlyingRanges::find(cluster),
             doors: doors(cluster),
         }
     }

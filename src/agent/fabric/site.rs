@@ -200,14 +200,25 @@ impl<'a> Site<'a> {
 
     /// Returns whether any range that it declares is on the LAN of one node.
     pub fn has_distant(&self) -> bool {
-        !self.own.distant.is_empty()
+        !self.own.outlying.distant.is_empty()
+    }
+
+    /// Returns whether any range that it declares is in a network that no node shows.
+    pub fn has_unshown(&self) -> bool {
+        !self.own.outlying.unshown.is_empty()
+    }
+
+    /// Returns the range around an address that is in a network which no node shows.
+    pub fn unshown(&self, address: IpAddr) -> Option<Cidr> {
+        let unshown = &self.own.outlying.unshown;
+        Some(unshown.at(unshown.holding(address).next()?).0)
     }
 
     /// Returns the range around an address that a node carries although it is on the LAN of one
     /// node of another segment, and that node. A node that is named as its anchor is right.
     pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
-        let slot = self.own.distant.holding(address).next()?;
-        let (range, nodes) = self.own.distant.at(slot);
+        let distant = &self.own.outlying.distant;
+        let (range, nodes) = distant.at(distant.holding(address).next()?);
         let node = *nodes.first()?;
         let name = self.node(carrier).kilo.name.as_str();
         let mut anchors = self.entry.anchors.iter().filter(|anchor| {

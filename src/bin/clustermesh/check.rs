@@ -6,7 +6,7 @@ use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::fleet::{Fleet, Member, MissingSnapshot, UnreadMember};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
-use clustermesh::rules::rendered::Allowing;
+use clustermesh::rules::rendered::{Allowing, PlannedFleet};
 use clustermesh::rules::{self, CheckStandard, CheckedPlan, CheckedTree, Finding, Purpose};
 use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
@@ -63,8 +63,9 @@ impl CheckResult<'_> {
 
     /// Adds what only a person may want.
     pub(crate) fn add_losses(&mut self, losses: &[Loss], allowing: Allowing) {
-        if let Some((fleet, _)) = &self.planned {
-            rules::rendered::add_losses(&mut self.findings, losses, fleet, allowing);
+        if let Some((fleet, plan)) = &self.planned {
+            let planned = PlannedFleet { fleet, plan };
+            rules::rendered::add_losses(&mut self.findings, losses, planned, allowing);
         }
     }
 }

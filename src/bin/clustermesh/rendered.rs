@@ -1,6 +1,6 @@
 //! The rendered tree: the wanted one, the one on disk, and their differences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use clustermesh::tree_diff::{
 };
 use rayon::prelude::*;
 
-use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey};
+use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey, survey_rest};
 use crate::disk::{self, Roots};
 use crate::files::{LaterFile, MANIFEST_LIMIT, ShownFiles};
 use crate::input_file;
@@ -66,6 +66,20 @@ pub(crate) fn compare(
         changes,
         outputs: Outputs::default(),
     })
+}
+
+/// Returns whether the tree on disk is that of a plan whose peer sets have these texts, except for foreign files. Some
+/// paths are known to be so.
+pub(crate) fn is_current(
+    plan: &Plan,
+    texts: &[Arc<str>],
+    settings: &Settings,
+    known: &BTreeSet<String>,
+) -> anyhow::Result<bool> {
+    let tree = manifest::tree_of(plan, texts)?;
+    let roots = settings.roots_of(&settings.rendered);
+    let survey = survey_rest(&roots, &settings.rendered.value, &tree, known)?;
+    Ok(survey.is_current())
 }
 
 /// The numbers of changed Peers, by target.

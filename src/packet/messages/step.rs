@@ -157,7 +157,7 @@ fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
                 "`{name}` resolves on every node of {cluster}: otherwise Kilo stops there"
             ))
         }
-        Host::Ip(address) if !fabric.has_door(*address) => Some(format!(
+        Host::Ip(address) if fabric.is_stranger(endpoint) => Some(format!(
             "{address}, which is not the address of any node, leads to the other side, for example \
              through a load balancer or NAT"
         )),

@@ -150,12 +150,17 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     /// itself, it keeps.
     pub(super) fn attracted(&self, number: SiteId, holds: &[HeldPeer]) -> Vec<HeldPeer> {
         let mut attracted = Vec::new();
-        let own = &self.site.model.topology.nodes;
+        let topology = &self.site.model.topology;
+        let own = &topology.nodes;
+        // A node whose leader is uncertain sends less certainly than the others.
+        let mut segments = topology.segments.iter();
+        let are_led = segments.all(|it| matches!(it.leader, Leader::Certain(_)));
         for hold in holds {
             for span in pieces(self.site, self.site, hold.span) {
                 let slot = self.site.model.tunnels.around(span).next();
-                let is_alike =
-                    slot.is_some_and(|it| self.is_alike(it)) && !self.site.is_connected(span);
+                let is_alike = are_led
+                    && slot.is_some_and(|it| self.is_alike(it))
+                    && !self.site.is_connected(span);
                 let ready = own.ids().filter(|it| self.site.segment(*it).is_some());
                 let nodes = ready.take(if is_alike { 1 } else { own.len() });
                 let sent = nodes.filter_map(|node| {

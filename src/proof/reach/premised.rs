@@ -9,6 +9,7 @@ use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
 use crate::net::{Families, Family, family};
 use crate::packet::premise::Premise;
+use crate::packet::trace::AddressClass;
 use crate::packet::{Packet, Session};
 use crate::wireguard::{Endpoint, Host};
 
@@ -59,33 +60,44 @@ enum FoundPremise {
     Name,
     /// At an address of this kind.
     At(Family),
+    /// At an address of this kind that no node shows.
+    Stranger(Family),
 }
 
 impl Reach<'_, '_> {
-    /// Returns whether packets between two clusters may need a premise.
-    pub fn may_be_premised(&self, SitePair { from, to }: SitePair) -> bool {
-        let (home, away) = (self.fabric.site(from), self.fabric.site(to));
-        home.has_unseen
-            || away.has_unseen
-            || away.has_distant()
-            || home.has_diversions
-            || away.has_diversions
+    /// Returns whether packets between two clusters to a class may need a premise.
+    pub fn may_be_premised(&self, pair: SitePair, class: AddressClass) -> bool {
+        let away = self.fabric.site(pair.to);
+        let is_outlying = away.has_distant() || away.has_unshown();
+        self.may_be_of_nodes(pair) || class == AddressClass::Network && is_outlying
+    }
+
+    /// Returns whether a premise between two clusters may depend on the nodes: on how they dial each other, or
+    /// on how a leader reaches the others of its location.
+    fn may_be_of_nodes(&self, pair: SitePair) -> bool {
+        let mut sites = pair.both().into_iter().map(|it| self.fabric.site(it));
+        self.fabric.has_strangers() || sites.any(|it| it.has_unseen || it.has_diversions)
     }
 
     /// Returns those of some pairs between which packets arrive only under a premise. Packets between
     /// all of them, and their answers, are known to arrive if all premises hold.
     pub fn premised(
         &self,
-        SitePair { from, to }: SitePair,
+        pair: SitePair,
         senders: &[AddressBlock],
         receivers: &[AddressBlock],
     ) -> Vec<Premised> {
-        let fabric = self.fabric;
+        let (fabric, SitePair { from, to }) = (self.fabric, pair);
         let (home, away) = (fabric.site(from), fabric.site(to));
-        let senders = parties(fabric, away, from, senders);
+        let senders: Vec<Vec<AddressBlock>> = if self.may_be_of_nodes(pair) {
+            parties(fabric, away, from, senders).into_values().collect()
+        } else {
+            // All of them get to the same carrier of a range.
+            vec![senders.to_vec()]
+        };
         let receivers = parties(fabric, home, to, receivers);
         let mut premised = Vec::new();
-        for sending in senders.values() {
+        for sending in &senders {
             for (party, receiving) in &receivers {
                 let is_range = matches!(party, Party::Range(_));
                 let premise = self.premise(SitePair { from, to }, sending, receiving, is_range);
@@ -114,7 +126,7 @@ impl Reach<'_, '_> {
         } else {
             vec![receiver.span]
         };
-        pieces.into_iter().find_map(|piece| {
+        let premises = pieces.into_iter().filter_map(|piece| {
             let trace = self.fabric.exchange(Packet {
                 from: At { site: from, node },
                 source: sender.span.first_address(),
@@ -123,7 +135,8 @@ impl Reach<'_, '_> {
                 session: Session::New,
             });
             self.fabric.premise(&trace)
-        })
+        });
+        premises.min()
     }
 }
 
@@ -172,7 +185,10 @@ fn party(fabric: &Fabric, viewer: &Site, number: SiteId, node: NodeId) -> Party 
             shown: home.shown(leader),
             calls: 0 < own.kilo.keepalive,
             found: match endpoint.map(|it| (&it.host, fabric.answers(it, at))) {
-                Some((Host::Ip(address), true)) => FoundPremise::At(family(*address)),
+                Some((Host::Ip(address), true)) if fabric.has_door(*address) => {
+                    FoundPremise::At(family(*address))
+                }
+                Some((Host::Ip(address), true)) => FoundPremise::Stranger(family(*address)),
                 Some((Host::Dns(_), _)) => FoundPremise::Name,
                 Some((Host::Ip(_), false)) | None => FoundPremise::Nowhere,
             },

@@ -19,9 +19,22 @@ pub struct Assumption {
     pub nodes: BTreeSet<At>,
 }
 
-/// The common part of premises: the cluster whose nodes must have a kind of address and where they
-/// dial, or a range.
-pub(super) type AlikeFailures = (SiteId, SiteId, Result<Family, Cidr>);
+/// The common part of premises: the cluster whose nodes must meet the condition, the cluster that they dial,
+/// or again their own, and the subject.
+pub(super) type AlikePremises = (SiteId, SiteId, PremiseSubject);
+
+/// The subject of a premise.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum PremiseSubject {
+    /// Addresses of a kind.
+    Family(Family),
+    /// Endpoints that no node shows.
+    Strangers,
+    /// A range.
+    Range(Cidr),
+    /// A LAN that a Peer takes.
+    Lan(Cidr),
+}
 
 impl Assumption {
     /// Adds paths with the same kind of premise.

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::IpAddr;
 
+use super::assumption::{AlikePremises, PremiseSubject};
 use super::cause::FailureCause;
 use super::failures::Failures;
 use super::link_terms::LinkTerms;
-use super::{AlikeFailures, Assumption, Failure, Leak, ProofPart, Tallies, Tally};
+use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally};
 use super::{excused, undeclared};
 use crate::agent::fabric::{At, SiteId, SitePair};
 use crate::agent::model::Tunnel;
@@ -15,10 +16,10 @@ use crate::kilo::id::NodeId;
 use crate::mesh::Link;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
-use crate::packet::premise::{Distant, Premise, Unencapsulated};
+use crate::packet::premise::{Distant, Premise, Stranger, Unencapsulated, UnshownRoute};
 use crate::packet::trace::{AddressClass, Trace};
 use crate::packet::{Doubt, Ending, Goal, Packet, Session, Unseen};
-use crate::proof::reach::{AddressBlock, ClassVerdict, Reach};
+use crate::proof::reach::{AddressBlock, ClassVerdict, Premised, Reach};
 use crate::wireguard::Endpoint;
 
 /// Counts what holds between two clusters.
@@ -38,6 +39,14 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) tallies: Tallies,
 }
 
+/// Numbers of declared paths that hold only under premises.
+#[derive(Default)]
+struct AssumedPaths {
+    assumed: u64,
+    /// Those of them that need only a route of an anchor.
+    routed: u64,
+}
+
 impl<'j> PairJudge<'j, '_, '_> {
     pub(super) fn count(&mut self, verdict: &ClassVerdict<'j>, part: &mut ProofPart) {
         let sites = self.pair.both().map(|it| self.reach.fabric.site(it));
@@ -55,14 +64,16 @@ impl<'j> PairJudge<'j, '_, '_> {
             |it: &&AddressBlock| terms.is_some_and(|[_, taken]| taken.promise(sites[1], it));
         let senders = || verdict.senders.iter().filter(is_sent);
         let receivers = || verdict.receivers.iter().filter(is_taken);
-        let assumed = if verdict.holds() && 0 < promised {
-            self.assume(
-                (senders().copied(), receivers().copied()),
-                &mut part.assumptions,
-            )
-        } else {
-            0
-        };
+        let may_be_premised = || self.reach.may_be_premised(self.pair, verdict.to);
+        let AssumedPaths { assumed, routed } =
+            if verdict.holds() && 0 < promised && may_be_premised() {
+                self.assume(
+                    (senders().copied(), receivers().copied()),
+                    &mut part.assumptions,
+                )
+            } else {
+                AssumedPaths::default()
+            };
         let others = verdict.pairs().saturating_sub(promised);
         let holds = verdict.holds();
         let held = |paths: u64| if holds { paths } else { 0 };
@@ -70,6 +81,7 @@ impl<'j> PairJudge<'j, '_, '_> {
             promised,
             kept: held(promised - assumed),
             assumed,
+            routed,
             others,
             reached: held(others),
         };
@@ -99,54 +111,26 @@ impl<'j> PairJudge<'j, '_, '_> {
         }
     }
 
-    /// Adds what holds only under premises, and returns how many pairs that are.
+    /// Adds what holds only under premises, and returns the number of pairs.
     fn assume(
         &self,
         (senders, receivers): (
             impl Iterator<Item = AddressBlock>,
             impl Iterator<Item = AddressBlock>,
         ),
-        assumptions: &mut BTreeMap<AlikeFailures, Assumption>,
-    ) -> u64 {
-        if !self.reach.may_be_premised(self.pair) {
-            return 0;
-        }
+        assumptions: &mut BTreeMap<AlikePremises, Assumption>,
+    ) -> AssumedPaths {
+        let mut paths = AssumedPaths::default();
         let (senders, receivers): (Vec<AddressBlock>, Vec<AddressBlock>) =
             (senders.collect(), receivers.collect());
-        let mut assumed = 0;
         for premised in self.reach.premised(self.pair, &senders, &receivers) {
             let pairs =
                 count(premised.senders.iter()).saturating_mul(count(premised.receivers.iter()));
-            assumed += pairs;
-            let (alike, nodes) = match premised.premise {
-                Premise::Family(Unseen { at, family, .. }) => {
-                    let other = if at.site == self.pair.from {
-                        self.pair.to
-                    } else {
-                        self.pair.from
-                    };
-                    let blocks = if at.site == self.pair.from {
-                        &premised.senders
-                    } else {
-                        &premised.receivers
-                    };
-                    let nodes = self.leaders(at.site, blocks).chain([at]);
-                    ((at.site, other, Ok(family)), nodes.collect())
-                }
-                Premise::Distant(Distant { carrier, range, .. }) => (
-                    (carrier.site, carrier.site, Err(range)),
-                    BTreeSet::from([carrier]),
-                ),
-                Premise::Unencapsulated(Unencapsulated {
-                    leader,
-                    node,
-                    range,
-                    ..
-                }) => (
-                    (leader.site, leader.site, Err(range)),
-                    BTreeSet::from([node]),
-                ),
-            };
+            paths.assumed += pairs;
+            if let Premise::Route(_) = premised.premise {
+                paths.routed += pairs;
+            }
+            let (alike, nodes) = self.alike(&premised);
             let assumption = Assumption {
                 premise: premised.premise,
                 pairs,
@@ -158,7 +142,44 @@ impl<'j> PairJudge<'j, '_, '_> {
                 Entry::Occupied(mut entry) => entry.get_mut().add(assumption),
             }
         }
-        assumed
+        paths
+    }
+
+    /// Returns the common part of premises, and the nodes that must meet the condition.
+    fn alike(&self, premised: &Premised) -> (AlikePremises, BTreeSet<At>) {
+        let [from, to] = self.pair.both();
+        let other = |site| if site == from { to } else { from };
+        match premised.premise {
+            Premise::Family(Unseen { at, family, .. }) => {
+                let blocks = if at.site == from {
+                    &premised.senders
+                } else {
+                    &premised.receivers
+                };
+                let nodes = self.leaders(at.site, blocks).chain([at]);
+                let subject = PremiseSubject::Family(family);
+                ((at.site, other(at.site), subject), nodes.collect())
+            }
+            Premise::Stranger(Stranger { by, .. }) => {
+                let alike = (by.site, other(by.site), PremiseSubject::Strangers);
+                (alike, BTreeSet::from([by]))
+            }
+            Premise::Distant(Distant { carrier, range, .. })
+            | Premise::Route(UnshownRoute { carrier, range }) => {
+                let subject = PremiseSubject::Range(range);
+                let alike = (carrier.site, carrier.site, subject);
+                (alike, BTreeSet::from([carrier]))
+            }
+            Premise::Unencapsulated(Unencapsulated {
+                leader,
+                node,
+                range,
+                ..
+            }) => {
+                let alike = (leader.site, leader.site, PremiseSubject::Lan(range));
+                (alike, BTreeSet::from([node]))
+            }
+        }
     }
 
     /// Returns the leaders of the nodes that have some blocks.

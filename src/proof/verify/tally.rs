@@ -37,6 +37,8 @@ pub struct Tally {
     pub kept: u64,
     /// Those of them that hold only if something is so that no snapshot shows.
     pub assumed: u64,
+    /// Those of the assumed paths that need only a route of an anchor into a network that no snapshot shows.
+    pub routed: u64,
     /// Paths that no link declares.
     pub others: u64,
     /// Undeclared paths that work.
@@ -86,6 +88,7 @@ impl AddAssign for Tally {
         self.promised += others.promised;
         self.kept += others.kept;
         self.assumed += others.assumed;
+        self.routed += others.routed;
         self.others += others.others;
         self.reached += others.reached;
     }

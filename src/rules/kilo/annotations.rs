@@ -66,7 +66,7 @@ fn misread_leader(inspected: &InspectedCluster, node: &Node) -> Option<Finding> 
     let is_denied = DENIALS
         .iter()
         .any(|denial| denial.eq_ignore_ascii_case(text));
-    if !is_denied || inspected.member.cluster.granularity != Granularity::Location {
+    if !is_denied || inspected.granularity() != Granularity::Location {
         return None;
     }
     let key = annotation::LEADER;

@@ -1,7 +1,11 @@
 //! Words for declarations that most nodes contradict.
 
+use std::collections::BTreeSet;
+
 use crate::diagnostic::Severity;
 use crate::fleet::Member;
+use crate::granularity::Granularity;
+use crate::kilo::cluster::Cluster;
 use crate::membership::{Contradicted, Contradiction, ExcludedReason};
 use crate::mesh::{Networks, Range, State};
 use crate::rules::Finding;
@@ -15,6 +19,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         against,
         of,
     } = found;
+    let is_granularity = matches!(what, Contradicted::Granularity(_));
     let (what, help) = contradicted_by(member, *what);
     let message = match (against, of) {
         (1, 1) => format!("the only node has {what}"),
@@ -23,10 +28,15 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         (against, of) => format!("{against} of {of} nodes have {what}"),
     };
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
-    if member.membership.candidates.is_empty() && member.entry.state == State::Joined {
-        // A person's line, and nothing of the cluster is left.
-        finding.severity = Severity::Error;
-        finding.is_final = true;
+    if member.entry.state == State::Joined {
+        if member.membership.candidates.is_empty() {
+            // A person's line, and nothing of the cluster is left.
+            finding.severity = Severity::Error;
+            finding.is_final = true;
+        } else if is_granularity {
+            // The Peers do not fit the tunnels of the agents.
+            finding = finding.of_nodes();
+        }
     }
     finding.at(place.clone(), "declared here").help(help)
 }
@@ -77,18 +87,7 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             });
             outside(actual.collect(), "WireGuard addresses", wireguard)
         }
-        Contradicted::Granularity(declared) => {
-            let actual = member
-                .membership
-                .dissenters
-                .first()
-                .map(|it| it.says)
-                .map_or_else(|| "another".to_owned(), |it| format!("`{it}`"));
-            (
-                format!("granularity {actual}, not the declared `{declared}`"),
-                format!("correct `granularity` of `{cluster}` in the mesh"),
-            )
-        }
+        Contradicted::Granularity(declared) => granularity(&member.cluster, declared),
         Contradicted::NodeSelector => (
             "labels that `nodeSelector` does not select".to_owned(),
             format!(
@@ -97,4 +96,36 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             ),
         ),
     }
+}
+
+/// Returns the remedy for a cluster whose agents run with another granularity than the declared one.
+pub fn granularity_advice(cluster: &Cluster) -> Option<String> {
+    let declared = cluster.entry.granularity?;
+    let advice = || granularity(cluster, declared).1;
+    cluster.is_rendered_otherwise().then(advice)
+}
+
+fn granularity(cluster: &Cluster, declared: Granularity) -> (String, String) {
+    let name = &cluster.entry.name;
+    let voters = cluster.voters();
+    let says = voters.iter().filter_map(|it| it.kilo.granularity);
+    let reported: BTreeSet<Granularity> = says.filter(|it| *it != declared).collect();
+    let what = format!(
+        "granularity {}, not the declared `{declared}`",
+        listed(reported.iter().map(|it| format!("`{it}`")))
+    );
+    let flag = declared.to_string().to_lowercase();
+    let restart = |agents: &str| {
+        format!(
+            "restart {agents} with `--mesh-granularity={flag}` and run `clustermesh snapshot {name}`"
+        )
+    };
+    let help = match cluster.voted {
+        Some(voted) => format!(
+            "set `granularity: {voted}` for `{name}` in the mesh, or {}",
+            restart("its Kilo agents")
+        ),
+        None => restart(&format!("the Kilo agents of `{name}`")),
+    };
+    (what, help)
 }

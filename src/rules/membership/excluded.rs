@@ -24,7 +24,7 @@ use crate::rules::{Finding, Rule};
 use crate::snapshot::Snapshot;
 
 /// Returns what a node is left out for, where that is a finding of its own.
-fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingCause> {
+pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingCause> {
     match reason {
         ExcludedReason::LeaderExcluded(leader) => {
             let mut excluded = member.membership.excluded.iter();
@@ -43,6 +43,10 @@ fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingCause> {
         }
         ExcludedReason::NotSelected => {
             contradicted(member, |it| matches!(it, Contradicted::NodeSelector))
+        }
+        // If agents form locations, only leaders have one.
+        ExcludedReason::NoWireguardIp => {
+            contradicted(member, |it| matches!(it, Contradicted::Granularity(_)))
         }
         _ => None,
     }
@@ -170,7 +174,7 @@ fn part(reason: &ExcludedReason, node: &Place) -> Place {
     }
 }
 
-pub(super) fn rule_of(reason: &ExcludedReason) -> &'static Rule {
+pub(in crate::rules) fn rule_of(reason: &ExcludedReason) -> &'static Rule {
     match reason {
         ExcludedReason::NoPodCidr => &NO_POD_CIDR,
         ExcludedReason::PodCidrInvalid { .. } => &INVALID_POD_CIDR,

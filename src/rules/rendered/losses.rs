@@ -8,10 +8,11 @@ use crate::diagnostic::mistake::NO_MESH;
 use crate::diagnostic::{FindingCause, Severity, escaped, gravest_first};
 use crate::fleet::Fleet;
 use crate::name::ClusterName;
+use crate::plan::Plan;
 use crate::rules::kilo::separation;
 use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::plan::within;
-use crate::rules::{Finding, bare, membership};
+use crate::rules::{Finding, Rule, bare, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
 
@@ -67,9 +68,34 @@ impl Allowing<'_> {
     }
 }
 
+/// A fleet, and its plan.
+#[derive(Clone, Copy)]
+pub struct PlannedFleet<'a> {
+    /// The clusters.
+    pub fleet: &'a Fleet<'a>,
+    /// Their Peers.
+    pub plan: &'a Plan,
+}
+
+/// Returns the rule about a loss.
+pub fn rule_of(loss: &Loss) -> &'static Rule {
+    match loss {
+        Loss::SilentSource { .. } => &SILENT_CLUSTER,
+        Loss::EmptyTarget { .. } => &EMPTY_TARGET,
+        Loss::RenamedMesh(_) => &RENAMED_MESH,
+        Loss::Target { .. } => &LOST_TARGET,
+        Loss::Source { .. } | Loss::Unrecorded { .. } => &LOST_SOURCE,
+    }
+}
+
 /// Adds what a render would not do unless a flag allows it, the most severe first. The help names the
 /// cause first, and then the command that allows everything that is listed.
-pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, allowing: Allowing) {
+pub fn add_losses(
+    findings: &mut Vec<Finding>,
+    losses: &[Loss],
+    planned: PlannedFleet,
+    allowing: Allowing,
+) {
     // Without a mesh every target is lost, and that one finding is enough.
     if losses.is_empty() || findings.iter().any(|it| it.rule == &NO_MESH) {
         return;
@@ -79,7 +105,7 @@ pub fn add_losses(findings: &mut Vec<Finding>, losses: &[Loss], fleet: &Fleet, a
     let losses: Vec<Finding> = losses
         .iter()
         .map(|it| {
-            let finding = lost(it, fleet);
+            let finding = lost(it, planned);
             let help = match (it, &finding.help) {
                 (Loss::SilentSource { .. }, Some(repair)) => {
                     format!("{repair}; if it should have no Peers, {instruction}")
@@ -192,12 +218,12 @@ fn allowed_by(losses: &[Loss]) -> Vec<String> {
     flags
 }
 
-fn lost(loss: &Loss, fleet: &Fleet) -> Finding {
+fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
     match loss {
         Loss::SilentSource { source } => {
             let mut finding = match members(fleet, source).next() {
                 Some(member) => {
-                    let finding = membership::silent(member, false);
+                    let finding = membership::silent(member, plan);
                     let cause = finding.cause.clone();
                     let cause = cause.or_else(|| separation(fleet, &member.entry.name));
                     let place = member.entry.place.key("name");

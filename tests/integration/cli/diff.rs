@@ -5,8 +5,10 @@ use std::process::{Command, Stdio};
 use super::*;
 
 mod causes;
+mod cut_off;
 mod engines;
 mod example;
+mod granularity;
 mod kept;
 mod left;
 mod outputs;

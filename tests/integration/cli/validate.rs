@@ -7,6 +7,7 @@ use super::{Folder, MESH, assert_harmless, node};
 mod formats;
 mod levels;
 mod mistakes;
+mod silent;
 
 /// A mesh with a mistake, and snapshots with nodes that cannot be peered.
 fn wrong() -> Folder {

@@ -4,14 +4,19 @@ use super::*;
 use crate::support::{assert_contains, clustermesh, project};
 
 mod accepted;
+mod assumed;
 mod behind_nat;
 mod claimed;
 mod expectations;
 mod families;
+mod granularity;
+mod held_back;
 mod hostile;
 mod joining;
+mod outdated;
 mod peers;
 mod same_decisions;
+mod unproved;
 
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";
 
@@ -56,6 +61,9 @@ fn shows_the_smallest_packet_that_is_stolen() {
     west   east   2/4
     west   north  4/4
 
+    warning[outdated-tree]: the rendered tree is not what `render` would write: 1 file differs (rendered/west/prod--east.yaml)
+    help: run `clustermesh render`
+
     error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that depends on it
       --> rendered/west/prod--east.yaml:31:5
        |
@@ -81,8 +89,9 @@ fn fails_where_more_is_reached_than_was_promised() {
     assert_eq!(code, 1);
     assert_eq!(value["holds"], false);
     assert_eq!(value["failures"], json!([]));
-    assert_eq!(value["findings"][0]["rule"], "unpromised-reach");
-    assert_eq!(value["findings"][0]["places"][0]["file"], WEST_OF_EAST);
+    assert_eq!(value["findings"][0]["rule"], "outdated-tree");
+    assert_eq!(value["findings"][1]["rule"], "unpromised-reach");
+    assert_eq!(value["findings"][1]["places"][0]["file"], WEST_OF_EAST);
 }
 
 #[test]
@@ -127,6 +136,7 @@ fn names_whoever_speaks_for_a_location() {
         "wireguardCIDR: 10.101.0.0/24",
         "wireguardCIDR: 10.101.0.0/24\n      granularity: Location",
     );
+    folder.keep("east", &location(vec![node(1, 1), node(1, 2)]));
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, text) = verified(&folder, &[]);
     let report: Vec<&str> = text.lines().filter(|it| it.starts_with("only ")).collect();
@@ -144,6 +154,7 @@ fn fails_where_clusters_that_nothing_links_reach_each_other() {
     );
     let (code, text) = verified(&folder, &["--output", "concise"]);
     insta::assert_snapshot!(text, @"
+    error[outdated-tree] the rendered tree is not what `render` would write: 4 files differ (rendered/north/kustomization.yaml, rendered/north/prod--west.yaml, rendered/west/kustomization.yaml and 1 more), and `render` would refuse (lost-source)
     rendered/north/prod--west.yaml:12:5: error[unpromised-reach] north: 10.2.1.0 of north reaches 10.3.1.0 of west although no mesh links the two clusters
     rendered/west/prod--north.yaml:12:5: error[unpromised-reach] west: 10.3.1.0 of west reaches 10.2.1.0 of north although no mesh links the two clusters
     ");
@@ -350,10 +361,8 @@ fn counts_only_the_nodes_that_a_location_gives() {
         }
         node
     };
-    folder.keep(
-        "east",
-        &[labelled(1, false), labelled(2, false), labelled(3, true)],
-    );
+    let nodes = vec![labelled(1, false), labelled(2, false), labelled(3, true)];
+    folder.keep("east", &location(nodes));
     assert_eq!(folder.run(&["render"]).code, 0);
     let (_, text) = verified(&folder, &[]);
     assert_contains(&text, "only east/n1 carries the pods of 1 other node for");
@@ -398,7 +407,8 @@ fn counts_on_nothing_where_the_own_routes_of_a_cluster_fail() {
     ");
 }
 
-/// What `verify` lists of a rendered mesh in which something is changed in the files of `east`.
+/// What `verify` lists of a rendered mesh in which something is changed in the files of `east`, behind the
+/// finding that the tree is another one.
 fn listed(change: impl Fn(&Folder, &str)) -> Vec<String> {
     let folder = Folder::rendered();
     for target in ["north", "west"] {
@@ -406,7 +416,8 @@ fn listed(change: impl Fn(&Folder, &str)) -> Vec<String> {
     }
     let run = folder.run(&["verify", "--output", "concise"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    run.stdout.lines().map(str::to_owned).collect()
+    assert!(run.stdout.starts_with("warning[outdated-tree] "));
+    run.stdout.lines().skip(1).map(str::to_owned).collect()
 }
 
 #[test]
@@ -442,7 +453,7 @@ fn a_cluster_without_peers_is_one_finding() {
     let folder = Folder::rendered();
     fs::remove_dir_all(folder.path("rendered/east")).unwrap();
     let run = folder.run(&["verify", "--output", "concise"]);
-    assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
+    assert_eq!(run.stdout.lines().count(), 2, "{}", run.stdout);
     assert_contains(&run.stdout, "east has no Peers");
 }
 
@@ -519,7 +530,11 @@ fn peers_of_a_source_that_left_the_mesh_are_one_finding_for_each_target() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", NORTH, "");
     let run = folder.run(&["verify", "--output", "concise"]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_contains(
+        &run.stdout,
+        "and `render` would refuse (lost-source, lost-target)",
+    );
     let lines: Vec<&str> = run
         .stdout
         .lines()
@@ -616,5 +631,13 @@ fn a_missing_snapshot_is_an_error() {
         "- name: north",
         "- name: north\n      state: Joining",
     );
+    let run = folder.run(&[
+        "render",
+        "--allow-empty",
+        "*/north",
+        "--allow-empty",
+        "north",
+    ]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(verified(&folder, &[]).0, 0);
 }

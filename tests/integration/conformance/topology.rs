@@ -700,6 +700,8 @@ fn what_is_rendered_from_every_scenario_holds() {
     for scenario in scenarios() {
         let report = verified(&scenario);
         let findings = report["findings"].as_array().unwrap().iter();
+        // Some scenarios are about broken nodes.
+        let findings = findings.filter(|it| it["rule"] != "unproved-nodes");
         let errors: Vec<&Value> = findings.filter(|it| it["severity"] == "error").collect();
         if scenario.name() == "location-ipv6-cluster" {
             // Its Kilo subnet is IPv4, so the kernel refuses the routes between its own nodes.

@@ -6,12 +6,17 @@ use std::sync::Arc;
 
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
+use clustermesh::analysis::unproved_nodes::unproved_nodes;
+use clustermesh::fleet::Fleet;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::net::prefixes::Span;
+use clustermesh::packet::premise::Premise;
 use clustermesh::packet::trace::{AddressClass, Trace};
 use clustermesh::packet::{Ending, Goal, Packet, Session};
+use clustermesh::plan::{TargetReason, plan};
 use clustermesh::proof::reach::{AddressBlock, ClassFate, Proven, Reach, address_blocks};
+use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use clustermesh::wireguard::Endpoint;
 use proptest::prelude::*;
@@ -55,6 +60,8 @@ enum Addresses {
 #[derive(Clone, Debug)]
 struct Cluster {
     granularity: &'static str,
+    /// The granularity that its agents report, perhaps another one than the declared one.
+    reported: Option<&'static str>,
     is_flat: bool,
     /// The preshared key of every Peer that it gets.
     secret: Option<u8>,
@@ -74,7 +81,19 @@ struct Spec {
     found: Found,
     calls: bool,
     stale: bool,
+    flaw: Flaw,
     key: u8,
+}
+
+/// A reason for which a node is left out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Flaw {
+    None,
+    NoKey,
+    /// It has no address in Kilo's subnet, as if it did not lead.
+    NoWireguardIp,
+    /// Its pods are not in the declared range.
+    OtherPods,
 }
 
 /// The network in which a node's internal address is.
@@ -194,7 +213,11 @@ fn overlapping(world: &World) -> Vec<Mesh> {
     moved.collect()
 }
 
-fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Node {
+fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> Node {
+    let Surroundings {
+        addresses,
+        reported,
+    } = surroundings;
     let host = usize::from(spec.host);
     let (third, last) = match (addresses, spec.location) {
         // One address that all clusters may have, and the others apart.
@@ -212,14 +235,19 @@ fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Nod
         (_, Shown::V6 | Shown::BothDialledAtV6) => format!("[{outside}]"),
     };
     let mut annotations = BTreeMap::from([
-        ("key".to_owned(), key(spec.key)),
         ("location".to_owned(), spec.location.to_owned()),
         ("endpoint".to_owned(), format!("{endpoint}:51820")),
-        (
-            "wireguard-ip".to_owned(),
-            format!("100.64.{i}.{}/24", position + 1),
-        ),
     ]);
+    if spec.flaw != Flaw::NoKey {
+        annotations.insert("key".to_owned(), key(spec.key));
+    }
+    if spec.flaw != Flaw::NoWireguardIp {
+        let address = format!("100.64.{i}.{}/24", position + 1);
+        annotations.insert("wireguard-ip".to_owned(), address);
+    }
+    if let Some(reported) = reported {
+        annotations.insert("granularity".to_owned(), reported.to_owned());
+    }
     match spec.lan {
         Lan::None => {}
         Lan::Shared(length) => {
@@ -239,8 +267,16 @@ fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Nod
     if spec.calls {
         annotations.insert("persistent-keepalive".to_owned(), "25".to_owned());
     }
-    let v4 = format!("10.{i}.{position}.0/24");
-    let v6 = format!("fd00:{i}:0:{position}::/64");
+    let (v4, v6) = match spec.flaw {
+        Flaw::OtherPods => (
+            format!("10.10{i}.{position}.0/24"),
+            format!("fd00:10{i}:0:{position}::/64"),
+        ),
+        _ => (
+            format!("10.{i}.{position}.0/24"),
+            format!("fd00:{i}:0:{position}::/64"),
+        ),
+    };
     Node {
         name: format!("n{position}"),
         uid: format!("{i}-{position}"),
@@ -269,6 +305,13 @@ fn node(i: usize, position: usize, (spec, addresses): (&Spec, Addresses)) -> Nod
     }
 }
 
+/// What the nodes of a cluster have in common.
+#[derive(Clone, Copy)]
+struct Surroundings {
+    addresses: Addresses,
+    reported: Option<&'static str>,
+}
+
 /// The input of a proof.
 struct Input {
     meshes: Vec<Mesh>,
@@ -281,11 +324,12 @@ fn input(world: &World) -> Input {
     let meshes = meshes(&mesh(world));
     let names: Vec<String> = (0..world.clusters.len()).map(cluster_name).collect();
     let nodes = world.clusters.iter().enumerate().map(|(i, cluster)| {
-        let nodes = cluster
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(position, spec)| node(i, position, (spec, world.addresses)));
+        let surroundings = Surroundings {
+            addresses: world.addresses,
+            reported: cluster.reported,
+        };
+        let nodes = cluster.nodes.iter().enumerate();
+        let nodes = nodes.map(|(position, spec)| node(i, position, spec, surroundings));
         (names[i].as_str(), nodes.collect())
     });
     let snapshots = snapshots(nodes.collect());
@@ -399,10 +443,10 @@ fn spec() -> impl Strategy<Value = Spec> {
         found(),
         prop::bool::weighted(0.3),
         prop::bool::weighted(0.05),
-        0..6u8,
+        (flaw(), 0..6u8),
     )
         .prop_map(
-            |(location, host, (lan, pods, shown), found, calls, stale, key)| Spec {
+            |(location, host, (lan, pods, shown), found, calls, stale, (flaw, key))| Spec {
                 location,
                 host,
                 lan,
@@ -411,9 +455,19 @@ fn spec() -> impl Strategy<Value = Spec> {
                 found,
                 calls,
                 stale,
+                flaw,
                 key,
             },
         )
+}
+
+fn flaw() -> impl Strategy<Value = Flaw> {
+    prop_oneof![
+        12 => Just(Flaw::None),
+        1 => Just(Flaw::NoKey),
+        1 => Just(Flaw::NoWireguardIp),
+        1 => Just(Flaw::OtherPods),
+    ]
 }
 
 fn found() -> impl Strategy<Value = Found> {
@@ -499,20 +553,27 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 fn world() -> impl Strategy<Value = World> {
-    let cluster = (
+    let granularity = (
         select(vec!["Full", "Full", "Location", "Cross"]),
+        prop::option::weighted(0.5, select(vec!["full", "location"])),
+    );
+    let cluster = (
+        granularity,
         prop::bool::weighted(0.2),
         prop::option::weighted(0.3, 0..2u8),
         prop::option::weighted(0.2, (0..2usize, 0..4u8)),
         prop::collection::vec(spec(), 1..5),
     )
-        .prop_map(|(granularity, is_flat, secret, services, nodes)| Cluster {
-            granularity,
-            is_flat,
-            secret,
-            services,
-            nodes,
-        });
+        .prop_map(
+            |((granularity, reported), is_flat, secret, services, nodes)| Cluster {
+                granularity,
+                reported,
+                is_flat,
+                secret,
+                services,
+                nodes,
+            },
+        );
     let topology = select(vec![
         "{ mode: FullMesh }",
         "{ mode: Hub, hubs: [c1] }",
@@ -604,6 +665,26 @@ fn goal(site: SiteId, owner: Owner) -> Goal {
     }
 }
 
+/// What the strongest premise of packets is about.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Premised {
+    Dialling,
+    Distance,
+    Encapsulation,
+    Route,
+}
+
+impl From<Premise> for Premised {
+    fn from(premise: Premise) -> Self {
+        match premise {
+            Premise::Family(_) | Premise::Stranger(_) => Self::Dialling,
+            Premise::Distant(_) => Self::Distance,
+            Premise::Unencapsulated(_) => Self::Encapsulation,
+            Premise::Route(_) => Self::Route,
+        }
+    }
+}
+
 /// Returns whether an ending is not a loop at the private address of a node behind NAT, at which no node dials
 /// it and no other node than those on its LAN sees it.
 fn is_no_invention(fabric: &Fabric, ending: &Ending) -> bool {
@@ -623,14 +704,14 @@ fn is_no_invention(fabric: &Fabric, ending: &Ending) -> bool {
         || lan.is_some_and(|it| it.holds(address))
 }
 
-/// Every way in which packets between two blocks end, and whether any of them has a premise.
+/// Every way in which packets between two blocks end, and their strongest premise.
 fn followed(
     fabric: &Fabric,
     (from, sender): (SiteId, AddressBlock),
     (to, receiver): (SiteId, AddressBlock),
-) -> (BTreeSet<&'static str>, bool) {
+) -> (BTreeSet<&'static str>, Option<Premised>) {
     let mut endings = BTreeSet::new();
-    let mut is_premised = false;
+    let mut premises = Vec::new();
     let node = sender.owner.node().unwrap();
     for source in samples(fabric, sender) {
         for destination in samples(fabric, receiver) {
@@ -646,17 +727,17 @@ fn followed(
                 assert!(is_no_invention(fabric, &way.ending), "{:?}", way.ending);
             }
             endings.insert(trace.verdict());
-            is_premised |= fabric.premise(&trace).is_some();
+            premises.extend(fabric.premise(&trace).map(Premised::from));
         }
     }
-    (endings, is_premised)
+    (endings, premises.into_iter().min())
 }
 
 /// A sender and a receiver: owner and first address of each.
 type Owners = (Owner, u128, Owner, u128);
 
-/// How packets end, and whether those that arrive do so under a premise.
-type Endings = BTreeMap<Owners, (BTreeSet<&'static str>, bool)>;
+/// How packets end, and the strongest premise of those that arrive.
+type Endings = BTreeMap<Owners, (BTreeSet<&'static str>, Option<Premised>)>;
 
 fn owners(sender: &AddressBlock, receiver: &AddressBlock) -> Owners {
     let (from, to) = (sender.span.first, receiver.span.first);
@@ -687,14 +768,15 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 .into_iter()
                 .flat_map(|it| reach.follow(SitePair { from, to }, &it));
             for verdict in verdicts {
-                let mut premised = BTreeSet::new();
+                let mut premised = BTreeMap::new();
                 if verdict.holds() {
                     for it in
                         reach.premised(SitePair { from, to }, &verdict.senders, &verdict.receivers)
                     {
                         for (sender, receiver) in pairs(&it.senders, &it.receivers) {
-                            let is_new = premised.insert(owners(sender, receiver));
-                            prop_assert!(is_new, "twice: {:?}", (sender, receiver));
+                            let kind = Premised::from(it.premise);
+                            let before = premised.insert(owners(sender, receiver), kind);
+                            prop_assert!(before.is_none(), "twice: {:?}", (sender, receiver));
                         }
                     }
                 }
@@ -710,7 +792,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                                 BTreeSet::new()
                             }
                         };
-                        let before = said.insert(key, (endings, premised.contains(&key)));
+                        let before = said.insert(key, (endings, premised.get(&key).copied()));
                         prop_assert!(before.is_none(), "twice: {:?}", key);
                     }
                 }
@@ -736,10 +818,9 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                 for receiver in address_blocks(&fabric.sites[to]) {
                     if sender.span.family == receiver.span.family {
                         let key = owners(&sender, &receiver);
-                        let (endings, is_premised) =
-                            followed(&fabric, (from, sender), (to, receiver));
-                        let is_premised = is_premised && endings == BTreeSet::from(["delivered"]);
-                        every.insert(key, (endings, is_premised));
+                        let (endings, premise) = followed(&fabric, (from, sender), (to, receiver));
+                        let arrive = endings == BTreeSet::from(["delivered"]);
+                        every.insert(key, (endings, premise.filter(|_| arrive)));
                     }
                 }
             }
@@ -765,11 +846,13 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
         found,
         calls: false,
         stale: false,
+        flaw: Flaw::None,
         key,
     };
     let cluster = |nodes| Cluster {
         secret: None,
         granularity: "Full",
+        reported: None,
         is_flat: false,
         services: None,
         nodes,
@@ -798,6 +881,7 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
     let cluster = |key, stale, shown| Cluster {
         secret: None,
         granularity: "Full",
+        reported: None,
         is_flat: false,
         services: None,
         nodes: vec![Spec {
@@ -813,6 +897,7 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
             },
             calls: false,
             stale,
+            flaw: Flaw::None,
             key,
         }],
     };
@@ -831,6 +916,45 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
     one.unwrap().install(|| agree(&world)).unwrap();
 }
 
+/// A node that the mesh selects has declared paths in what is rendered, or `verify` names it.
+fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
+    let world = World {
+        faults: Vec::new(),
+        ..world.clone()
+    };
+    let input = input(&world);
+    let fabric = fabric(&input);
+    let fleet = Fleet::new(&input.meshes, &input.snapshots).unwrap();
+    let plan = plan(&fleet).unwrap();
+    let named: BTreeSet<(&ClusterName, &str)> = unproved_nodes(&fleet, Some(&plan))
+        .iter()
+        .flat_map(|it| {
+            let nodes = it.nodes.iter();
+            nodes.map(|node| (&it.member.entry.name, node.node.name.as_str()))
+        })
+        .collect();
+    let accepted = BTreeMap::new();
+    let asked = Asked {
+        meshes: &input.meshes,
+        accepted: &accepted,
+        lists_undeclared: false,
+    };
+    for at in verify(&Reach::new(&fabric), asked).apart {
+        let site = fabric.site(at.site);
+        let name = (site.cluster, fabric.node(at).kilo.name.as_str());
+        // Other findings are about such clusters.
+        let is_unroutable = plan.withheld.iter().any(|it| {
+            it.source == *site.cluster && matches!(*it.reason, TargetReason::Family { .. })
+        });
+        let is_other = site.reading.is_rendered_otherwise()
+            || plan.silent.contains(site.cluster)
+            || is_unroutable;
+        let is_named = is_other || named.contains(&name);
+        prop_assert!(is_named, "{:?} is neither proved nor named", name);
+    }
+    Ok(())
+}
+
 /// The number of random worlds to try: `PROPTEST_CASES` if it is set.
 fn cases(default: u32) -> u32 {
     let set = std::env::var("PROPTEST_CASES").ok();
@@ -843,6 +967,11 @@ proptest! {
     #[test]
     fn classes_say_what_every_packet_does(world in world()) {
         agree(&world)?;
+    }
+
+    #[test]
+    fn a_node_without_declared_paths_is_named(world in world()) {
+        every_node_is_proved_or_named(&world)?;
     }
 
     #[test]

@@ -11,6 +11,7 @@ use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::packet::messages;
 use clustermesh::packet::trace::{self, End, NoEnd};
+use clustermesh::rules::granularity_advice;
 use clustermesh::text;
 
 use crate::fabric::{Dumps, Gathered};
@@ -112,7 +113,10 @@ pub(crate) fn run(
         files: &inputs.files,
         ends: (from, to),
         trace: &trace,
-        advice: messages::unprovided(&fabric, &inputs.meshes, &trace),
+        advice: [from.site, to.site]
+            .into_iter()
+            .find_map(|it| granularity_advice(&fabric.site(it).reading))
+            .or_else(|| messages::unprovided(&fabric, &inputs.meshes, &trace)),
     };
     let text = traced.text(args.output)?;
     if args.output == TraceFormat::Human {

@@ -6,27 +6,32 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use clustermesh::agent::fabric::Fabric;
+use clustermesh::config::Date;
 use clustermesh::expectations::Expectation;
-use clustermesh::plan;
+use clustermesh::fleet::MissingSnapshot;
 use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
 use clustermesh::rules::verified::{self, InputGaps};
-use clustermesh::rules::{self, Finding, Purpose};
+use clustermesh::rules::{Finding, Levels, Purpose};
 
-use crate::fabric::{Dumps, Gathered};
+use crate::fabric::{AppliedFiles, Dumps, Gathered, KnownContents};
+use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
-use crate::output::{CheckedCounts, JoinVerification, Printer, Verified, VerifyFormat};
+use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::CommonOptions;
 use crate::threshold::Strict;
 use crate::{Outcome, check, clock, fabric};
 
 mod expectations;
+mod held_back;
 mod hostile;
 mod joining;
+mod wanted;
 
 use joining::JoinPlan;
+use wanted::WantedPeers;
 
 /// Prove that clusters reach each other as the meshes declare
 ///
@@ -66,6 +71,14 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     undeclared: bool,
 
+    /// Only list clusters whose snapshots changed since this commit and cause errors
+    ///
+    /// Prints one cluster per line. Checks what `render` would write now, and compares with the snapshots of
+    /// the commit. A job that refreshes snapshots restores the old ones of these clusters, so that they do not
+    /// hold back the others. The errors go to standard error, and the exit code is 0.
+    #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared"])]
+    held_back: Option<String>,
+
     #[command(flatten)]
     dumps: Dumps,
 
@@ -80,6 +93,19 @@ Examples:
   clustermesh verify --output sarif > verify.sarif
   clustermesh verify --assume-hostile west
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
+
+/// Everything that is read for a proof.
+struct ProofInputs {
+    inputs: Inputs,
+    /// Problems that are so severe that every proof must report them.
+    grave: Vec<Finding>,
+    expectations: Vec<Expectation>,
+    /// The mistakes in the file of the expectations.
+    mistakes: Vec<Finding>,
+    applied: AppliedFiles,
+    /// The texts of the rendered tree, if its Peers are proved.
+    tree: Option<KnownContents>,
+}
 
 /// The results of a proof of the Peers of all clusters.
 struct Proof<'e> {
@@ -97,22 +123,52 @@ impl<'e> Proof<'e> {
         asked: Asked,
         expectations: &'e [Expectation],
         gaps: InputGaps,
-        excused: impl FnOnce() -> anyhow::Result<Excused>,
-    ) -> anyhow::Result<Self> {
+        excused: impl FnOnce() -> Excused,
+    ) -> Self {
         let reach = Reach::new(fabric);
         let verification = match verify_sound(&reach, asked) {
             Some(verification) => verification,
-            None => verify_excusing(&reach, asked, &excused()?),
+            None => verify_excusing(&reach, asked, &excused()),
         };
         let checks = expectation::check(&reach, expectations);
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
         findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
-        Ok(Self {
+        Self {
             verification,
             checks,
             findings,
-        })
+        }
+    }
+}
+
+impl ProofInputs {
+    /// Returns the problems of what was read, given the clusters without a snapshot: no path from or to
+    /// these is checked.
+    fn findings(&self, missing: &[MissingSnapshot]) -> Vec<Finding> {
+        let read = [&self.grave, &self.mistakes, &self.applied.findings];
+        let missing = check::missing_snapshots(&self.inputs, missing);
+        read.into_iter().flatten().cloned().chain(missing).collect()
+    }
+}
+
+/// The levels of findings today.
+struct InForce<'a> {
+    levels: &'a Levels,
+    today: Date,
+}
+
+impl<'a> InForce<'a> {
+    fn new(inputs: &'a Inputs) -> Self {
+        Self {
+            levels: &inputs.settings.config.levels,
+            today: clock::today(),
+        }
+    }
+
+    /// Returns the findings to report.
+    fn of(&self, findings: Vec<Finding>) -> Vec<Finding> {
+        self.levels.apply(findings, self.today, Purpose::Validate)
     }
 }
 
@@ -121,90 +177,75 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    let Gathered { mut inputs, grave } = match fabric::gather(&args.common.files) {
+    let gathered = match fabric::gather(&args.common.files) {
         Ok(gathered) => gathered,
         Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
     };
+    if let Some(revision) = &args.held_back {
+        return held_back::list(args, revision, gathered.inputs, printer, result);
+    }
+    match read(args, gathered) {
+        // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
+        Ok(read) => verify(args, &ManuallyDrop::new(read), printer, result),
+        Err(unreadable) => printer.unreadable_as(unreadable, args.output.into(), result),
+    }
+}
+
+/// Reads the expectations and the Peers.
+fn read(args: &VerifyArgs, gathered: Gathered) -> Result<ProofInputs, Unreadable> {
+    let Gathered { mut inputs, grave } = gathered;
     let given = args.expectations.as_ref();
-    let (expectations, mistakes) = match expectations::read(&mut inputs, given) {
-        Ok(read) => read,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
-    let applied = match fabric::read(&mut inputs, Some(&args.dumps)) {
-        Ok(applied) => applied,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
-    // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
-    let inputs = ManuallyDrop::new(inputs);
-    let fabric = applied.fabric(&inputs);
+    let (expectations, mistakes) = expectations::read(&mut inputs, given)?;
+    let mut tree = (!args.dumps.are_any()).then(KnownContents::default);
+    let applied = fabric::read_and_keep(&mut inputs, Some(&args.dumps), tree.as_mut())?;
+    Ok(ProofInputs {
+        inputs,
+        grave,
+        expectations,
+        mistakes,
+        applied,
+        tree,
+    })
+}
+
+/// Proves what was read, and prints the result.
+fn verify(
+    args: &VerifyArgs,
+    read: &ProofInputs,
+    printer: &mut Printer,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    let inputs = &read.inputs;
+    let wanted = WantedPeers::plan(inputs, &read.applied, read.tree.as_ref())?;
+    let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let clusters = fabric.sites.len();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));
-    let accepted = &inputs.settings.config.content.accepted;
     let asked = Asked {
         meshes: &inputs.meshes,
-        accepted,
+        accepted: &inputs.settings.config.content.accepted,
         lists_undeclared: args.undeclared,
     };
-    let missing = check::missing(&inputs);
+    let missing = check::missing(inputs);
     let gaps = InputGaps {
-        mistakes: &grave,
+        mistakes: &read.grave,
         missing: &missing,
     };
-    // Finding the responsible claims takes a plan, which a mesh that holds does not need.
-    let proof = Proof::new(&fabric, asked, &expectations, gaps, || excused(&inputs))?;
-    let hostiles = hostile::read(&inputs, &fabric, &args.assume_hostile)?;
-    let planned = JoinPlan::plan(&inputs)?;
-    let joined = planned
-        .joined
-        .as_ref()
-        .map(|it| (it, it.applied.fabric(&inputs)));
-    let joined = joined
-        .as_ref()
-        .map(|(joined, fabric)| {
-            let asked = Asked {
-                meshes: &joined.meshes,
-                accepted,
-                lists_undeclared: false,
-            };
-            let proof = Proof::new(fabric, asked, &expectations, gaps, || {
-                Ok(joined.excused.clone())
-            })?;
-            Ok::<_, anyhow::Error>((fabric, proof))
-        })
-        .transpose()?;
-    let levels = &inputs.settings.config.levels;
-    let in_force = |findings| levels.apply(findings, clock::today(), Purpose::Validate);
-    let new = joined.as_ref().map_or_else(Vec::new, |(_, it)| {
-        in_force(joining::new_findings(&proof.findings, &it.findings))
-    });
-    let focus = planned.sites(&fabric);
-    let outlook = JoinVerification {
-        joiners: &planned.joiners,
-        waiting: &planned.waiting,
-        verified: joined.as_ref().map(|(fabric, proof)| Verified {
-            fabric,
-            files: &inputs.files,
-            verification: &proof.verification,
-            unchecked: 0,
-            checks: &proof.checks,
-            hostiles: &[],
-            findings: &new,
-            focus: Some(&focus),
-            joining: None,
-        }),
-    };
-    let mut findings = grave;
-    // No path from or to these clusters was checked.
-    findings.extend(check::missing_snapshots(&inputs, &missing));
-    findings.extend(mistakes);
-    findings.extend(applied.findings.iter().cloned());
-    findings.extend(proof.findings);
-    findings.extend(
-        hostiles
-            .iter()
-            .flat_map(|it| messages::hostile::findings(&fabric, it)),
-    );
-    let findings = in_force(findings);
+    let expectations = &read.expectations;
+    let proof = Proof::new(&fabric, asked, expectations, gaps, || wanted.excused());
+    let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
+    let planned = JoinPlan::plan(inputs)?;
+    let threshold = args.strict.threshold();
+    let in_force = InForce::new(inputs);
+    let joined = planned.prove(read, gaps, &proof, &in_force);
+    let outlook = planned.outlook(inputs, joined.as_ref(), threshold);
+    // An old tree explains everything else, so it comes first, however severe the rest is.
+    let mut findings = in_force.of(wanted.outdated.iter().cloned().collect());
+    let mut found = read.findings(&missing);
+    found.extend(wanted.of_nodes(inputs));
+    found.extend(proof.findings.iter().cloned());
+    let attacks = hostiles.iter();
+    found.extend(attacks.flat_map(|it| messages::hostile::findings(&fabric, it)));
+    findings.extend(in_force.of(found));
     let verified = Verified {
         fabric: &fabric,
         files: &inputs.files,
@@ -212,26 +253,14 @@ pub(crate) fn run(
         unchecked: missing.len(),
         checks: &proof.checks,
         hostiles: &hostiles,
+        is_passed: !threshold.fails(&findings),
         findings: &findings,
         focus: None,
         joining: Some(&outlook),
     };
     drop(progress);
     report(args.output, &verified, printer, result)?;
-    Ok(args.strict.threshold().outcome(&findings))
-}
-
-/// Plans the mesh, and returns what that leaves out for nodes' claims; nothing where it cannot be
-/// planned.
-fn excused(inputs: &Inputs) -> anyhow::Result<Excused> {
-    if !inputs.is_whole {
-        return Ok(Excused::default());
-    }
-    let (fleet, missing) = check::fleet(inputs);
-    if !missing.is_empty() {
-        return Ok(Excused::default());
-    }
-    Ok(rules::excused(&fleet, &plan::plan(&fleet)?))
+    Ok(threshold.outcome(&findings))
 }
 
 /// Prints what came of it.

@@ -61,6 +61,8 @@ enum EntryContent {
 /// A walk through the tree.
 struct TreeWalk<'a> {
     wanted: &'a WantedFiles,
+    /// Paths of files that are known to be as wanted.
+    known: &'a BTreeSet<String>,
     folders: BTreeSet<&'a str>,
     survey: TreeSurvey,
 }
@@ -112,10 +114,21 @@ pub(crate) fn survey(
     root: &Path,
     wanted: &WantedFiles,
 ) -> anyhow::Result<TreeSurvey> {
+    survey_rest(roots, root, wanted, &BTreeSet::new())
+}
+
+/// Compares the same, and does not read files again that are known to be as wanted.
+pub(crate) fn survey_rest(
+    roots: &Roots,
+    root: &Path,
+    wanted: &WantedFiles,
+    known: &BTreeSet<String>,
+) -> anyhow::Result<TreeSurvey> {
     let allowed = roots.check_output(root);
     allowed.with_context(|| format!("cannot read the folder {}", shown(root)))?;
     let mut walk = TreeWalk {
         wanted,
+        known,
         folders: folders(wanted)?,
         survey: TreeSurvey::default(),
     };
@@ -194,6 +207,10 @@ impl TreeWalk<'_> {
                     self.overrides_in(&path, &key)?;
                 }
                 self.not_ours(key, kind(file_type), wanted.is_some());
+                continue;
+            }
+            if self.known.contains(&key) {
+                self.survey.same.push(key);
                 continue;
             }
             let content = content(&path, wanted);

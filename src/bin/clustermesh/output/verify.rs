@@ -6,10 +6,13 @@ use std::fmt::Write as _;
 use clap::ValueEnum;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::packet::messages;
+use clustermesh::packet::premise::{Premise, UnshownRoute};
 use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::hostile::Hostile;
-use clustermesh::proof::verify::{ClassPair, Pairing, SinglePoint, Tally, Verification};
+use clustermesh::proof::verify::{
+    Assumption, ClassPair, Pairing, SinglePoint, Tally, Verification,
+};
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
@@ -102,6 +105,8 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) hostiles: &'a [Hostile],
     /// The same as text.
     pub(crate) findings: &'a [Finding],
+    /// Whether none of them makes the run fail.
+    pub(crate) is_passed: bool,
     /// The clusters of which a table shows all pairs; nothing for all clusters.
     pub(crate) focus: Option<&'a BTreeSet<SiteId>>,
     /// The result if the clusters that join were joined.
@@ -130,7 +135,12 @@ impl Verified<'_, '_> {
         for point in &self.verification.single_points {
             let _ = writeln!(text, "{}", width.wrapped(0, &self.single_point(point)));
         }
-        if !self.verification.single_points.is_empty() {
+        let routes = self.verification.assumptions.iter();
+        let routes: Vec<String> = routes.filter_map(|it| self.route(it)).collect();
+        for route in &routes {
+            let _ = writeln!(text, "{}", width.wrapped(0, route));
+        }
+        if !(self.verification.single_points.is_empty() && routes.is_empty()) {
             text.push('\n');
         }
         text.push_str(&self.undeclared_list());
@@ -246,6 +256,19 @@ impl Verified<'_, '_> {
                 .join(" and "),
             text::listed(viewers)
         )
+    }
+
+    /// Describes a route into a network that no node shows, if an assumption is about one.
+    fn route(&self, assumption: &Assumption) -> Option<String> {
+        let Premise::Route(UnshownRoute { range, .. }) = assumption.premise else {
+            return None;
+        };
+        let carriers = assumption.nodes.iter();
+        Some(format!(
+            "assumes that {} can forward to {range}, which is on the LAN of no node ({})",
+            text::listed(carriers.map(|it| messages::called(self.fabric, *it))),
+            text::count(assumption.pairs, "path")
+        ))
     }
 
     fn summary(&self) -> String {

@@ -40,7 +40,8 @@ fn a_lan_that_one_node_of_five_claims_is_a_warning() {
 fn a_node_that_is_left_out_for_what_it_says_promises_nothing() {
     let folder = liar(3, "kilo.squat.ai/force-endpoint", "198.18.113.200");
     let (codes, text) = run(&folder);
-    assert_eq!(codes, [0, 0, 0], "{text}");
+    assert_eq!(codes, [0, 0, 1], "{text}");
+    assert_contains(&text, "warning[unproved-nodes]: east: 1 of 3 nodes");
     // It claims a part of the pods of another node.
     let folder = Folder::mesh();
     let mut nodes = [node(1, 1), node(1, 2), node(1, 3)];

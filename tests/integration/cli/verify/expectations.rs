@@ -64,7 +64,7 @@ fn one_address_that_is_stolen_breaks_a_range() {
         "\"10.1.2.0/24\"\n  - \"10.1.1.255/32\"",
     );
     let (code, text) = verified(&folder, &[]);
-    let (shown, _) = text.split_once("error[").unwrap();
+    let (shown, _) = text.split_once("warning[").unwrap();
     insta::assert_snapshot!(shown, @"
     expectation `all of it` (expectations.yaml:4:5) fails for this packet:
 

@@ -93,7 +93,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
         "\"10.1.2.0/24\"\n  - \"10.2.1.128/25\"\n  - \"172.16.0.0/12\"",
     );
     let (code, text) = verify(&folder, &["east"]);
-    let (report, rest) = text.split_once("error[").unwrap();
+    let (report, rest) = text.split_once("warning[").unwrap();
     insta::assert_snapshot!(report, @"
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2

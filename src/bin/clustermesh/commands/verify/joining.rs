@@ -7,12 +7,16 @@ use clustermesh::fleet::Fleet;
 use clustermesh::joining::{Joiner, Joining};
 use clustermesh::mesh::Mesh;
 use clustermesh::plan;
-use clustermesh::proof::verify::Excused;
+use clustermesh::proof::verify::{Asked, Excused};
+use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding};
 
+use super::{InForce, Proof, ProofInputs};
 use crate::fabric::{AppliedFiles, KnownContents};
 use crate::inputs::Inputs;
+use crate::output::{JoinVerification, Verified};
 use crate::rendered;
+use crate::threshold::Threshold;
 
 /// Clusters that join, and what all clusters would get with them.
 #[derive(Default)]
@@ -33,6 +37,16 @@ pub(super) struct JoinedPeers {
     pub(super) applied: AppliedFiles,
     /// The ranges that are withheld because of claims of nodes.
     pub(super) excused: Excused,
+}
+
+/// The proof with the clusters that join.
+pub(super) struct JoinProof<'p> {
+    fabric: Fabric<'p>,
+    proof: Proof<'p>,
+    /// The findings that there are only with them.
+    new: Vec<Finding>,
+    /// Their numbers.
+    focus: BTreeSet<SiteId>,
 }
 
 impl JoinPlan {
@@ -75,8 +89,60 @@ impl JoinPlan {
         Ok(planned)
     }
 
+    /// Proves the Peers with the clusters that join, given the proof without them.
+    pub(super) fn prove<'p>(
+        &'p self,
+        read: &'p ProofInputs,
+        gaps: InputGaps,
+        now: &Proof,
+        in_force: &InForce,
+    ) -> Option<JoinProof<'p>> {
+        let joined = self.joined.as_ref()?;
+        let inputs = &read.inputs;
+        let fabric = joined.applied.fabric(inputs);
+        let asked = Asked {
+            meshes: &joined.meshes,
+            accepted: &inputs.settings.config.content.accepted,
+            lists_undeclared: false,
+        };
+        let excused = || joined.excused.clone();
+        let proof = Proof::new(&fabric, asked, &read.expectations, gaps, excused);
+        Some(JoinProof {
+            new: in_force.of(new_findings(&now.findings, &proof.findings)),
+            focus: self.sites(&fabric),
+            fabric,
+            proof,
+        })
+    }
+
+    /// Returns the section about the clusters that join.
+    pub(super) fn outlook<'p>(
+        &'p self,
+        inputs: &'p Inputs,
+        joined: Option<&'p JoinProof<'p>>,
+        threshold: Threshold,
+    ) -> JoinVerification<'p, 'p> {
+        let verified = joined.map(|it| Verified {
+            fabric: &it.fabric,
+            files: &inputs.files,
+            verification: &it.proof.verification,
+            unchecked: 0,
+            checks: &it.proof.checks,
+            hostiles: &[],
+            is_passed: !threshold.fails(&it.new),
+            findings: &it.new,
+            focus: Some(&it.focus),
+            joining: None,
+        });
+        JoinVerification {
+            joiners: &self.joiners,
+            waiting: &self.waiting,
+            verified,
+        }
+    }
+
     /// Returns the clusters that could join now.
-    pub(super) fn sites(&self, fabric: &Fabric) -> BTreeSet<SiteId> {
+    fn sites(&self, fabric: &Fabric) -> BTreeSet<SiteId> {
         self.joiners
             .iter()
             .filter_map(|it| fabric.site_named(it.cluster.as_str()))
@@ -86,7 +152,7 @@ impl JoinPlan {
 
 /// Returns the findings that there are only with the clusters that join. Their places are in files that
 /// are not written yet.
-pub(super) fn new_findings(now: &[Finding], then: &[Finding]) -> Vec<Finding> {
+fn new_findings(now: &[Finding], then: &[Finding]) -> Vec<Finding> {
     let is_known = |it: &Finding| {
         let mut same = now.iter().filter(|known| known.rule.name == it.rule.name);
         same.any(|known| known.cluster == it.cluster && known.message == it.message)

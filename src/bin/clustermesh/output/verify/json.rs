@@ -42,8 +42,9 @@ struct WrittenVerification<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
-    /// Whether no snapshot is missing, all declared paths and expectations hold and nothing else is
-    /// reachable where it must not be. Assumed paths count as holding; `hostile` is not considered.
+    /// Whether no snapshot is missing, all declared paths and expectations hold, nothing else is
+    /// reachable where it must not be, and no finding makes the exit code 1. Assumed paths count as
+    /// holding.
     holds: bool,
     /// The sum of all pairs of clusters.
     total: WrittenTally,
@@ -66,7 +67,7 @@ struct WrittenVerification<'a> {
     expectations: Vec<expected::WrittenExpectationResult>,
     /// The powers of the clusters of `--assume-hostile`.
     hostile: Vec<hostile::WrittenHostile>,
-    /// The results as findings, the most severe first.
+    /// The results as findings, the most severe first, but `outdated-tree` before all others.
     findings: Vec<WrittenFinding<'a>>,
     /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
     /// neither `holds` nor the exit code.
@@ -180,8 +181,10 @@ enum WrittenPremise {
     /// The nodes have IPv6 addresses.
     Ipv6,
     /// The nodes have a route to a range that they carry, although it is on the LAN of another
-    /// node.
+    /// node, or in a network that no node shows.
     Route,
+    /// An endpoint that is not the address of any node leads to the other side.
+    Endpoint,
     /// Kilo does not encapsulate packets to the pods of the nodes, over whose LAN a Peer has a range.
     Unencapsulated,
 }
@@ -306,7 +309,10 @@ pub(super) fn class(class: AddressClass) -> WrittenClass {
 
 impl Verified<'_, '_> {
     fn holds(&self) -> bool {
-        self.unchecked == 0 && self.verification.holds() && self.checks.iter().all(Check::holds)
+        self.is_passed
+            && self.unchecked == 0
+            && self.verification.holds()
+            && self.checks.iter().all(Check::holds)
     }
 
     pub(super) fn cluster(&self, site: SiteId) -> String {
@@ -365,7 +371,8 @@ impl Verified<'_, '_> {
             premise: match assumption.premise {
                 Premise::Family(it) if it.family == Family::V4 => WrittenPremise::Ipv4,
                 Premise::Family(_) => WrittenPremise::Ipv6,
-                Premise::Distant(_) => WrittenPremise::Route,
+                Premise::Stranger(_) => WrittenPremise::Endpoint,
+                Premise::Distant(_) | Premise::Route(_) => WrittenPremise::Route,
                 Premise::Unencapsulated(_) => WrittenPremise::Unencapsulated,
             },
             nodes: nodes.map(|it| self.node(*it)).collect(),

@@ -1,0 +1,168 @@
+//! Unproved nodes: those of which no declared path can be proved, although no person left them out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::fleet::{Fleet, Member};
+use crate::kilo::check;
+use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::NodeId;
+use crate::kilo::topology::Leader;
+use crate::membership::{ExcludedReason, PeerCandidate};
+use crate::mesh::State;
+use crate::name::ClusterName;
+use crate::plan::{Plan, TargetReason, Withheld};
+use crate::snapshot::Node;
+use crate::wireguard::PublicKey;
+
+/// The nodes of a cluster of which no path can be proved.
+#[derive(Debug)]
+pub struct UnprovedNodes<'f> {
+    /// The cluster in a mesh.
+    pub member: &'f Member<'f>,
+    /// The nodes, in order of name; never none.
+    pub nodes: Vec<UnprovedNode<'f>>,
+    /// The number of its nodes that `nodeSelector` selects.
+    pub of: usize,
+}
+
+/// A node of which no path can be proved.
+#[derive(Debug)]
+pub struct UnprovedNode<'f> {
+    /// Its number.
+    pub id: NodeId,
+    /// The node.
+    pub node: &'f Node,
+    /// The reason.
+    pub why: Unproved<'f>,
+}
+
+/// The reason why no path of a node can be proved.
+#[derive(Clone, Debug)]
+pub enum Unproved<'f> {
+    /// It is left out, or its Kilo does not count it.
+    Excluded(ExcludedReason),
+    /// No target gets its Peer.
+    Withheld(&'f Withheld),
+    /// The leader of its location is uncertain.
+    UncertainLeader,
+}
+
+impl UnprovedNodes<'_> {
+    /// Returns the number of nodes that are left out. An election of a leader ends by itself.
+    pub fn left_out(&self) -> usize {
+        let is_left_out = |it: &&UnprovedNode| !matches!(it.why, Unproved::UncertainLeader);
+        self.nodes.iter().filter(is_left_out).count()
+    }
+}
+
+/// Finds the nodes of all clusters that exchange Peers with others. Without a plan, nothing is known of
+/// Peers that targets do not get.
+pub fn unproved_nodes<'f>(fleet: &'f Fleet<'f>, plan: Option<&'f Plan>) -> Vec<UnprovedNodes<'f>> {
+    let withheld = plan.map(WithheldPeers::new);
+    let members = fleet.members().iter();
+    let exchanging =
+        members.filter(|it| it.entry.state == State::Joined && it.targets().next().is_some());
+    exchanging
+        .filter_map(|member| of_member(member, withheld.as_ref()))
+        .collect()
+}
+
+fn of_member<'f>(
+    member: &'f Member<'f>,
+    withheld: Option<&WithheldPeers<'f>>,
+) -> Option<UnprovedNodes<'f>> {
+    let membership = &member.membership;
+    let excluded: BTreeMap<&str, &ExcludedReason> = membership
+        .excluded
+        .iter()
+        .map(|it| (it.node.as_str(), &it.reason))
+        .collect();
+    let mut ungiven: BTreeMap<NodeId, &Withheld> = BTreeMap::new();
+    for candidate in &membership.candidates {
+        if let Some(reason) = withheld.and_then(|it| it.reason(member, candidate)) {
+            ungiven.extend(candidate.members.iter().map(|node| (*node, reason)));
+        }
+    }
+    let is_selected = |it: &ClusterNode| member.entry.selector.matches(&it.node.labels);
+    let cluster = &member.cluster;
+    let why = |id: NodeId, node: &ClusterNode| {
+        let excluded = excluded.get(node.node.name.as_str()).copied().cloned();
+        excluded
+            .map(Unproved::Excluded)
+            .or_else(|| unled(member, id, node))
+            .or_else(|| ungiven.get(&id).copied().map(Unproved::Withheld))
+    };
+    let nodes: Vec<UnprovedNode> = cluster
+        .nodes
+        .numbered()
+        .filter(|(_, it)| is_selected(it))
+        .filter_map(|(id, node)| {
+            Some(UnprovedNode {
+                id,
+                node: node.node,
+                why: why(id, node)?,
+            })
+        })
+        .collect();
+    (!nodes.is_empty()).then(|| UnprovedNodes {
+        member,
+        nodes,
+        of: cluster.nodes.iter().filter(|it| is_selected(it)).count(),
+    })
+}
+
+/// Returns why a node that is not left out has no tunnel end for certain, if it has none.
+fn unled<'f>(member: &Member, id: NodeId, node: &ClusterNode) -> Option<Unproved<'f>> {
+    let topology = &member.cluster.topology;
+    let Some(segment) = topology.nodes[id].segment else {
+        return Some(Unproved::Excluded(check::unready(
+            &node.checked,
+            &node.kilo,
+        )));
+    };
+    match topology.segments[segment].leader {
+        Leader::Certain(_) => None,
+        Leader::Ambiguous(_) => Some(Unproved::UncertainLeader),
+    }
+}
+
+/// The Peers that targets get, and why they do not get others.
+struct WithheldPeers<'f> {
+    given: BTreeSet<(&'f ClusterName, &'f PublicKey)>,
+    /// By source.
+    reasons: BTreeMap<&'f ClusterName, Vec<&'f Withheld>>,
+}
+
+impl<'f> WithheldPeers<'f> {
+    fn new(plan: &'f Plan) -> Self {
+        let given = plan.peer_sets.iter().flat_map(|set| {
+            let peers = set.peers.iter();
+            peers.map(|peer| (&set.source, &peer.key))
+        });
+        let mut reasons: BTreeMap<&ClusterName, Vec<&Withheld>> = BTreeMap::new();
+        for withheld in &plan.withheld {
+            reasons.entry(&withheld.source).or_default().push(withheld);
+        }
+        Self {
+            given: given.collect(),
+            reasons,
+        }
+    }
+
+    /// Returns why no target gets a candidate; none if one does, or if that is not for claims of nodes.
+    fn reason(&self, member: &Member, candidate: &PeerCandidate) -> Option<&'f Withheld> {
+        let source = &member.entry.name;
+        if self.given.contains(&(source, &candidate.key)) {
+            return None;
+        }
+        let mut reasons = self.reasons.get(source)?.iter().copied();
+        reasons.find(|it| match &*it.reason {
+            TargetReason::OwnKey { node, .. } | TargetReason::SharedKey { node, .. } => {
+                *node == candidate.leader
+            }
+            TargetReason::LoopingPeer(peer) => peer.node == candidate.leader,
+            TargetReason::NoInitiator { .. } => candidate.endpoint.is_none(),
+            _ => false,
+        })
+    }
+}

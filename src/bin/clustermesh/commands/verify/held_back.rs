@@ -1,0 +1,201 @@
+//! The list of clusters whose new snapshots cause errors: a job that refreshes snapshots keeps their old ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::mem;
+use std::sync::Arc;
+
+use anyhow::bail;
+use clustermesh::expectations::Expectation;
+use clustermesh::fleet::SnapshotFile;
+use clustermesh::name::ClusterName;
+use clustermesh::proof::verify::Asked;
+use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::rendered::Allowing;
+use clustermesh::rules::verified::InputGaps;
+use clustermesh::rules::{self, Finding, Purpose, Rule};
+use clustermesh::text;
+
+use super::{InForce, Proof, VerifyArgs, expectations};
+use crate::check::{self, CheckResult, OutputCheck};
+use crate::disk::Revision;
+use crate::fabric::{AppliedFiles, KnownContents};
+use crate::input_file::Unreadable;
+use crate::inputs::{self, Inputs};
+use crate::output::Printer;
+use crate::settings::NoMesh;
+use crate::threshold::Threshold;
+use crate::{Outcome, rendered};
+
+/// An error without its values, which change with the nodes: its rule and its cluster.
+type ErrorKind = (&'static Rule, Option<String>);
+
+/// The errors of some snapshots, one of each kind.
+type Errors = BTreeMap<ErrorKind, Finding>;
+
+/// A refresh of snapshots, of which those without new errors are admitted.
+struct Refresh {
+    /// All inputs of a render, with the snapshots that are admitted so far.
+    inputs: Inputs,
+    expectations: Vec<Expectation>,
+    threshold: Threshold,
+    /// The other versions of the snapshots that were refreshed.
+    others: BTreeMap<ClusterName, SnapshotFile>,
+    /// The errors without any new snapshot.
+    known: BTreeSet<ErrorKind>,
+    /// The errors of the snapshots that are not admitted.
+    held: BTreeMap<ClusterName, Errors>,
+}
+
+/// Lists the clusters, and reports why.
+pub(super) fn list(
+    args: &VerifyArgs,
+    revision: &str,
+    inputs: Inputs,
+    printer: &mut Printer,
+    result: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    if args.dumps.are_any() {
+        bail!("--held-back cannot be combined with --peers and --live");
+    }
+    let refresh = match held(args, revision, inputs) {
+        Ok(refresh) => refresh,
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
+    };
+    for (cluster, errors) in &refresh.held {
+        let problems = text::count(errors.len(), "error");
+        printer.note(&format!("the new snapshot of {cluster} causes {problems}:"));
+        let findings: Vec<Finding> = errors.values().cloned().collect();
+        printer.findings(&refresh.inputs.files, &findings);
+    }
+    let lines = refresh.held.keys().map(|it| format!("{it}\n"));
+    crate::print(result, &lines.collect::<String>())?;
+    Ok(Outcome::Clean)
+}
+
+/// Finds the snapshots to hold back, compared with those of a commit.
+fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh, Unreadable> {
+    let (expectations, _) = expectations::read(&mut inputs, None)?;
+    let mut refresh = Refresh {
+        inputs,
+        expectations,
+        threshold: args.strict.threshold(),
+        others: BTreeMap::new(),
+        known: BTreeSet::new(),
+        held: BTreeMap::new(),
+    };
+    if refresh.errors()?.is_empty() {
+        return Ok(refresh);
+    }
+    refresh.others = refreshed(args, revision, &refresh.inputs)?;
+    let clusters: Vec<ClusterName> = refresh.others.keys().cloned().collect();
+    refresh.swap(&clusters);
+    refresh.known = refresh.errors()?.into_keys().collect();
+    refresh.admit(&clusters)?;
+    Ok(refresh)
+}
+
+/// Reads the snapshots of a commit that have another version now. Those of new clusters are not among them.
+fn refreshed(
+    args: &VerifyArgs,
+    revision: &str,
+    now: &Inputs,
+) -> Result<BTreeMap<ClusterName, SnapshotFile>, Unreadable> {
+    let revision = Arc::new(Revision::open(revision)?);
+    let gathered = inputs::gather(&args.common.files.at(&revision));
+    revision.check()?;
+    let mut old = match gathered {
+        Ok(inputs) => inputs.snapshots,
+        Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => BTreeMap::new(),
+        Err(unreadable) => return Err(unreadable),
+    };
+    old.retain(|cluster, was| {
+        let is = now.snapshots.get(cluster);
+        is.is_some_and(|it| it.snapshot != was.snapshot)
+    });
+    Ok(old)
+}
+
+impl Refresh {
+    /// Admits the snapshots of clusters if these cause no new error together, else those of each half.
+    fn admit(&mut self, clusters: &[ClusterName]) -> anyhow::Result<()> {
+        self.swap(clusters);
+        let mut errors = self.errors()?;
+        errors.retain(|kind, _| !self.known.contains(kind));
+        if errors.is_empty() {
+            return Ok(());
+        }
+        self.swap(clusters);
+        match clusters {
+            [] => Ok(()),
+            [cluster] => {
+                self.held.insert(cluster.clone(), errors);
+                Ok(())
+            }
+            _ => {
+                let (first, rest) = clusters.split_at(clusters.len() / 2);
+                self.admit(first)?;
+                self.admit(rest)
+            }
+        }
+    }
+
+    /// Exchanges both versions of the snapshots of clusters.
+    fn swap(&mut self, clusters: &[ClusterName]) {
+        for cluster in clusters {
+            let other = self.others.get_mut(cluster);
+            if let Some((one, other)) = self.inputs.snapshots.get_mut(cluster).zip(other) {
+                mem::swap(one, other);
+            }
+        }
+    }
+
+    /// Returns the errors that the checks of a pull request would report after a render.
+    fn errors(&self) -> anyhow::Result<Errors> {
+        let inputs = &self.inputs;
+        let fate = Some(Fate::Replaced);
+        let mut checked = check::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
+        let losses = checked.rendered.iter();
+        let losses: Vec<_> = losses.flat_map(|it| it.changes.losses.clone()).collect();
+        checked.add_losses(&losses, Allowing::Write);
+        let proved = InForce::new(inputs).of(self.proved(&checked));
+        let findings = checked.findings.into_iter().chain(proved);
+        let errors = findings.filter(|it| self.threshold.fails([it]));
+        let by_kind = errors.map(|finding| {
+            let kind = (finding.rule, finding.cluster.clone());
+            // The places are in files that are not there, or that have another version.
+            let labels = Vec::new();
+            (kind, Finding { labels, ..finding })
+        });
+        Ok(by_kind.collect())
+    }
+
+    /// Returns what `verify` would find in the Peers of a plan.
+    fn proved(&self, checked: &CheckResult) -> Vec<Finding> {
+        let Some((fleet, plan)) = &checked.planned else {
+            return Vec::new();
+        };
+        let Inputs {
+            settings, meshes, ..
+        } = &self.inputs;
+        let content = &settings.config.content;
+        let texts = rendered::texts(plan);
+        let mut known = KnownContents::default();
+        let applied = AppliedFiles::planned(settings, plan, &texts, &mut known);
+        let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
+        let asked = Asked {
+            meshes,
+            accepted: &content.accepted,
+            lists_undeclared: false,
+        };
+        let gaps = InputGaps {
+            mistakes: &[],
+            missing: &[],
+        };
+        let excused = || rules::excused(fleet, plan);
+        let proof = Proof::new(&fabric, asked, &self.expectations, gaps, excused);
+        let mut findings = rules::of_nodes(fleet, Some(plan), &content.limits);
+        findings.extend(proof.findings);
+        findings
+    }
+}

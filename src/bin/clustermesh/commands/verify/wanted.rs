@@ -1,0 +1,95 @@
+//! The Peers that `render` would write. The proof does not use them: they only show whether the tree is up
+//! to date, and what nodes are the cause of.
+
+use clustermesh::diagnostic::Severity;
+use clustermesh::fleet::Fleet;
+use clustermesh::plan::Plan;
+use clustermesh::proof::verify::Excused;
+use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::{self, Finding, Purpose, verified};
+
+use crate::check::{self, OutputCheck, RenderPlan};
+use crate::fabric::{AppliedFiles, KnownContents};
+use crate::inputs::Inputs;
+use crate::threshold::Threshold;
+use crate::{input_file, rendered};
+
+/// The result of a `render`, compared with the rendered tree.
+pub(super) struct WantedPeers<'a> {
+    /// The clusters.
+    pub(super) fleet: Fleet<'a>,
+    /// Their Peers, unless a mistake prevents a plan.
+    plan: Option<Plan>,
+    /// The finding that the rendered tree is another one.
+    pub(super) outdated: Option<Finding>,
+}
+
+impl<'a> WantedPeers<'a> {
+    /// Plans the inputs, and compares the rendered tree if its Peers are proved and its texts are known.
+    ///
+    /// # Errors
+    /// As for [`check::check`].
+    pub(super) fn plan(
+        inputs: &'a Inputs,
+        applied: &AppliedFiles,
+        tree: Option<&KnownContents>,
+    ) -> anyhow::Result<Self> {
+        let Some(planned) = check::plan(inputs)? else {
+            return Ok(Self {
+                fleet: check::fleet(inputs).0,
+                plan: None,
+                outdated: None,
+            });
+        };
+        let RenderPlan { fleet, plan, texts } = planned;
+        let is_outdated = match tree {
+            Some(known) => {
+                let unchanged = applied.unchanged(&plan, &texts, known);
+                !rendered::is_current(&plan, &texts, &inputs.settings, &unchanged)?
+            }
+            None => false,
+        };
+        Ok(Self {
+            fleet,
+            plan: Some(plan),
+            outdated: is_outdated.then(|| outdated(inputs)).transpose()?.flatten(),
+        })
+    }
+
+    /// Returns what only the nodes of single clusters cause.
+    pub(super) fn of_nodes(&self, inputs: &Inputs) -> Vec<Finding> {
+        let limits = &inputs.settings.config.content.limits;
+        rules::of_nodes(&self.fleet, self.plan.as_ref(), limits)
+    }
+
+    /// Returns what is left out for nodes' claims; nothing without a plan.
+    pub(super) fn excused(&self) -> Excused {
+        let plan = self.plan.as_ref();
+        plan.map_or_else(Excused::default, |plan| rules::excused(&self.fleet, plan))
+    }
+}
+
+/// Returns the finding that the tree is not what `render` would write, if there is a plan.
+fn outdated(inputs: &Inputs) -> anyhow::Result<Option<Finding>> {
+    let fate = Some(Fate::Replaced);
+    let checked = check::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
+    let Some(rendered) = &checked.rendered else {
+        return Ok(None);
+    };
+    let survey = &rendered.survey;
+    let blocked = survey.blocked.iter().map(|it| &it.path);
+    let differing = [&survey.missing, &survey.changed, &survey.stale];
+    let differing = differing.into_iter().flatten().chain(blocked);
+    let root = &inputs.settings.rendered.value;
+    let files = differing
+        .map(|path| input_file::name(&root.join(path)))
+        .collect();
+    let is_refusal = |it: &&Finding| Threshold(Severity::Error).fails([*it]);
+    let refusals = checked.findings.iter().filter(is_refusal);
+    let losses = rendered.changes.losses.iter();
+    let refused = refusals
+        .map(|it| it.rule)
+        .chain(losses.map(rules::rendered::rule_of))
+        .collect();
+    Ok(Some(verified::outdated_tree(&files, &refused)))
+}

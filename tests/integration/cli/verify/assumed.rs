@@ -1,0 +1,114 @@
+//! Paths that work only under a condition that no snapshot shows.
+
+use super::*;
+
+/// A rendered mesh in which `east` declares more ranges.
+fn declaring(fields: &str) -> Folder {
+    let folder = Folder::mesh();
+    let entry = "wireguardCIDR: 10.101.0.0/24\n";
+    folder.edit("mesh.yaml", entry, &format!("{entry}      {fields}\n"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder
+}
+
+/// Another router has to know the way from the anchor, and no snapshot shows it.
+#[test]
+fn a_route_of_an_anchor_into_a_network_that_no_node_shows_is_assumed() {
+    let folder = declaring("additionalCIDRs: [172.21.0.0/24]");
+    let (code, text) = verified(&folder, &["--strict"]);
+    insta::assert_snapshot!(text, @"
+    FROM   TO     pod → pod  pod → network
+    east   north  4/4        -
+    east   west   4/4        -
+    north  east   4/4        0/2 ?2
+    north  west   4/4        -
+    west   east   4/4        0/2 ?2
+    west   north  4/4        -
+
+    only east/n1 carries 172.21.0.0/24 for north, west
+    assumes that east/n1 can forward to 172.21.0.0/24, which is on the LAN of no node (4 paths)
+
+    24 of 28 declared paths work in both directions. 4 more are assumed to work.
+    ");
+    assert_eq!(code, 0);
+    let value = folder.run(&["verify", "--output", "json"]).json();
+    assert_eq!(value["holds"], true);
+    assert_eq!(value["findings"], json!([]));
+    assert_eq!(value["assumptions"][0]["premise"], "route");
+    assert_eq!(value["assumptions"][0]["pairs"], 4);
+    let run = folder.run(&["trace", "west/n1", "east/172.21.0.9"]);
+    assert_contains(&run.stdout, "assumes: east/n1 has a route to 172.21.0.9");
+    assert_eq!(run.code, 0);
+}
+
+/// The services of kube-proxy have no LAN, and what a node announces is known.
+#[test]
+fn services_and_shown_networks_are_proved() {
+    for fields in [
+        "serviceCIDR: 172.21.0.0/24",
+        "additionalCIDRs: [192.168.1.0/24]",
+    ] {
+        let (_, text) = verified(&declaring(fields), &[]);
+        assert!(!text.contains("assume"), "{fields}: {text}");
+    }
+    let folder = declaring("additionalCIDRs: [172.21.0.0/24]");
+    let mut announcing = node(1, 1);
+    announcing["annotations"]["kilo.squat.ai/allowed-location-ips"] = json!("172.21.0.0/16");
+    folder.keep("east", &[announcing, node(1, 2)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (_, text) = verified(&folder, &[]);
+    assert!(!text.contains("assume"), "{text}");
+}
+
+/// Such paths alone are neither a proof nor a failure.
+#[test]
+fn a_mesh_that_needs_only_such_routes_does_not_fail() {
+    let folder = declaring("additionalCIDRs: [172.21.0.0/24]");
+    for range in ["10.102.0.0/24", "10.103.0.0/24"] {
+        let entry = format!("wireguardCIDR: {range}\n");
+        let limited = format!("{entry}      acceptedNetworks: [172.21.0.0/24]\n");
+        folder.edit("mesh.yaml", &entry, &limited);
+    }
+    let run = folder.run(&["render", "--allow-empty", "*"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = folder.run(&["verify", "--output", "json"]);
+    let value = run.json();
+    assert_eq!(value["total"]["kept"], 0, "{value:#}");
+    assert_eq!(value["total"]["assumed"], 4, "{value:#}");
+    assert_eq!(run.code, 0, "{value:#}");
+}
+
+/// An address that a node had before may now be that of a device in front of it.
+#[test]
+fn an_endpoint_that_no_node_shows_is_assumed() {
+    let folder = Folder::rendered();
+    let nodes = [1, 2].map(|number| {
+        let mut node = node(1, number);
+        let address = format!("198.18.7.{number}");
+        node["addresses"][1]["address"] = json!(address);
+        node["annotations"]["kilo.squat.ai/endpoint"] = json!(format!("{address}:51820"));
+        node
+    });
+    folder.keep("east", &nodes);
+    let run = folder.run(&["trace", "west/n1", "east/n1"]);
+    let premise =
+        "assumes: 198.18.113.11, which is not the address of any node, leads to the other side";
+    assert_contains(&run.stdout.replace("\n     ", " "), premise);
+    let (code, text) = verified(&folder, &[]);
+    let (_, findings) = text.split_once("\n\n").unwrap();
+    insta::assert_snapshot!(findings, @"
+    warning[outdated-tree]: the rendered tree is not what `render` would write: 2 files differ (rendered/north/prod--east.yaml, rendered/west/prod--east.yaml)
+    help: run `clustermesh render`
+
+    notice[assumed-reach]: north: 4 declared paths are assumed to work (north → east): north/n1 dials endpoints such as 198.18.113.11, which is not the address of any node
+    notice[assumed-reach]: west: 4 declared paths are assumed to work (west → east): west/n1 dials endpoints such as 198.18.113.11, which is not the address of any node
+    help: run `clustermesh render`; if the address is that of a load balancer or NAT in front of a node, annotate this node with `kilo.squat.ai/clustermesh-endpoint` and the address
+
+    16 of 24 declared paths work in both directions. 8 more are assumed to work.
+    ");
+    assert_eq!(code, 0);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, text) = verified(&folder, &["--strict"]);
+    assert_contains(&text, "All 24 declared paths work");
+    assert_eq!(code, 0);
+}

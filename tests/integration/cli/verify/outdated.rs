@@ -1,0 +1,75 @@
+//! A rendered tree that is not what `render` would write.
+
+use super::*;
+
+const KEEPALIVE: &str = "- name: east\n      persistentKeepalive: 25";
+
+#[test]
+fn a_missing_render_is_the_first_finding() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "- name: east", KEEPALIVE);
+    // And a failure.
+    folder.edit(WEST_OF_EAST, "\"10.1.2.0/24\"", "\"10.1.3.0/24\"");
+    let run = folder.run(&["verify", "--output", "concise"]);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    let first = "warning[outdated-tree] the rendered tree is not what `render` would write: 2 files differ \
+                 (rendered/north/prod--east.yaml, rendered/west/prod--east.yaml)";
+    assert_eq!(lines[0], first);
+    assert_contains(lines[1], "error[no-route]");
+    assert_eq!(run.code, 1);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(verified(&folder, &["--strict"]).0, 0);
+}
+
+#[test]
+fn a_missing_render_alone_is_a_warning() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "- name: east", KEEPALIVE);
+    assert_eq!(verified(&folder, &[]).0, 0);
+    let (code, text) = verified(&folder, &["--strict", "--output", "json"]);
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["holds"], false, "it is true only with exit code 0");
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn a_render_that_would_be_refused_is_an_error() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", NORTH, "");
+    let (code, text) = verified(&folder, &[]);
+    assert_contains(
+        &text,
+        "and `render` would refuse (lost-source, lost-target)",
+    );
+    assert_contains(&text, "error[outdated-tree]");
+    assert_eq!(code, 1);
+    // The help leads to the errors.
+    let run = folder.run(&["validate"]);
+    for rule in ["error[lost-source]", "error[lost-target]"] {
+        assert_contains(&run.stdout, rule);
+    }
+}
+
+/// The Peers of a cluster are what they are.
+#[test]
+fn peers_that_are_not_of_the_tree_are_not_compared() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "- name: east", KEEPALIVE);
+    folder.write("dump.yaml", folder.read(WEST_OF_EAST));
+    let (code, text) = verified(&folder, &["--peers", "west=dump.yaml"]);
+    assert!(!text.contains("outdated-tree"), "{text}");
+    assert_eq!(code, 1, "it lacks the Peers of north");
+}
+
+/// Without the header, `render` does not overwrite a file.
+#[test]
+fn a_file_that_blocks_the_render_is_an_error() {
+    let folder = Folder::rendered();
+    folder.edit(WEST_OF_EAST, HEADER, "");
+    let (code, text) = verified(&folder, &[]);
+    let finding = "error[outdated-tree]: the rendered tree is not what `render` would write: 1 file differs \
+                   (rendered/west/prod--east.yaml), and `render` would refuse (";
+    assert_contains(&text, finding);
+    assert_eq!(code, 1);
+    assert_ne!(folder.run(&["render"]).code, 0);
+}

@@ -1,0 +1,135 @@
+//! Nodes of which no path is proved.
+
+use super::*;
+
+/// A rendered mesh with other nodes of `west`.
+fn with(west: &[Value]) -> Folder {
+    let folder = Folder::mesh();
+    folder.keep("west", west);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    folder
+}
+
+fn nodes(count: u8) -> Vec<Value> {
+    (1..=count).map(|it| node(3, it)).collect()
+}
+
+fn annotate(nodes: &mut [Value], key: &str, value: &str) {
+    for node in nodes {
+        node["annotations"][format!("kilo.squat.ai/{key}")] = json!(value);
+    }
+}
+
+/// Returns the exit codes of `verify` and `verify --strict`, and the findings.
+fn judged(folder: &Folder) -> ([i32; 2], String) {
+    let (code, text) = verified(folder, &["--output", "concise"]);
+    let (strict, _) = verified(folder, &["--strict"]);
+    ([code, strict], text)
+}
+
+#[test]
+fn most_nodes_of_a_cluster_that_are_left_out_are_an_error() {
+    let mut west = nodes(9);
+    annotate(&mut west[2..6], "key", "");
+    annotate(&mut west[6..], "endpoint", "x");
+    for node in &mut west[6..] {
+        node["addresses"] = json!([]);
+    }
+    let folder = with(&west);
+    let (codes, text) = judged(&folder);
+    insta::assert_snapshot!(text, @"snapshots/west.json:1:1283: error[unproved-nodes] west: 7 of 9 nodes are not part of this proof: n7, n8, n9 (missing-endpoint), n3, n4, n5, n6 (missing-public-key)");
+    assert_eq!(codes, [1, 1]);
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nlimits: { lostPercent: 80 }\n";
+    folder.write("clustermesh.yaml", config);
+    assert_eq!(judged(&folder).0, [0, 1], "the limit");
+}
+
+#[test]
+fn a_few_nodes_that_are_left_out_are_a_warning() {
+    // A third, but only one; then two, but not more than a quarter.
+    for (count, lost) in [(3, 1), (8, 2)] {
+        let mut west = nodes(count);
+        annotate(&mut west[..lost], "key", "");
+        let (codes, text) = judged(&with(&west));
+        assert_contains(&text, "warning[unproved-nodes] west: ");
+        assert_eq!(codes, [0, 1], "{text}");
+    }
+}
+
+#[test]
+fn a_node_that_joins_or_is_drained_is_named() {
+    let mut joining = node(3, 3);
+    joining["annotations"] = json!({});
+    let mut drained = node(3, 3);
+    drained["stale"] = json!(true);
+    for (last, reason) in [
+        (
+            joining,
+            "n3 (annotation kilo.squat.ai/wireguard-ip is missing or empty)",
+        ),
+        (
+            drained,
+            "n3 (not ready: its Kilo agent stopped sending heartbeats)",
+        ),
+    ] {
+        let (codes, text) = judged(&with(&[node(3, 1), node(3, 2), last]));
+        let finding = format!("1 of 3 nodes is not part of this proof: {reason}");
+        assert_contains(&text, &finding);
+        assert_eq!(codes, [0, 1]);
+    }
+}
+
+#[test]
+fn what_people_leave_out_does_not_count() {
+    let mut west = nodes(5);
+    annotate(&mut west[2..], "key", "");
+    for node in &mut west[2..] {
+        node["labels"]["edge"] = json!("yes");
+    }
+    let folder = with(&west);
+    assert_eq!(judged(&folder).0, [1, 1]);
+    let entry = "- name: west\n";
+    let selector = "nodeSelector: { matchExpressions: [{ key: edge, operator: DoesNotExist }] }";
+    folder.edit("mesh.yaml", entry, &format!("{entry}      {selector}\n"));
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(judged(&folder).0, [0, 0]);
+    let joining = Folder::mesh();
+    joining.keep("west", &west);
+    joining.edit(
+        "mesh.yaml",
+        entry,
+        &format!("{entry}      state: Joining\n"),
+    );
+    assert_eq!(joining.run(&["render"]).code, 0);
+    assert_eq!(judged(&joining).0, [0, 0]);
+}
+
+/// In the location `b`, Kilo elects another node than the one that has the address.
+#[test]
+fn an_uncertain_location_among_certain_ones_is_a_warning() {
+    let mut west = location(nodes(4));
+    annotate(&mut west[..2], "location", "a");
+    annotate(&mut west[2..], "location", "b");
+    annotate(&mut west[2..3], "endpoint", "192.168.3.3:51820");
+    annotate(&mut west[2..3], "wireguard-ip", "10.103.0.2/24");
+    let (codes, text) = judged(&with(&west));
+    insta::assert_snapshot!(text, @"snapshots/west.json:1:1411: warning[unproved-nodes] west: 2 of 4 nodes are not part of this proof: n3, n4 (uncertain-leader)");
+    assert_eq!(codes, [0, 1]);
+}
+
+/// Its Peers are left out of every target, because another cluster that ranks first has their keys.
+#[test]
+fn nodes_whose_peers_no_target_gets_count() {
+    let mut west = nodes(5);
+    for (node, of) in west
+        .iter_mut()
+        .zip([node(1, 1), node(1, 2), node(2, 1), node(2, 2)])
+    {
+        node["annotations"]["kilo.squat.ai/key"] = of["annotations"]["kilo.squat.ai/key"].clone();
+    }
+    let (codes, text) = judged(&with(&west));
+    let finding = "error[unproved-nodes] west: 4 of 5 nodes are not part of this proof: ";
+    assert_contains(&text, finding);
+    assert_eq!(codes, [1, 1]);
+}
