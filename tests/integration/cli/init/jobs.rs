@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::json;
 use serde_yaml::Value;
@@ -86,8 +86,21 @@ impl Jobs {
         fs::write(self.fakes.path().join(name), text).unwrap();
     }
 
-    /// Runs a script as a step does, and returns what was asked of `gh` and of a remote repository.
+    /// Runs a script as a step does, which must succeed, and returns what was asked of `gh` and of a remote
+    /// repository.
     fn script(&self, script: &str, variables: &[(&str, &str)]) -> String {
+        let (output, asked) = self.attempt(script, variables);
+        assert!(
+            output.status.success(),
+            "{script}\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        asked
+    }
+
+    /// Runs a script as a step does.
+    fn attempt(&self, script: &str, variables: &[(&str, &str)]) -> (Output, String) {
         let fakes = self.fakes.path();
         let log = fakes.join("log");
         fs::write(&log, "").unwrap();
@@ -110,13 +123,7 @@ impl Jobs {
             .envs(variables.iter().copied())
             .output()
             .unwrap();
-        assert!(
-            output.status.success(),
-            "{script}\n{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        fs::read_to_string(log).unwrap()
+        (output, fs::read_to_string(log).unwrap())
     }
 
     fn read(&self, name: &str) -> String {
@@ -187,6 +194,137 @@ fn only_what_is_additive_merges_itself_and_only_if_that_is_wanted() {
     }
 }
 
+/// Nodes of one cluster that hold it back.
+#[derive(Clone, Copy, Debug)]
+enum Hostile {
+    /// Their agents run with another granularity than the declared one.
+    Granularity,
+    /// Two of three have no key.
+    Keys,
+    /// Their internal addresses are of a family in which no other cluster has ranges.
+    Family,
+    /// They have the keys of the nodes of `west`, which ranks behind them.
+    KeysOfOthers,
+}
+
+const HOSTILE: [Hostile; 4] = [
+    Hostile::Granularity,
+    Hostile::Keys,
+    Hostile::Family,
+    Hostile::KeysOfOthers,
+];
+
+impl Hostile {
+    /// Takes another snapshot of `north`, in which the nodes are hostile, and adds a node to `west`.
+    fn attack(self, jobs: &Jobs) {
+        let mut nodes = [steady(2, 1), steady(2, 2), steady(2, 3)];
+        let of_all = |nodes: &mut [serde_json::Value], key: &str, value: &str| {
+            for node in nodes {
+                node["annotations"][format!("kilo.squat.ai/{key}")] = json!(value);
+            }
+        };
+        match self {
+            Self::Granularity => of_all(&mut nodes, "granularity", "location"),
+            Self::Keys => of_all(&mut nodes[1..], "key", ""),
+            Self::Family => of_all(&mut nodes, "internal-ip", "fd00:2::5/64"),
+            Self::KeysOfOthers => {
+                for (node, number) in nodes.iter_mut().zip(1..) {
+                    let other = steady(3, number);
+                    node["annotations"]["kilo.squat.ai/key"] =
+                        other["annotations"]["kilo.squat.ai/key"].clone();
+                }
+            }
+        }
+        jobs.folder.keep("north", &nodes);
+        jobs.folder
+            .keep("west", &[steady(3, 1), steady(3, 2), steady(3, 3)]);
+    }
+}
+
+/// A committed repository in which `north` has three nodes and declares what hostile nodes contradict.
+fn besieged(service: &str) -> Jobs {
+    let jobs = Jobs::of(service);
+    jobs.folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.2.0.0/16]\n",
+        "podCIDRs: [10.2.0.0/16, 'fd00:2::/48']\n      granularity: Full\n",
+    );
+    jobs.folder
+        .keep("north", &[steady(2, 1), steady(2, 2), steady(2, 3)]);
+    assert_eq!(jobs.folder.run(&["render"]).code, 0);
+    jobs.script(
+        "git add --all && git -c user.name=a -c user.email=a@b commit --quiet --message=b",
+        &[],
+    );
+    jobs
+}
+
+/// Only `west` has changed in the last commit, and everything in the folder is committed.
+fn is_all_but_north(jobs: &Jobs) {
+    let changed = jobs.script(
+        "git status --porcelain > \"$LOG\"; git diff --name-only HEAD^ >> \"$LOG\"",
+        &[],
+    );
+    let changed: Vec<&str> = changed.lines().collect();
+    let expected = [
+        "rendered/east/prod--west.yaml",
+        "rendered/north/prod--west.yaml",
+        "snapshots/west.json",
+    ];
+    assert_eq!(changed, expected);
+}
+
+#[test]
+fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_github() {
+    for hostile in HOSTILE {
+        let jobs = besieged("github");
+        hostile.attack(&jobs);
+        let workflow = jobs.yaml(REFRESH);
+        jobs.answer("output", "");
+        jobs.script(step(&workflow, "refresh", "clustermesh render"), &[]);
+        assert_eq!(jobs.read("output"), "held=north\n", "{hostile:?}");
+        jobs.answer("output", "");
+        jobs.script(
+            step(&workflow, "refresh", "--fail-at"),
+            &[("MERGE", "additive")],
+        );
+        assert_eq!(jobs.read("output"), "merges=true\n", "{hostile:?}");
+        jobs.answer("opened", "7\n");
+        let variables = [("MERGES", "true"), ("BASE", "main")];
+        let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
+        assert_contains(&asked, "gh pr merge --auto");
+        is_all_but_north(&jobs);
+        let report = step(&workflow, "refresh", "::error::");
+        let (output, _) = jobs.attempt(report, &[("HELD", "north")]);
+        assert!(!output.status.success());
+        assert_contains(&String::from_utf8(output.stdout).unwrap(), "north");
+    }
+    let jobs = besieged("github");
+    jobs.add_node();
+    jobs.answer("output", "");
+    let workflow = jobs.yaml(REFRESH);
+    jobs.script(step(&workflow, "refresh", "clustermesh render"), &[]);
+    assert_eq!(jobs.read("output"), "held=\n", "no cluster is hostile");
+}
+
+#[test]
+fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_gitlab() {
+    for hostile in HOSTILE {
+        let jobs = besieged("gitlab");
+        hostile.attack(&jobs);
+        let variables = [GITLAB.as_slice(), &[("CLUSTERMESH_MERGE", "additive")]].concat();
+        let (output, asked) = jobs.attempt(&gitlab_refresh(&jobs), &variables);
+        assert!(!output.status.success(), "{hostile:?}");
+        assert_contains(&asked, "-o merge_request.auto_merge https");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_contains(
+            &text,
+            "Held back, because their new snapshots cause errors: north\n",
+        );
+        is_all_but_north(&jobs);
+    }
+}
+
 #[test]
 fn the_first_change_opens_a_pull_request() {
     let jobs = Jobs::of("github");
@@ -200,6 +338,25 @@ fn the_first_change_opens_a_pull_request() {
     assert_eq!(asked, "", "nothing has changed since");
 }
 
+/// The variables of a job on GitLab.
+const GITLAB: [(&str, &str); 4] = [
+    ("CI_SERVER_HOST", "gitlab.example"),
+    ("CI_PROJECT_PATH", "o/r"),
+    ("CI_DEFAULT_BRANCH", "main"),
+    ("CLUSTERMESH_TOKEN", "t"),
+];
+
+/// The script of the job that refreshes snapshots, after these are taken.
+fn gitlab_refresh(jobs: &Jobs) -> String {
+    let workflow = jobs.yaml(".gitlab-ci.yml");
+    let script = workflow["clustermesh-refresh"]["script"]
+        .as_sequence()
+        .unwrap();
+    let lines = script.iter().map(|it| it.as_str().unwrap());
+    let taken = lines.skip_while(|it| !it.contains("clustermesh snapshot"));
+    taken.skip(1).collect::<Vec<&str>>().join("\n")
+}
+
 #[test]
 fn gitlab_merges_only_what_is_additive() {
     for (setting, is_loss, merges) in [
@@ -208,27 +365,14 @@ fn gitlab_merges_only_what_is_additive() {
         (None, false, false),
     ] {
         let jobs = Jobs::of("gitlab");
-        let workflow = jobs.yaml(".gitlab-ci.yml");
-        let script = workflow["clustermesh-refresh"]["script"]
-            .as_sequence()
-            .unwrap();
-        let lines = script.iter().map(|it| it.as_str().unwrap());
-        let mut lines = lines.skip_while(|it| !it.contains("clustermesh snapshot"));
-        lines.next();
-        let script: Vec<&str> = lines.collect();
         if is_loss {
             jobs.remove_node();
         } else {
             jobs.add_node();
         }
-        let mut variables = vec![
-            ("CI_SERVER_HOST", "gitlab.example"),
-            ("CI_PROJECT_PATH", "o/r"),
-            ("CI_DEFAULT_BRANCH", "main"),
-            ("CLUSTERMESH_TOKEN", "t"),
-        ];
+        let mut variables = GITLAB.to_vec();
         variables.extend(setting.map(|it| ("CLUSTERMESH_MERGE", it)));
-        let asked = jobs.script(&script.join("\n"), &variables);
+        let asked = jobs.script(&gitlab_refresh(&jobs), &variables);
         assert_contains(&asked, "git push --force -o merge_request.create");
         assert_eq!(
             asked.contains("-o merge_request.auto_merge https"),
