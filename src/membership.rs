@@ -37,6 +37,9 @@ pub struct Membership {
     pub excluded: Vec<ExcludedNode>,
     /// Ranges of nodes that are, or of a segment that is.
     pub withheld: Vec<WithheldRange>,
+    /// Pod CIDRs that share addresses although Kilo routes both: one node is given to others, the other
+    /// is excluded.
+    pub overlaps: Vec<PodOverlap>,
     /// Nodes that contradict the granularity.
     pub dissenters: Vec<Dissenter>,
     /// The lines of the mesh that more than half of the nodes contradict.
@@ -105,6 +108,21 @@ pub struct WithheldRange {
     pub reason: WithheldReason,
 }
 
+/// Two pod CIDRs that share addresses. Of nodes that are both given to others, one is excluded instead.
+#[derive(Clone, Debug)]
+pub struct PodOverlap {
+    /// The node with the wider one; if both are equal, the later node by name.
+    pub node: String,
+    /// Its pod CIDR.
+    pub cidr: Cidr,
+    /// The other node.
+    pub other_node: String,
+    /// The pod CIDR of the other node.
+    pub other: Cidr,
+    /// The one of these nodes that is excluded.
+    pub excluded: String,
+}
+
 /// A node that reports another granularity than the one used.
 #[derive(Clone, Debug)]
 pub struct Dissenter {
@@ -155,6 +173,7 @@ pub fn membership(mesh: &MeshName, cluster: &Cluster, source: &Arc<str>) -> Memb
     let drafts = claims::settle_names(drafts, mesh, &mut survey);
     let drafts = claims::settle_keys(drafts, &mut survey);
     let drafts = claims::settle_pod_cidrs(drafts, &mut survey);
+    survey.overlaps = claims::overlaps_of_excluded(&drafts, &survey);
     let candidates = claims::candidates(drafts, &mut survey);
     survey.finish(candidates)
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::PeerCandidate;
 use super::survey::{CandidateDraft, NodeSurvey};
-use super::{ExcludedReason, WithheldReason};
+use super::{ExcludedReason, PodOverlap, WithheldReason};
 use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
@@ -104,6 +104,36 @@ pub(super) fn settle_pod_cidrs<'s>(
     }
     drafts.retain(|draft| survey.speaks(draft));
     drafts
+}
+
+/// Finds pod CIDRs of excluded nodes that share addresses with those of candidates. Kilo routes them as
+/// long as it counts their nodes, so packets may end at either node. An excluded node takes nothing from
+/// another one.
+pub(super) fn overlaps_of_excluded(
+    drafts: &[CandidateDraft],
+    survey: &NodeSurvey,
+) -> Vec<PodOverlap> {
+    let given: BTreeSet<NodeId> = drafts
+        .iter()
+        .flat_map(|draft| draft.members.iter().map(|it| it.0))
+        .collect();
+    let claims = drafts.iter().flat_map(pod_claims);
+    let claims = claims.chain(survey.excluded_pod_claims(&given)).collect();
+    losses(claims)
+        .into_values()
+        .filter(|(loser, winner)| given.contains(&loser.node) != given.contains(&winner.node))
+        .map(|(loser, winner)| {
+            let is_given = given.contains(&loser.node);
+            let excluded = if is_given { winner.node } else { loser.node };
+            PodOverlap {
+                node: survey.name(loser.node).to_owned(),
+                cidr: loser.cidr,
+                other_node: survey.name(winner.node).to_owned(),
+                other: winner.cidr,
+                excluded: survey.name(excluded).to_owned(),
+            }
+        })
+        .collect()
 }
 
 /// Makes the candidates: settles who keeps which host route, and lists what is left of each.
@@ -312,6 +342,29 @@ impl NodeSurvey<'_> {
             self.excluded.get(&draft.leader),
             Some(reason) if *reason != ExcludedReason::NotSelected
         )
+    }
+
+    /// Returns the first pod CIDRs, which are the ones that Kilo reads, of the nodes that Kilo counts and
+    /// that are not given to others. Nodes that lost theirs to another one have a finding already.
+    fn excluded_pod_claims(&self, given: &BTreeSet<NodeId>) -> impl Iterator<Item = PodClaim> {
+        let counted = &self.cluster.topology.nodes;
+        let is_meant = |node: &NodeId| {
+            let reason = self.excluded.get(node);
+            let is_settled = matches!(reason, Some(ExcludedReason::PodCidrTaken { .. }));
+            counted[*node].segment.is_some() && !given.contains(node) && !is_settled
+        };
+        let formed = self.cluster.segments.formed.iter();
+        let members = formed.flat_map(|it| it.members.iter().map(|node| (*node, it.leader)));
+        members
+            .filter(move |(node, _)| is_meant(node))
+            .filter_map(|(node, segment)| {
+                Some(PodClaim {
+                    cidr: self.nodes[node].kilo.pod_cidr?,
+                    node,
+                    segment,
+                    first: true,
+                })
+            })
     }
 
     fn lose_pod_cidr(&mut self, claim: PodClaim, winner: PodClaim) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::contradiction;
 use super::{
-    Dissenter, ExcludedNode, ExcludedReason, Membership, Origin, PeerCandidate, WithheldRange,
-    WithheldReason,
+    Dissenter, ExcludedNode, ExcludedReason, Membership, Origin, PeerCandidate, PodOverlap,
+    WithheldRange, WithheldReason,
 };
 use crate::kilo::check;
 use crate::kilo::cluster::{Cluster, ClusterNode};
@@ -42,6 +42,7 @@ pub(super) struct NodeSurvey<'a> {
     source: &'a Arc<str>,
     pub(super) excluded: BTreeMap<NodeId, ExcludedReason>,
     pub(super) withheld: Vec<WithheldRange>,
+    pub(super) overlaps: Vec<PodOverlap>,
     /// Nodes that pass every check that applies to them.
     pub(super) usable: Vec<NodeId>,
 }
@@ -55,6 +56,7 @@ impl<'a> NodeSurvey<'a> {
             source,
             excluded: BTreeMap::new(),
             withheld: Vec::new(),
+            overlaps: Vec::new(),
             usable: Vec::new(),
         }
     }
@@ -201,6 +203,7 @@ impl<'a> NodeSurvey<'a> {
             local_nodes,
             excluded: excluded.collect(),
             withheld: self.withheld,
+            overlaps: self.overlaps,
             dissenters,
             contradictions,
             candidates,

@@ -55,6 +55,19 @@ fn report(fields: &str, nodes: &str) -> String {
     {
         let _ = writeln!(text, "{node} withheld {range}: {reason:?}");
     }
+    for PodOverlap {
+        node,
+        cidr,
+        other_node,
+        other,
+        excluded,
+    } in &membership.overlaps
+    {
+        let _ = writeln!(
+            text,
+            "{node} {cidr} overlaps {other} of {other_node}; {excluded} is out"
+        );
+    }
     for Contradiction {
         what, against, of, ..
     } in &membership.contradictions
@@ -113,6 +126,35 @@ b pod=10.42.1.0/24 wg=10.4.0.1/16 key=A external=203.0.113.2
     a out: NoEndpoint([Annotation, ExternalIP])
     Location 10.43.0.0/16 192.168.0.0/24
     ");
+}
+
+#[test]
+fn pod_cidrs_of_excluded_nodes_are_compared_while_kilo_counts_these() {
+    let node = |pods: &str, rest: &str| {
+        let good = "pod=10.42.1.0/24 wg=10.4.0.2/16 key=B external=203.0.113.2 endpoint=203.0.113.2:1 granularity=full";
+        let nodes = format!("a pod={pods} key=A granularity=full {rest}\nb {good}");
+        report(TYPED, &nodes)
+    };
+    // Kilo has an endpoint for it, other clusters have none.
+    let counted = "wg=10.4.0.1/16 endpoint=198.51.100.1:1";
+    insta::assert_snapshot!(node("10.42.1.0/24", counted), @r"
+    b 203.0.113.2:51820 10.42.1.0/24 10.4.0.2/32
+    a out: NoEndpoint([Annotation, ExternalIP])
+    b 10.42.1.0/24 overlaps 10.42.1.0/24 of a; a is out
+    Full 10.43.0.0/16 192.168.0.0/24
+    ");
+    let overlaps = |pods: &str, rest: &str| {
+        let report = node(pods, rest);
+        let line = report.lines().find(|it| it.contains("overlaps"));
+        line.map(str::to_owned)
+    };
+    let narrower = "b 10.42.1.0/24 overlaps 10.42.1.128/25 of a; a is out";
+    assert_eq!(overlaps("10.42.1.128/25", counted).unwrap(), narrower);
+    // Its own pod CIDR is not declared.
+    let wider = "a 10.0.0.0/8 overlaps 10.42.1.0/24 of b; a is out";
+    assert_eq!(overlaps("10.0.0.0/8", counted).unwrap(), wider);
+    assert_eq!(overlaps("10.42.2.0/24", counted), None);
+    assert_eq!(overlaps("10.42.1.0/24", &format!("{counted} stale")), None);
 }
 
 #[test]

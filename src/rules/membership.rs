@@ -26,7 +26,7 @@ mod silent;
 
 use contradiction::contradiction;
 pub use contradiction::granularity_advice;
-use excluded::excluded;
+use excluded::{excluded, overlap};
 pub(super) use excluded::rule_of;
 use reasons::foreign;
 pub use reasons::words;
@@ -61,6 +61,7 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
     let is_undeclared = |it: &&WithheldRange| !is_of_undeclared_family(member, it);
     let withheld_ranges = membership.withheld.iter().filter(is_undeclared);
     findings.extend(withheld_ranges.map(|it| withheld(member, it)));
+    findings.extend(membership.overlaps.iter().map(|it| overlap(member, it)));
     let cluster = &member.entry.name;
     findings.extend(membership.dissenters.iter().map(|it| {
         let message = format!(

@@ -2,11 +2,13 @@
 
 use super::contradicted;
 use super::reasons::{in_common, words};
-use crate::diagnostic::{FindingCause, Label};
+use crate::diagnostic::{FindingCause, Label, Quoted};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
-use crate::membership::{Contradicted, ExcludedNode, ExcludedReason, Origin, Unready};
+use crate::membership::{
+    Contradicted, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready,
+};
 use crate::mesh::EndpointSource;
 use crate::place::Place;
 use crate::rules::command::{annotate_endpoint, command_name};
@@ -83,14 +85,39 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
         name_both(&mut finding, member, winner);
         // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
         let wrong = if cidr == other { &node.node } else { winner };
-        finding.help = Some(format!(
-            "in {}, delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
-             register again",
-            member.entry.name,
-            command_name(wrong)
-        ));
+        finding.help = Some(pod_cidr_help(member, wrong));
     }
     finding.with_cause(cause(member, &node.reason))
+}
+
+/// Returns the finding about a pod CIDR that an excluded node shares with one that is given to others.
+pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
+    let (rule, cluster) = (&OVERLAPPING_NODE_POD_CIDR, &member.entry.name);
+    let excluded = Quoted(&overlap.excluded);
+    let message = format!(
+        "pod CIDR {} overlaps {} of {}: {excluded} is left out, but Kilo routes both",
+        overlap.cidr,
+        overlap.other,
+        Quoted(&overlap.other_node),
+    );
+    let mut finding = Finding::on_node(rule, cluster, &overlap.node, message);
+    let place = member.node_place(&overlap.node);
+    finding.labels.extend(place.map(|it| Label {
+        place: it.key("podCIDRs"),
+        text: String::new(),
+    }));
+    name_both(&mut finding, member, &overlap.other_node);
+    finding.help(pod_cidr_help(member, &overlap.excluded))
+}
+
+/// Returns what gives a node another pod CIDR.
+fn pod_cidr_help(member: &Member, wrong: &str) -> String {
+    format!(
+        "in {}, delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
+         register again",
+        member.entry.name,
+        command_name(wrong)
+    )
 }
 
 /// Adds the node with the other of two pod CIDRs that overlap.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Folder, MESH, assert_harmless, node};
 
+mod followed;
 mod formats;
 mod levels;
 mod mistakes;
