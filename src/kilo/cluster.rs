@@ -10,7 +10,7 @@ use super::check::{self, NodeChecks};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
 use super::segment::{self, Cut, Segment};
-use super::topology::KiloTopology;
+use super::topology::{KiloTopology, TopologyNode};
 use crate::granularity::Granularity;
 use crate::mesh::{Entry, Networks};
 use crate::net::{Cidr, Families, Family, family};
@@ -126,7 +126,7 @@ impl<'a> Cluster<'a> {
             .iter()
             .filter_map(|segment| cluster.group(segment))
             .collect();
-        (cluster.shared, cluster.family) = (cluster.shared(&groups), cluster.family(&groups));
+        (cluster.shared, cluster.family) = (cluster.shared(&groups), cluster.family());
         cluster
     }
 
@@ -176,13 +176,19 @@ impl<'a> Cluster<'a> {
     /// Returns the family of more than half of the nodes' internal addresses, else of their pod
     /// CIDRs as Kilo reads them, else of the first declared range. Families that are not declared
     /// do not count, because other clusters get none of their ranges.
-    fn family(&self, groups: &[SegmentGroup]) -> Option<Family> {
-        let nodes = || groups.iter().flat_map(|it| &it.members);
+    ///
+    /// All nodes that Kilo counts have a say, selected or not, because each of their agents gets the
+    /// Peers. If Kilo counts none, all nodes of the snapshot have.
+    fn family(&self) -> Option<Family> {
+        let nodes = &self.topology.nodes;
+        let is_counted = |node: &&TopologyNode| node.segment.is_some();
+        let has_counted = nodes.iter().any(|it| is_counted(&it));
+        let voters = || nodes.iter().filter(|it| !has_counted || is_counted(it));
         let declared = self.entry.networks.all();
         let of_most = |family_of: &dyn Fn(&KiloNode) -> Option<Family>| {
             [Family::V4, Family::V6].into_iter().find(|&wanted| {
-                let having = nodes().filter(|it| family_of(&it.kilo) == Some(wanted));
-                nodes().count() < 2 * having.count()
+                let having = voters().filter(|it| family_of(&it.kilo) == Some(wanted));
+                voters().count() < 2 * having.count()
                     && declared.iter().any(|it| it.cidr.family() == wanted)
             })
         };
@@ -192,7 +198,8 @@ impl<'a> Cluster<'a> {
     }
 
     /// Returns the nodes of a segment that are given to others, as far as that does not depend on other
-    /// segments; nothing of one that cannot be.
+    /// segments; nothing of one that cannot be. If no node is left, its leader stands for them: a
+    /// node with a bad pod CIDR does not change what the ranges are for.
     fn group(&self, segment: &Segment) -> Option<SegmentGroup<'_, 'a>> {
         let leader = &self.nodes[segment.leader];
         let candidate = check::candidate(self.entry, leader.node, &leader.checked).ok()?;
@@ -205,10 +212,14 @@ impl<'a> Cluster<'a> {
         if selected.is_empty() {
             return None;
         }
-        let given = selected.into_iter().filter(|it| it.checked.pods.is_ok());
+        let mut members = selected;
+        members.retain(|it| it.checked.pods.is_ok());
+        if members.is_empty() {
+            members.push(leader);
+        }
         Some(SegmentGroup {
             wireguard: candidate.wireguard,
-            members: given.collect(),
+            members,
         })
     }
 }
@@ -217,7 +228,7 @@ impl<'a> Cluster<'a> {
 struct SegmentGroup<'c, 'a> {
     /// Its address in Kilo's subnet.
     wireguard: IpAddr,
-    /// Its nodes with usable pod CIDRs.
+    /// Its nodes with usable pod CIDRs, never none.
     members: Vec<&'c ClusterNode<'a>>,
 }
 

@@ -242,6 +242,32 @@ fn one_node_does_not_withdraw_a_flat_range() {
 }
 
 #[test]
+fn one_bad_pod_cidr_does_not_make_the_pods_of_others_everybody_s() {
+    let fields = "allowedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16], \
+                  nodeSelector: { matchLabels: { pick: 'yes' } }";
+    let leader = |name: &str, n: u8, key: &str| {
+        format!(
+            "{name} pod=10.42.{n}.0/24 wg=10.4.0.{n}/16 key={key} external=203.0.113.{n} \
+             endpoint=203.0.113.{n}:1 internal-ip=192.168.0.{n}/24 location={name}\n"
+        )
+    };
+    let member = |name: &str, n: u8, location: &str| {
+        format!(
+            "{name} pod=10.42.{n}.0/24 wg= key=C endpoint=203.0.113.{n}:1 \
+             internal-ip=192.168.0.{n}/24 location={location} label=yes\n"
+        )
+    };
+    let one = leader("x", 1, "A") + &member("x1", 3, "x");
+    let two = one.clone() + &leader("y", 2, "B") + &member("y1", 4, "y");
+    for (nodes, bad) in [(one, "10.42.3"), (two.clone(), "10.42.3"), (two, "10.42.4")] {
+        let shared = |nodes: &str| report(fields, nodes).lines().last().map(str::to_owned);
+        assert_eq!(shared(&nodes).unwrap(), "Location 10.43.0.0/16");
+        let nodes = nodes.replace(bad, "10.99.9");
+        assert_eq!(shared(&nodes).unwrap(), "Location 10.43.0.0/16", "{nodes}");
+    }
+}
+
+#[test]
 fn a_contested_address_does_not_make_a_range_of_nodes_everybody_s() {
     // Both have an address in 10.4.0.0/24, though only one can keep it.
     let report = report(

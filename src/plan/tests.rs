@@ -274,6 +274,40 @@ fn a_target_gets_the_family_that_its_kilo_routes() {
     ");
 }
 
+/// The agents of a cluster route one family, whether other clusters get their nodes or not.
+#[test]
+fn nodes_that_are_left_out_also_show_which_family_their_kilo_routes() {
+    let nodes = |rest: &str| {
+        let node = |name: &str, n: u8, key: &str| {
+            format!(
+                "{name} pod=10.1.{n}.0/24 wg=10.201.0.{n}/16 key={key} external=198.18.113.{n} \
+                 endpoint=198.18.113.{n}:1 internal-ip=192.168.0.{n}/24 granularity=full {rest}\n"
+            )
+        };
+        node("a1", 1, "A") + &node("a2", 2, "C")
+    };
+    let dual = "podCIDRs: ['fd00:1::/48', 10.1.0.0/16], wireguardCIDR: 10.201.0.0/24";
+    let selector = "nodeSelector: { matchLabels: { pick: 'yes' } }";
+    let selecting = format!("{dual}, {selector}");
+    let undeclared = dual.replace("10.201.0.0/24", "10.209.0.0/24");
+    let six = "s pod=fd00:1:0:1::/64 wg=10.201.0.9/16 key=D external=198.18.113.9 endpoint=198.18.113.9:1 internal-ip=fd01::9/64 granularity=full label=yes";
+    for (fields, nodes) in [
+        (selecting.as_str(), nodes("")),
+        (undeclared.as_str(), nodes("")),
+        (selecting.as_str(), nodes("") + six),
+        (dual, nodes("stale")),
+    ] {
+        let both = "podCIDRs: ['fd00:2::/48', 10.2.0.0/16], wireguardCIDR: 10.202.0.0/24";
+        let node_b = format!("{NODE_B} pod=fd00:2:0:1::/64");
+        let report = report(
+            "{ mode: FullMesh }",
+            &[("u", fields, &nodes), ("v", both, &node_b)],
+        );
+        let given = "u:\n  m--v--b 10.2.1.0/24 10.202.0.1/32\n";
+        assert!(report.starts_with(given), "{fields} {nodes}{report}");
+    }
+}
+
 #[test]
 fn a_lie_about_the_family_of_an_address_is_not_believed() {
     let liar = format!("{NODE_A} internal-ip=fd01::1/64 granularity=full");
