@@ -21,6 +21,9 @@ pub struct KiloTopology {
     pub nodes: Nodes<TopologyNode>,
     /// Its segments, by key, bytewise.
     pub segments: Segments<TopologySegment>,
+    /// The Kilo subnet, if more than half of the nodes that show it agree: addresses are announced with its
+    /// length.
+    pub subnet: Option<Cidr>,
     /// Whether the Kilo subnet has too few addresses for the segments; no agent can do anything then
     /// (`kilo.md` §4.4).
     pub is_exhausted: bool,
@@ -116,7 +119,8 @@ impl KiloTopology {
             .filter(|it| nodes[it.leader].kilo.is_ready())
             .map(|it| TopologySegment::new(it, &nodes))
             .collect();
-        let is_exhausted = number(&mut segments, &nodes);
+        let subnet = subnet(&nodes);
+        let is_exhausted = number(&mut segments, &nodes, subnet);
         let segments = Segments::new(segments);
         for (id, segment) in segments.numbered() {
             for &member in &segment.members {
@@ -127,6 +131,7 @@ impl KiloTopology {
             granularity: cut.granularity,
             nodes,
             segments,
+            subnet,
             is_exhausted,
         }
     }
@@ -205,17 +210,26 @@ fn location_ranges(members: &[&KiloNode]) -> Vec<AllowedIp> {
 
 /// Gives each segment its address: the first of the subnet and one for each segment before it.
 /// Returns whether they are too many.
-fn number(segments: &mut [TopologySegment], nodes: &Nodes<TopologyNode>) -> bool {
-    let subnet = subnet(nodes);
+fn number(
+    segments: &mut [TopologySegment],
+    nodes: &Nodes<TopologyNode>,
+    subnet: Option<Cidr>,
+) -> bool {
+    let numbered = subnet.unwrap_or_else(usual_subnet);
     let mut is_exhausted = false;
     for (segment, offset) in segments.iter_mut().zip(1u128..) {
-        let Some(computed) = subnet.address(offset) else {
+        let announced = nodes[segment.leader.node()].kilo.wireguard_ip();
+        // Without a subnet, nothing contradicts an address that shows none.
+        if let Some(host) = announced.filter(|it| subnet.is_none() && it.network.is_host()) {
+            segment.wireguard_ip = WireguardIp::Certain(host.address);
+            continue;
+        }
+        let Some(computed) = numbered.address(offset) else {
             // The first one behind the end is empty, the next one is an error.
-            is_exhausted |= subnet.address(offset - 1).is_none();
+            is_exhausted |= numbered.address(offset - 1).is_none();
             continue;
         };
-        let leader = &nodes[segment.leader.node()];
-        segment.wireguard_ip = match leader.kilo.wireguard_ip() {
+        segment.wireguard_ip = match announced {
             Some(announced) if announced.address != computed => WireguardIp::Ambiguous {
                 computed,
                 announced: announced.address,
@@ -226,19 +240,23 @@ fn number(segments: &mut [TopologySegment], nodes: &Nodes<TopologyNode>) -> bool
     is_exhausted
 }
 
-/// Returns the Kilo subnet: addresses are announced with its length. If nodes disagree, the subnet
-/// of most of them counts; the addresses of the others are then not used.
-fn subnet(nodes: &[TopologyNode]) -> Cidr {
+/// Returns the Kilo subnet. Host routes do not show it, and a silent node may show an old one.
+fn subnet(nodes: &[TopologyNode]) -> Option<Cidr> {
     let mut counts: BTreeMap<Cidr, usize> = BTreeMap::new();
-    for announced in nodes.iter().filter_map(|it| it.kilo.wireguard_ip()) {
+    let announcing = nodes.iter().filter(|it| !it.kilo.stale);
+    let announced = announcing.filter_map(|it| it.kilo.wireguard_ip());
+    for announced in announced.filter(|it| !it.network.is_host()) {
         *counts.entry(announced.network).or_default() += 1;
     }
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let all: usize = counts.values().sum();
+    let mut counts = counts.into_iter();
+    counts.find(|(_, count)| all < 2 * count).map(|it| it.0)
+}
+
+fn usual_subnet() -> Cidr {
     let (address, length) = SUBNET;
-    let usual = Interface::new(address.into(), length).map(|it| it.network);
-    most.map(|(network, _)| network)
-        .or(usual)
-        .unwrap_or_else(|| Cidr::host(address.into()))
+    let usual = Interface::new(address.into(), length);
+    usual.map_or(Cidr::host(address.into()), |it| it.network)
 }
 
 #[cfg(test)]

@@ -6,9 +6,7 @@ use crate::diagnostic::{FindingCause, Label, Quoted};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
-use crate::membership::{
-    Contradicted, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready,
-};
+use crate::membership::{Contradicted, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready};
 use crate::mesh::EndpointSource;
 use crate::place::Place;
 use crate::rules::command::{annotate_endpoint, command_name};

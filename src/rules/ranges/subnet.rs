@@ -9,7 +9,7 @@ use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
-use crate::net::{self, Cidr};
+use crate::net::{self, Cidr, Interface};
 use crate::place::Place;
 use crate::rules::Finding;
 use crate::snapshot::{Node, Snapshot};
@@ -18,8 +18,7 @@ use crate::text::{NAMED, and_more};
 /// The number of overlaps of one mesh that are examined.
 const COMPARED: usize = 100_000;
 
-/// Kilo's subnet in a cluster: that of more than half of the nodes with a WireGuard address. The
-/// annotation has the subnet's length.
+/// Kilo's subnet in a cluster.
 struct Subnet<'a> {
     member: &'a Member<'a>,
     cidr: Cidr,
@@ -67,26 +66,19 @@ fn subnets<'f>(fleet: &'f Fleet) -> BTreeMap<&'f ClusterName, Subnet<'f>> {
 }
 
 fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
-    let mut said: BTreeMap<Cidr, (&Node, Vec<IpAddr>)> = BTreeMap::new();
+    let cidr = member.cluster.topology.subnet?;
+    let announced = |it: &'f ClusterNode<'f>| Some((it.node, it.kilo.wireguard_ip()?));
     let nodes = member.cluster.nodes.iter().filter(|it| !it.kilo.stale);
-    let mut having = 0;
-    let said_by = |it: &'f ClusterNode<'f>| Some((it.node, it.kilo.wireguard_ip()?));
-    for (node, interface) in nodes.filter_map(said_by) {
-        having += 1;
-        let (_, addresses) = said
-            .entry(interface.network)
-            .or_insert_with(|| (node, Vec::new()));
-        addresses.push(interface.address);
-    }
-    // An address with the length of a host does not contain the subnet.
-    let (cidr, (first, addresses)) = said
-        .into_iter()
-        .find(|(cidr, (_, addresses))| !cidr.is_host() && having < 2 * addresses.len())?;
+    let inside: Vec<(&Node, Interface)> = nodes
+        .filter_map(announced)
+        .filter(|(_, interface)| interface.network == cidr)
+        .collect();
+    let (first, _) = inside.first()?;
     let place = Snapshot::place(&member.file.source, first.position);
     Some(Subnet {
         member,
         cidr,
-        addresses,
+        addresses: inside.iter().map(|it| it.1.address).collect(),
         place: place.key("annotations").key(annotation::WIREGUARD_IP),
     })
 }

@@ -41,7 +41,24 @@ fn a_pod_cidr_of_a_node_that_is_left_out() {
         other["podCIDRs"] = json!(["10.1.9.0/24"]);
         folder.keep("east", &[node(1, 1), node(1, 2), other]);
         assert_eq!(verified(&folder), 0);
-        let rules: Vec<String> = self::found(&folder, "east").into_iter().map(|it| it.0).collect();
+        let rules: Vec<String> = self::found(&folder, "east")
+            .into_iter()
+            .map(|it| it.0)
+            .collect();
         assert_eq!(rules, ["missing-endpoint"]);
     }
+}
+
+/// The upstream form of the operator's README.
+#[test]
+fn wireguard_addresses_that_do_not_show_the_subnet() {
+    let folder = Folder::mesh();
+    let nodes = [1, 2, 3, 4].map(|it| {
+        let mut node = node(1, it);
+        node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!(format!("10.101.0.{it}/32"));
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(verified(&folder), 0);
+    assert_eq!(found(&folder, "east"), []);
 }
