@@ -8,6 +8,7 @@ pub mod inspected_cluster;
 pub mod location;
 pub mod location_range;
 pub mod roaming_pairs;
+pub mod mixed_families;
 pub mod shared_endpoint;
 pub mod shared_internal_ip;
 pub mod shared_nodes;

@@ -117,31 +117,19 @@ impl Model<'_> {
         })
     }
 
-    /// Finds the first route between the cluster's own nodes whose families differ.
-    ///
-    /// If only a first pod CIDR is of the other family, and WireGuard and internal addresses agree,
-    /// packets to Peers are still delivered (measured with 16 agents, `[v6, v4]` pod CIDRs).
+    /// Finds the first route between the cluster's own nodes whose families differ, also where only a
+    /// first pod CIDR is of the other family: of N nodes, N − 1 such routes compete with all others, and
+    /// after each later change other routes are missing (`kilo.md` §2.5).
     fn refused_segment(&self) -> Option<KernelRefusal> {
         // Without an announced address, Kilo's subnet is unknown.
-        let is_known = self
-            .topology
-            .nodes
-            .iter()
-            .any(|it| it.kilo.wireguard_ip().is_some());
+        let mut nodes = self.topology.nodes.iter();
+        let is_known = nodes.any(|it| it.kilo.wireguard_ip().is_some());
         if !is_known || self.has_one_family() {
             return None;
         }
-        let is_pods = |route: &Route| {
-            let mut pods = self.topology.nodes.iter().filter_map(|it| it.kilo.pod_cidr);
-            let is_between = |(source, gateway)| family(source) == family(gateway);
-            route.source.zip(route.gateway).is_some_and(is_between)
-                && pods.any(|it| it == route.destination.interface.network)
-        };
         self.topology.nodes.ids().find_map(|node| {
             let routes = self.own_routes(node).ok()?;
-            let route = routes
-                .into_iter()
-                .find(|it| it.refused().is_some() && !is_pods(it))?;
+            let route = routes.into_iter().find(|it| it.refused().is_some())?;
             Some(KernelRefusal::Segment { node, route })
         })
     }

@@ -58,15 +58,23 @@ pub enum Refused {
 pub struct Panics;
 
 impl Route {
+    /// Returns whether its source address, if it has one, is of the family of its range.
+    pub fn suits_source(&self) -> bool {
+        self.is_of_family_of(self.source)
+    }
+
+    fn is_of_family_of(&self, address: Option<IpAddr>) -> bool {
+        let wanted = family(self.destination.interface.address);
+        address.is_none_or(|it| family(it) == wanted)
+    }
+
     /// Returns why the kernel refuses it, if it does.
     pub fn refused(&self) -> Option<Refused> {
-        let wanted = family(self.destination.interface.address);
-        let is_other = |it: Option<IpAddr>| it.is_some_and(|it| family(it) != wanted);
         if self.destination.is_mapped {
             Some(Refused::Mapped)
         } else if !self.destination.interface.is_network() {
             Some(Refused::HostBits)
-        } else if is_other(self.source) || is_other(self.gateway) {
+        } else if !self.suits_source() || !self.is_of_family_of(self.gateway) {
             Some(Refused::Family)
         } else {
             None

@@ -177,8 +177,8 @@ impl<'a> Cluster<'a> {
     /// CIDRs as Kilo reads them, else of the first declared range. Families that are not declared
     /// do not count, because other clusters get none of their ranges.
     ///
-    /// All nodes that Kilo counts have a say, selected or not, because each of their agents gets the
-    /// Peers. If Kilo counts none, all nodes of the snapshot have.
+    /// All nodes that Kilo counts decide, selected or not, because each of their agents gets the
+    /// Peers. If Kilo counts none, all nodes of the snapshot decide.
     fn family(&self) -> Option<Family> {
         let nodes = &self.topology.nodes;
         let is_counted = |node: &&TopologyNode| node.segment.is_some();
@@ -198,8 +198,8 @@ impl<'a> Cluster<'a> {
     }
 
     /// Returns the nodes of a segment that are given to others, as far as that does not depend on other
-    /// segments; nothing of one that cannot be. If no node is left, its leader stands for them: a
-    /// node with a bad pod CIDR does not change what the ranges are for.
+    /// segments; nothing of one that cannot be. If no node is left, its leader represents
+    /// them: a node with a bad pod CIDR does not change what the ranges are for.
     fn group(&self, segment: &Segment) -> Option<SegmentGroup<'_, 'a>> {
         let leader = &self.nodes[segment.leader];
         let candidate = check::candidate(self.entry, leader.node, &leader.checked).ok()?;

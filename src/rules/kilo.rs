@@ -56,7 +56,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         let inspected = InspectedCluster::new(member);
         findings.extend(granularity::finding(&inspected));
         findings.extend(subnet::finding(&inspected));
-        findings.extend(family::of_subnet(&inspected));
+        findings.extend(family::of_nodes(fleet, &inspected));
         findings.extend(family::of_partners(fleet, &inspected));
         findings.extend(location::findings(&inspected));
         findings.extend(spelling::findings(&inspected));

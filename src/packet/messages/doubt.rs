@@ -76,10 +76,13 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                  there, so other routes of {here} may be missing",
                 route.destination
             );
-            Finding::new(&rule::AMBIGUOUS, message).help(
+            Finding::new(&rule::AMBIGUOUS, message).help(if route.suits_source() {
                 "run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, \
-                 such as `--subnet fd00:10:4::/112` for IPv6",
-            )
+                 such as `--subnet fd00:10:4::/112` for IPv6"
+            } else {
+                "let the first pod CIDR and the internal IP of each node be of one family: \
+                 `mismatched-subnet` in `clustermesh validate` has the command"
+            })
         }
         Doubt::Refused(KernelRefusal::Range { peer, index }) => {
             let peer = &fabric.site(at.site).model.peers[*peer];

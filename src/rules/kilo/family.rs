@@ -4,48 +4,47 @@ use std::collections::BTreeSet;
 
 use super::{DIFFERENT_FAMILIES, MISMATCHED_SUBNET};
 use crate::analysis::inspected_cluster::InspectedCluster;
+use crate::analysis::mixed_families::{FamilyChange, MixedFamilies, Mixture};
 use crate::diagnostic::FindingCause;
 use crate::fleet::{Fleet, Member};
-use crate::kilo::node::{KiloNode, annotation};
+use crate::kilo::node::annotation;
 use crate::name::ClusterName;
-use crate::net::{Family, Interface, family};
+use crate::net::{Family, family};
+use crate::rules::command::annotate;
 use crate::rules::{Finding, bare};
-use crate::snapshot::Node;
+use crate::snapshot::{AddressKind, Node};
 use crate::text::listed;
 
-/// Returns a finding about nodes whose WireGuard address is of another family than their internal IP.
-pub(super) fn of_subnet(inspected: &InspectedCluster) -> Option<Finding> {
-    let is_split = |(node, kilo): &(&Node, &KiloNode)| {
-        let families = wireguard(node).zip(kilo.internal_address().map(family));
-        families.is_some_and(|(wireguard, internal)| wireguard != internal)
+/// Returns a finding about nodes whose first pod CIDR or WireGuard address is of another family than their
+/// internal IP.
+pub(super) fn of_nodes(fleet: &Fleet, inspected: &InspectedCluster) -> Option<Finding> {
+    let mixed = MixedFamilies::find(fleet, inspected)?;
+    let first = bare(&mixed.first.name);
+    let (odd, what, whose) = match (mixed.mixture, mixed.nodes) {
+        (Mixture::Pods(odd), 1) => (odd, "first pod CIDR", first),
+        (Mixture::Pods(odd), count) => (odd, "first pod CIDRs", format!("{count} nodes")),
+        (Mixture::Wireguard(odd), 1) => (odd, "WireGuard address", first),
+        (Mixture::Wireguard(odd), count) => (odd, "WireGuard addresses", format!("{count} nodes")),
     };
-    let nodes: Vec<(&Node, &KiloNode)> = inspected.nodes().filter(is_split).collect();
-    let &(first, kilo) = nodes.first()?;
-    let (wireguard, internal) = (wireguard(first)?, kilo.internal_address().map(family)?);
-    let (whose, theirs) = match nodes.len() {
-        1 => (
-            format!("the WireGuard address of {} is", bare(&first.name)),
-            "its internal IP is",
-        ),
-        count => (
-            format!("the WireGuard addresses of {count} nodes are"),
-            "their internal IPs are",
-        ),
+    let (are, theirs) = match mixed.nodes {
+        1 => ("is", "its internal IP is"),
+        _ => ("are", "their internal IPs are"),
     };
+    let internal = odd.other();
     let message = format!(
-        "{whose} {wireguard}, but {theirs} {internal}: the kernel refuses Kilo's routes between \
-         its own nodes, and other routes may be missing"
+        "the {what} of {whose} {are} {odd}, but {theirs} {internal}: the kernel refuses Kilo's \
+         routes between its own nodes, and other routes may be missing"
     );
-    let example = match internal {
-        Family::V4 => "10.4.0.0/16",
-        Family::V6 => "fd00:10:4::/112",
+    let name = &inspected.member.entry.name;
+    let place = match mixed.mixture {
+        Mixture::Pods(_) => inspected.place(mixed.first).key("podCIDRs").index(0),
+        Mixture::Wireguard(_) => inspected.annotation(mixed.first, annotation::WIREGUARD_IP),
     };
-    let finding = Finding::on_cluster(&MISMATCHED_SUBNET, &inspected.member.entry.name, message);
-    let place = inspected.annotation(first, annotation::WIREGUARD_IP);
-    Some(finding.at(place, "").help(format!(
-        "run all Kilo pods of the cluster with an {internal} subnet, such as `--subnet {example}`, \
-         and declare the same range in the mesh"
-    )))
+    let finding = Finding::on_cluster(&MISMATCHED_SUBNET, name, message).at(place, "");
+    Some(match &mixed.change {
+        Some(change) => finding.help(imperative(name, change)),
+        None => finding,
+    })
 }
 
 /// Returns a finding about linked clusters whose Kilo routes only the other family. It is about the
@@ -66,22 +65,73 @@ pub(super) fn of_partners(fleet: &Fleet, inspected: &InspectedCluster) -> Option
     let plural = partners.len();
     let first = partners.first()?;
     let member = fleet.memberships(first).next()?;
-    let partners = listed(partners.iter());
     let route = if plural == 1 { "routes" } else { "route" };
     let message = format!(
-        "Kilo routes only IPv6 here, and {partners} {route} only IPv4: no packet between them gets \
-         a reply"
+        "Kilo routes only IPv6 here, and {} {route} only IPv4: no packet between them gets a reply",
+        listed(partners.iter())
     );
-    let finding = Finding::on_cluster(&DIFFERENT_FAMILIES, name, message);
-    Some(
-        finding
-            .at(inspected.member.entry.place.key("name"), "routes IPv6")
-            .at(member.entry.place.key("name"), "routes IPv4")
-            .help(
-                "annotate all nodes of one cluster with `kilo.squat.ai/force-internal-ip` and an \
-                 address of the other family, then take a new snapshot",
-            ),
-    )
+    let finding = Finding::on_cluster(&DIFFERENT_FAMILIES, name, message)
+        .at(inspected.member.entry.place.key("name"), "routes IPv6")
+        .at(member.entry.place.key("name"), "routes IPv4");
+    // Without pods of both families on one side, no change helps.
+    let own = FamilyChange::to(inspected, Family::V4).map(|it| (name, it));
+    let change = own.or_else(|| {
+        let change = FamilyChange::to(&InspectedCluster::new(member), Family::V6)?;
+        (plural == 1).then_some((*first, change))
+    });
+    Some(match change {
+        Some((cluster, change)) => {
+            finding.help(format!("in `{cluster}`, {}", imperative(cluster, &change)))
+        }
+        None => finding,
+    })
+}
+
+/// Describes the change after which everything in a cluster is of one family.
+fn imperative(cluster: &ClusterName, change: &FamilyChange) -> String {
+    let wanted = change.family;
+    let pods = change.is_for_pods.then(|| {
+        format!(
+            "write the {wanted} range first in `--cluster-cidr` of the controller manager, delete the \
+             nodes and let them register again"
+        )
+    });
+    let internal = change.internal.map(|node| {
+        let key = annotation::FORCE_INTERNAL_IP;
+        let address = format!("{key}={}/LENGTH", address_of(node, wanted));
+        format!(
+            "annotate each node with its {wanted} address: `{}`",
+            annotate(node, &address)
+        )
+    });
+    let example = match wanted {
+        Family::V4 => "10.4.0.0/16",
+        Family::V6 => "fd00:10:4::/112",
+    };
+    let subnet = change.is_for_subnet.then(|| {
+        format!(
+            "run all Kilo pods of the cluster with an {wanted} subnet, such as `--subnet {example}`, \
+             and declare the same range in the mesh"
+        )
+    });
+    let is_of_nodes = pods.is_some() || internal.is_some();
+    let again = is_of_nodes.then(|| format!("then run `clustermesh snapshot {cluster}`"));
+    let parts: Vec<String> = [pods, internal, subnet, again]
+        .into_iter()
+        .flatten()
+        .collect();
+    parts.join("; ")
+}
+
+/// Returns the address of a family that Kubernetes knows of a node, or a placeholder.
+fn address_of(node: &Node, wanted: Family) -> String {
+    let mut known = node
+        .addresses
+        .iter()
+        .filter(|it| it.kind == AddressKind::InternalIP)
+        .filter_map(|it| it.address.parse().ok());
+    let found = known.find(|it| family(*it) == wanted);
+    found.map_or_else(|| "ADDRESS".to_owned(), |it| it.to_string())
 }
 
 /// Returns the finding of [`of_partners`] as the cause of something else, if it separates a cluster from all
@@ -107,13 +157,6 @@ pub(in crate::rules) fn separation(fleet: &Fleet, cluster: &ClusterName) -> Opti
         cluster: Some(six.to_string()),
         node: None,
     })
-}
-
-/// Returns the family of the WireGuard address that Kilo gave to a node.
-fn wireguard(node: &Node) -> Option<Family> {
-    let text = node.annotations.get(annotation::WIREGUARD_IP)?;
-    let interface: Interface = text.parse().ok()?;
-    Some(interface.network.family())
 }
 
 #[cfg(test)]

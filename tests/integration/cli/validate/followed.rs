@@ -1,5 +1,7 @@
 //! Findings about what Kilo does: `validate` has one where `verify` fails, and after its help neither has any.
 
+use clustermesh::net::Family;
+
 use crate::cli::*;
 use crate::support::assert_contains;
 
@@ -61,4 +63,220 @@ fn wireguard_addresses_that_do_not_show_the_subnet() {
     folder.keep("east", &nodes);
     assert_eq!(verified(&folder), 0);
     assert_eq!(found(&folder, "east"), []);
+}
+
+/// The families of a cluster: of its pod CIDRs in their order, its internal IPs, and Kilo's subnet.
+#[derive(Clone, Copy, Debug)]
+struct Families {
+    pods: &'static [Family],
+    internal: Family,
+    subnet: Family,
+}
+
+const V4: Families = Families {
+    pods: &[Family::V4],
+    internal: Family::V4,
+    subnet: Family::V4,
+};
+
+const V6: Families = Families {
+    pods: &[Family::V6],
+    internal: Family::V6,
+    subnet: Family::V6,
+};
+
+const V4_FIRST: &[Family] = &[Family::V4, Family::V6];
+const V6_FIRST: &[Family] = &[Family::V6, Family::V4];
+
+impl Families {
+    /// Returns the entry of a cluster.
+    fn entry(self, name: &str, number: u8) -> String {
+        let pods = self.pods.iter().map(|it| match it {
+            Family::V4 => format!("10.{number}.0.0/16"),
+            Family::V6 => format!("'fd00:{number}::/32'"),
+        });
+        let pods: Vec<String> = pods.collect();
+        let subnet = match self.subnet {
+            Family::V4 => format!("10.10{number}.0.0/24"),
+            Family::V6 => format!("'fd00:10{number}::/112'"),
+        };
+        let pods = pods.join(", ");
+        format!("    - name: {name}\n      podCIDRs: [{pods}]\n      wireguardCIDR: {subnet}\n")
+    }
+
+    /// Returns a node of a cluster.
+    fn node(self, cluster: u8, number: u8) -> Value {
+        let mut node = node(cluster, number);
+        let pods = self.pods.iter().map(|it| match it {
+            Family::V4 => format!("10.{cluster}.{number}.0/24"),
+            Family::V6 => format!("fd00:{cluster}:{number}::/64"),
+        });
+        node["podCIDRs"] = pods.collect();
+        if self.internal == Family::V6 {
+            let address = format!("fd00:9{cluster}::{number}/64");
+            node["annotations"]["kilo.squat.ai/internal-ip"] = json!(address);
+        }
+        if self.subnet == Family::V6 {
+            let address = format!("fd00:10{cluster}::{number}/112");
+            node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!(address);
+        }
+        node
+    }
+
+    /// Does what a help text demands.
+    fn following(self, help: &str) -> Self {
+        let wanted = |is_v4: bool| if is_v4 { Family::V4 } else { Family::V6 };
+        let pods = match self.pods {
+            V4_FIRST if help.contains("--cluster-cidr") => V6_FIRST,
+            V6_FIRST if help.contains("--cluster-cidr") => V4_FIRST,
+            pods => pods,
+        };
+        let internal = match help.split_once("force-internal-ip=") {
+            Some((_, address)) => wanted(address.starts_with("192.168.")),
+            None => self.internal,
+        };
+        let subnet = match help.split_once("--subnet ") {
+            Some((_, subnet)) => wanted(subnet.starts_with("10.")),
+            None => self.subnet,
+        };
+        Self {
+            pods,
+            internal,
+            subnet,
+        }
+    }
+}
+
+/// Clusters `east` and `west` with three nodes each.
+fn two_of(east: Families, west: Families) -> Folder {
+    let folder = Folder::empty();
+    let (head, _) = MESH.split_once("    - name").unwrap();
+    let entries = east.entry("east", 1) + &west.entry("west", 3);
+    folder.write("mesh.yaml", format!("{head}{entries}"));
+    for (name, number, families) in [("east", 1, east), ("west", 3, west)] {
+        folder.keep(name, &[1, 2, 3].map(|it| families.node(number, it)));
+    }
+    folder
+}
+
+/// Of two clusters, the first has addresses of both families.
+const MIXED: [(Families, Families); 7] = [
+    (
+        Families {
+            pods: V6_FIRST,
+            ..V4
+        },
+        V4,
+    ),
+    (
+        Families {
+            pods: V6_FIRST,
+            ..V4
+        },
+        Families {
+            pods: V4_FIRST,
+            ..V4
+        },
+    ),
+    (
+        Families {
+            internal: Family::V6,
+            ..V4
+        },
+        V4,
+    ),
+    (
+        Families {
+            internal: Family::V6,
+            subnet: Family::V6,
+            ..V4
+        },
+        V4,
+    ),
+    (
+        Families {
+            pods: V4_FIRST,
+            internal: Family::V6,
+            ..V4
+        },
+        V6,
+    ),
+    (
+        Families {
+            subnet: Family::V4,
+            ..V6
+        },
+        V6,
+    ),
+    (
+        Families {
+            internal: Family::V4,
+            subnet: Family::V4,
+            ..V6
+        },
+        V6,
+    ),
+];
+
+#[test]
+fn addresses_of_two_families_in_one_cluster() {
+    for (mut east, west) in MIXED {
+        let folder = two_of(east, west);
+        assert_eq!(folder.run(&["render", "--allow-empty", "*"]).code, 0);
+        let report = folder.run(&["verify"]);
+        assert_eq!(report.code, 1, "{east:?} {west:?} {}", report.stdout);
+        let found = found(&folder, "east");
+        let mixed = found.iter().find(|it| it.0 == "mismatched-subnet");
+        let (_, help) = mixed.unwrap_or_else(|| panic!("{east:?} {west:?} {found:?}"));
+        east = east.following(help);
+        let folder = two_of(east, west);
+        assert_eq!(verified(&folder), 0, "{help} {east:?} {west:?}");
+        for cluster in ["east", "west"] {
+            let found = self::found(&folder, cluster);
+            let is_left = |it: &(String, String)| it.0 != "unroutable-family";
+            assert!(!found.iter().any(is_left), "{help} {east:?} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn clusters_of_different_families() {
+    let partner = Families {
+        pods: V4_FIRST,
+        ..V4
+    };
+    for (six, four) in [
+        (
+            Families {
+                pods: V6_FIRST,
+                ..V6
+            },
+            V4,
+        ),
+        (V6, partner),
+    ] {
+        let folder = two_of(six, four);
+        let found = found(&folder, "east");
+        let different = found.iter().find(|it| it.0 == "different-families");
+        let (_, help) = different.unwrap_or_else(|| panic!("{found:?}"));
+        let folder = if help.starts_with("in `east`") {
+            two_of(six.following(help), four)
+        } else {
+            two_of(six, four.following(help))
+        };
+        assert_eq!(verified(&folder), 0, "{help}");
+        let found = self::found(&folder, "east");
+        assert!(
+            !found.iter().any(|it| it.0.contains("families")),
+            "{help} {found:?}"
+        );
+    }
+    // No family is common to their pods.
+    let folder = two_of(V6, V4);
+    let found = found(&folder, "east");
+    let different = found
+        .iter()
+        .find(|it| it.0 == "different-families")
+        .unwrap();
+    assert!(!different.1.contains("kubectl"), "{}", different.1);
 }
