@@ -71,8 +71,9 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let mut findings = once(of_roster.collect());
     findings.extend(plan.map(plan::findings).unwrap_or_default());
     findings.extend(plan.into_iter().flat_map(plan::cut_off::findings));
-    let questions = [ranges::findings, endpoints::findings, kilo::findings];
-    findings.extend(questions.iter().flat_map(|question| question(fleet)));
+    findings.extend(ranges::findings(fleet));
+    findings.extend(endpoints::findings(fleet));
+    findings.extend(kilo::findings(fleet, plan));
     findings.extend(identity::findings(fleet, plan));
     gravest_first(&mut findings);
     findings

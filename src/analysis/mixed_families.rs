@@ -15,7 +15,7 @@ pub struct MixedFamilies<'f> {
     /// The number of nodes with the same mixture.
     pub nodes: usize,
     /// The mixture.
-    pub mixture: Mixture,
+    pub mixture: FamilyMixture,
     /// The change after which everything is of one family. Without it, the cluster would share no family
     /// with its partners.
     pub change: Option<FamilyChange<'f>>,
@@ -23,7 +23,7 @@ pub struct MixedFamilies<'f> {
 
 /// Two addresses of a node, one of each family.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Mixture {
+pub enum FamilyMixture {
     /// The first pod CIDR is of this family, the internal IP of the other.
     Pods(Family),
     /// The WireGuard address is of this family, the internal IP of the other.
@@ -52,18 +52,24 @@ impl<'f> MixedFamilies<'f> {
             let internal = kilo.internal_address().map(family)?;
             let of_other = |it: Family| (it != internal).then_some(it);
             let pods = kilo.pod_cidr.map(Cidr::family).filter(|_| has_routes);
-            let of_pods = pods.and_then(of_other).map(Mixture::Pods);
-            of_pods.or_else(|| wireguard(kilo).and_then(of_other).map(Mixture::Wireguard))
+            let of_pods = pods.and_then(of_other).map(FamilyMixture::Pods);
+            of_pods.or_else(|| {
+                wireguard(kilo)
+                    .and_then(of_other)
+                    .map(FamilyMixture::Wireguard)
+            })
         };
-        let mixed: Vec<(&Node, Mixture)> = inspected
+        let mixed: Vec<(&Node, FamilyMixture)> = inspected
             .nodes()
             .filter_map(|(node, kilo)| Some((node, mixture(kilo)?)))
             .collect();
-        let of_pods = mixed.iter().find(|it| matches!(it.1, Mixture::Pods(_)));
+        let of_pods = mixed
+            .iter()
+            .find(|it| matches!(it.1, FamilyMixture::Pods(_)));
         let &(first, mixture) = of_pods.or(mixed.first())?;
         let wanted = match mixture {
-            Mixture::Pods(pods) => common(fleet, inspected, pods),
-            Mixture::Wireguard(family) => Some(family.other()),
+            FamilyMixture::Pods(pods) => common(fleet, inspected, pods),
+            FamilyMixture::Wireguard(family) => Some(family.other()),
         };
         Some(Self {
             first,

@@ -3,6 +3,7 @@
 use super::Finding;
 use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::fleet::Fleet;
+use crate::plan::Plan;
 use crate::snapshot::Node;
 
 mod annotations;
@@ -46,8 +47,8 @@ rules! {
     DIFFERENT_FAMILIES = "different-families" Warning;
 }
 
-/// Returns findings about Kilo on the nodes.
-pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+/// Returns findings about Kilo on the nodes. Without a plan, the Peers of their clusters are not known.
+pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for cluster in fleet.clusters() {
         let Some(member) = fleet.memberships(cluster).next() else {
@@ -61,7 +62,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         findings.extend(location::findings(&inspected));
         findings.extend(spelling::findings(&inspected));
         findings.extend(annotations::findings(&inspected));
-        findings.extend(location_ranges::findings(fleet, &inspected));
+        findings.extend(location_ranges::findings(fleet, plan, &inspected));
         findings.extend(fleet.memberships(cluster).flat_map(keepalive::findings));
     }
     super::once(findings)
@@ -70,4 +71,14 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 /// Returns a node's annotation.
 fn annotated<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
     node.annotations.get(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finding, Fleet};
+
+    pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
+        let plan = crate::plan::plan(fleet).unwrap();
+        super::findings(fleet, Some(&plan))
+    }
 }

@@ -89,7 +89,7 @@ mod tests {
         let nodes = format!("{node} granularity={granularity} {says}");
         let fields = "endpointFrom: [ExternalIP]";
         report(
-            super::super::findings,
+            super::super::tests::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
     }
@@ -160,7 +160,7 @@ mod tests {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 granularity=full force-endpoint=198.18.0.1";
         assert_eq!(
             report(
-                super::super::findings,
+                super::super::tests::findings,
                 &[("east", "", node), ("west", "granularity: Full", "")]
             ),
             ""

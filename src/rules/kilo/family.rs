@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{DIFFERENT_FAMILIES, MISMATCHED_SUBNET};
 use crate::analysis::inspected_cluster::InspectedCluster;
-use crate::analysis::mixed_families::{FamilyChange, MixedFamilies, Mixture};
+use crate::analysis::mixed_families::{FamilyChange, FamilyMixture, MixedFamilies};
 use crate::diagnostic::FindingCause;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
@@ -21,10 +21,12 @@ pub(super) fn of_nodes(fleet: &Fleet, inspected: &InspectedCluster) -> Option<Fi
     let mixed = MixedFamilies::find(fleet, inspected)?;
     let first = bare(&mixed.first.name);
     let (odd, what, whose) = match (mixed.mixture, mixed.nodes) {
-        (Mixture::Pods(odd), 1) => (odd, "first pod CIDR", first),
-        (Mixture::Pods(odd), count) => (odd, "first pod CIDRs", format!("{count} nodes")),
-        (Mixture::Wireguard(odd), 1) => (odd, "WireGuard address", first),
-        (Mixture::Wireguard(odd), count) => (odd, "WireGuard addresses", format!("{count} nodes")),
+        (FamilyMixture::Pods(odd), 1) => (odd, "first pod CIDR", first),
+        (FamilyMixture::Pods(odd), count) => (odd, "first pod CIDRs", format!("{count} nodes")),
+        (FamilyMixture::Wireguard(odd), 1) => (odd, "WireGuard address", first),
+        (FamilyMixture::Wireguard(odd), count) => {
+            (odd, "WireGuard addresses", format!("{count} nodes"))
+        }
     };
     let (are, theirs) = match mixed.nodes {
         1 => ("is", "its internal IP is"),
@@ -37,8 +39,8 @@ pub(super) fn of_nodes(fleet: &Fleet, inspected: &InspectedCluster) -> Option<Fi
     );
     let name = &inspected.member.entry.name;
     let place = match mixed.mixture {
-        Mixture::Pods(_) => inspected.place(mixed.first).key("podCIDRs").index(0),
-        Mixture::Wireguard(_) => inspected.annotation(mixed.first, annotation::WIREGUARD_IP),
+        FamilyMixture::Pods(_) => inspected.place(mixed.first).key("podCIDRs").index(0),
+        FamilyMixture::Wireguard(_) => inspected.annotation(mixed.first, annotation::WIREGUARD_IP),
     };
     let finding = Finding::on_cluster(&MISMATCHED_SUBNET, name, message).at(place, "");
     Some(match &mixed.change {
@@ -167,7 +169,7 @@ mod tests {
 
     fn report_on(fields: &str, nodes: &str) -> String {
         let clusters = [("east", fields, nodes), ("west", "", WEST)];
-        let report = report(super::super::findings, &clusters);
+        let report = report(super::super::tests::findings, &clusters);
         let lines = report.lines();
         let meant = lines
             .filter(|it| it.contains("[mismatched-subnet]") || it.contains("[different-families]"));

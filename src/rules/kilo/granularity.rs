@@ -47,7 +47,7 @@ mod tests {
         let node = "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A endpoint=198.18.0.1:51820 external=198.18.0.1 internal-ip=192.168.0.1/24";
         let nodes = format!("{node} {says}");
         report(
-            super::super::findings,
+            super::super::tests::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
     }

@@ -135,7 +135,7 @@ mod tests {
             "n pod=10.1.1.0/24 wg=10.101.0.1/24 key=A granularity=full endpoint=192.168.0.1:51820";
         let nodes = format!("{node} {says}");
         report(
-            super::super::findings,
+            super::super::tests::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
     }

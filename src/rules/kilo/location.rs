@@ -171,7 +171,7 @@ mod tests {
         };
         let nodes = node("a", 1, "A", first) + &node("b", 2, "B", second);
         report(
-            super::super::findings,
+            super::super::tests::findings,
             &[("east", fields, &nodes), ("west", "granularity: Full", "")],
         )
     }

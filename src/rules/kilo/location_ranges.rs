@@ -3,19 +3,24 @@
 use super::{CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE};
 use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::analysis::location_range::{
-    OfferProblem, OfferProblemKind, OutrankedOffer, OwnRange, OwnRangeUse, problems,
+    OfferChange, OfferProblem, OfferProblemKind, OutrankedOffer, OwnRange, OwnRangeUse, problems,
 };
 use crate::diagnostic::Quoted;
 use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::net::Cidr;
+use crate::plan::Plan;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, run};
-use crate::text::{and_more, listed};
+use crate::rules::command::annotate;
+use crate::text::{and_more, listed, quoted};
 
 /// Returns findings about location ranges.
-pub(super) fn findings(fleet: &Fleet, inspected: &InspectedCluster) -> Vec<Finding> {
-    let problems = problems(fleet, inspected);
+pub(super) fn findings(
+    fleet: &Fleet,
+    plan: Option<&Plan>,
+    inspected: &InspectedCluster,
+) -> Vec<Finding> {
+    let problems = problems(fleet, plan, inspected);
     problems.iter().map(|it| finding(inspected, it)).collect()
 }
 
@@ -66,13 +71,12 @@ fn finding(inspected: &InspectedCluster, problem: &OfferProblem) -> Finding {
         OfferProblemKind::Foreign {
             range,
             owner,
-            declared,
+            given,
             more,
         } => (
             &CONTESTED_LOCATION_RANGE,
             format!(
-                "location range {range} overlaps {} of {}: Kilo drops it in favour of the Peer{}",
-                declared.cidr,
+                "location range {range} overlaps {given} of {}: Kilo drops it in favour of the Peer{}",
                 owner.entry.name,
                 and_more(*more, "")
             ),
@@ -88,40 +92,52 @@ fn finding(inspected: &InspectedCluster, problem: &OfferProblem) -> Finding {
     let place = inspected.annotation(problem.node, annotation::ALLOWED_LOCATION_IPS);
     let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(rule, cluster, &problem.node.name, message).at(place, "");
-    match &problem.kind {
+    let finding = match &problem.kind {
         OfferProblemKind::Ignored { is_spaced, .. } => finding.help(if *is_spaced {
             "separate the ranges with commas, without spaces"
         } else {
             "write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`"
         }),
-        OfferProblemKind::Outranked(outranked) => {
-            let place = inspected.annotation(outranked.holder, annotation::ALLOWED_LOCATION_IPS);
-            finding
-                .at(place, "Kilo keeps this range")
-                .help(disjoint(outranked))
+        OfferProblemKind::Outranked(OutrankedOffer { holder, .. }) => {
+            let place = inspected.annotation(holder, annotation::ALLOWED_LOCATION_IPS);
+            finding.at(place, "Kilo keeps this range")
         }
-        OfferProblemKind::Foreign { declared, .. } => {
-            finding.at(declared.place.clone(), "declared here")
-        }
+        OfferProblemKind::Foreign { owner, given, .. } => match owner.declaration(*given) {
+            Some(declared) => finding.at(declared.place.clone(), "declared here"),
+            None => finding,
+        },
         OfferProblemKind::OwnedElsewhere { .. } | OfferProblemKind::Undeclared(_) => finding,
+    };
+    match problem.changes.as_slice() {
+        [] => finding,
+        changes => finding.help(uncontested(changes)),
     }
 }
 
-/// Returns the command that removes the ranges of other segments from a node's annotation.
-fn disjoint(outranked: &OutrankedOffer) -> String {
+/// Returns the commands that remove from annotations what others have.
+fn uncontested(changes: &[OfferChange]) -> String {
     let key = annotation::ALLOWED_LOCATION_IPS;
-    let change = match outranked.left.as_deref() {
-        None => {
-            let name = Quoted(&outranked.changed.name);
-            return format!("remove the ranges of other segments from the annotation of {name}");
-        }
-        Some([]) => format!("{key}-"),
-        Some(left) => {
-            let left: Vec<String> = left.iter().map(Cidr::to_string).collect();
-            format!("{key}={}", left.join(","))
-        }
-    };
-    run(&annotate(outranked.changed, &change))
+    let commands: Option<Vec<String>> = changes
+        .iter()
+        .map(|OfferChange { node, left }| {
+            let left: Vec<String> = left.as_ref()?.iter().map(Cidr::to_string).collect();
+            Some(annotate(
+                node,
+                &match left.as_slice() {
+                    [] => format!("{key}-"),
+                    left => format!("{key}={}", left.join(",")),
+                },
+            ))
+        })
+        .collect();
+    if let Some(commands) = commands {
+        return format!("run {}", quoted(commands));
+    }
+    let names = changes.iter().map(|it| Quoted(&it.node.name));
+    format!(
+        "remove the ranges of other segments and clusters from {key} of {}",
+        listed(names)
+    )
 }
 
 fn called(usage: OwnRangeUse) -> &'static str {
@@ -134,6 +150,7 @@ fn called(usage: OwnRangeUse) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::findings;
     use crate::rules::tests::report;
 
     const FIELDS: &str =
@@ -152,7 +169,7 @@ mod tests {
             node("b", 2, "B")
         );
         report(
-            super::super::findings,
+            findings,
             &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
         )
     }
@@ -199,7 +216,7 @@ mod tests {
         };
         let nodes = node("a", 1, "A", a) + &node("b", 2, "B", b);
         report(
-            super::super::findings,
+            findings,
             &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
         )
     }
@@ -236,11 +253,55 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_other_clusters_are_reported() {
-        insta::assert_snapshot!(report_on("10.2.0.0/24"), @"
-        warning[contested-location-range] east/a: location range 10.2.0.0/24 overlaps 10.2.0.0/16 of west: Kilo drops it in favour of the Peer
+    fn ranges_of_peers_are_reported() {
+        let west = "w pod=10.2.1.0/24 key=C wg=10.102.0.1/24 external=198.18.2.1 granularity=full";
+        let of_east = |ranges: &str, fields: &str| {
+            let a = format!(
+                "a pod=10.1.1.0/24 key=A wg=10.101.0.1/24 endpoint=198.18.0.1:51820 external=198.18.0.1 granularity=full allowed-location-ips={ranges}"
+            );
+            report(findings, &[("east", fields, &a), ("west", "", west)])
+        };
+        insta::assert_snapshot!(of_east("10.2.0.0/23", ""), @"
+        warning[contested-location-range] east/a: location range 10.2.0.0/23 overlaps 10.2.1.0/24 of west: Kilo drops it in favour of the Peer
           east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
           mesh.yaml#/spec/clusters/1/podCIDRs/0 declared here
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=10.2.0.0/24`
+        notice[undeclared-location-range] east/a: location range 10.2.0.0/23 is not declared, so only its own cluster reaches it
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips
         ");
+        let inside = of_east("10.2.1.128/25", "");
+        assert!(inside.contains("allowed-location-ips-`"), "{inside}");
+        assert!(!inside.contains("undeclared"), "{inside}");
+        // West declares them, but East gets no Peer with any of their addresses.
+        for (ranges, fields) in [
+            ("10.2.9.0/24", ""),
+            ("10.2.0.0/16", "acceptedNetworks: [10.102.0.0/16]"),
+        ] {
+            let report = of_east(ranges, fields);
+            assert!(!report.contains("contested"), "{report}");
+        }
+    }
+
+    #[test]
+    fn all_nodes_of_the_segment_with_the_wider_range_change() {
+        let node = |name: &str, number: u8, key: &str, rest: &str| {
+            format!(
+                "{name} pod=10.1.{number}.0/24 key={key} wg=10.101.0.{number}/24 endpoint=198.18.0.{number}:51820 external=198.18.0.{number} granularity=location internal-ip=192.168.{number}.1/24 {rest}\n"
+            )
+        };
+        let nodes = node("a", 1, "A", "location=a allowed-location-ips=172.31.1.0/24")
+            + &node("b", 2, "B", "location=b allowed-location-ips=172.31.0.0/22")
+            + &node(
+                "c",
+                3,
+                "C",
+                "location=b allowed-location-ips=172.31.0.0/22,172.31.9.0/24 wireguard-ip=",
+            );
+        let report = report(
+            findings,
+            &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
+        );
+        let help = report.lines().find(|it| it.contains("help")).unwrap();
+        insta::assert_snapshot!(help.trim(), @"help: run `kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23`, `kubectl annotate node c --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24`");
     }
 }

@@ -53,7 +53,7 @@ mod tests {
 
     fn report_on(nodes: &str) -> String {
         report(
-            super::super::findings,
+            super::super::tests::findings,
             &[("east", "", nodes), ("west", "granularity: Full", "")],
         )
     }

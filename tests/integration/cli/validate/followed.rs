@@ -280,3 +280,90 @@ fn clusters_of_different_families() {
         .unwrap();
     assert!(!different.1.contains("kubectl"), "{}", different.1);
 }
+
+/// Runs the commands of help texts that change location ranges.
+fn annotate(nodes: &mut [Value], helps: &[(String, String)]) {
+    const KEY: &str = "kilo.squat.ai/allowed-location-ips";
+    for (_, help) in helps {
+        let commands = help
+            .split('`')
+            .filter(|it| it.starts_with("kubectl annotate"));
+        for command in commands {
+            let words: Vec<&str> = command.split(' ').collect();
+            let [.., name, "--overwrite", change] = words[..] else {
+                panic!("{command}")
+            };
+            let node = nodes.iter_mut().find(|it| it["name"] == name).unwrap();
+            let annotations = node["annotations"].as_object_mut().unwrap();
+            match change.strip_prefix(KEY).unwrap().strip_prefix('=') {
+                Some(ranges) => annotations.insert(KEY.to_owned(), json!(ranges)),
+                None => annotations.remove(KEY),
+            };
+        }
+    }
+}
+
+#[test]
+fn contested_location_ranges() {
+    let folder = Folder::mesh();
+    let entry = "wireguardCIDR: 10.101.0.0/24";
+    let declared = format!("{entry}\n      additionalCIDRs: [172.31.0.0/16]");
+    folder.edit("mesh.yaml", entry, &declared);
+    for offers in [
+        // Of one another, equal, nested twice, and from two nodes of a location.
+        ["172.31.0.0/24", "172.31.0.0/24", "", ""],
+        ["172.31.0.0/22", "172.31.1.0/24", "172.31.0.0/23", ""],
+        ["172.31.1.0/24", "172.31.0.0/22", "", "172.31.0.0/21"],
+        ["172.31.0.0/23", "172.31.0.0/22", "172.31.1.0/24", ""],
+        [
+            "172.31.1.0/24,172.31.9.0/24",
+            "172.31.0.0/22",
+            "172.31.9.0/24",
+            "",
+        ],
+        // Of Peers, of what their clusters declare, and of nodes of another location.
+        ["10.3.0.0/22", "10.3.1.0/25", "", ""],
+        ["10.3.7.0/24", "", "", ""],
+        ["192.168.1.0/24,172.31.9.0/24", "10.1.1.0/26", "", ""],
+        [
+            "172.31.0.0/22,10.3.0.0/22",
+            "172.31.1.0/24,10.3.0.0/24",
+            "",
+            "10.3.0.0/16",
+        ],
+    ] {
+        let mut nodes: Vec<Value> = [1, 2, 3, 4].map(|it| node(1, it)).into();
+        for (node, (offer, location)) in
+            nodes.iter_mut().zip(offers.into_iter().zip("abcb".chars()))
+        {
+            let annotations = node["annotations"].as_object_mut().unwrap();
+            annotations["kilo.squat.ai/granularity"] = json!("location");
+            annotations.insert(
+                "kilo.squat.ai/location".to_owned(),
+                json!(location.to_string()),
+            );
+            if !offer.is_empty() {
+                annotations.insert(
+                    "kilo.squat.ai/allowed-location-ips".to_owned(),
+                    json!(offer),
+                );
+            }
+        }
+        nodes[3]["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("");
+        folder.keep("east", &nodes);
+        let about = |folder: &Folder| {
+            let mut found = found(folder, "east");
+            found.retain(|it| it.0.contains("location-range"));
+            found
+        };
+        let before = about(&folder);
+        annotate(&mut nodes, &before);
+        folder.keep("east", &nodes);
+        let mut after = about(&folder);
+        // What was not declared before is not declared after that.
+        after.retain(|it| !before.contains(it));
+        assert_eq!(after, [], "{offers:?} {before:?}");
+        let contested = |it: &(String, String)| it.0 == "contested-location-range";
+        assert_eq!(before.iter().any(contested), offers[0] != "10.3.7.0/24");
+    }
+}
