@@ -49,12 +49,9 @@ pub enum RangeProblem {
         /// The number of all nodes.
         all: usize,
     },
-    /// The nodes disagree.
-    #[error("the WireGuard addresses of {nodes} nodes have no common network")]
-    Wireguard {
-        /// The number of nodes with an address.
-        nodes: usize,
-    },
+    /// The nodes disagree, or show only host routes.
+    #[error("the WireGuard addresses of the nodes show no common network")]
+    Wireguard,
 }
 
 /// The second byte of Kilo's default `--subnet`, and of the ranges beside it.
@@ -82,9 +79,8 @@ impl RangeProblem {
             Self::Pods { .. } => {
                 "write mesh.yaml by hand, with the `--cluster-cidr` of the cluster in `podCIDRs`"
             }
-            Self::Wireguard { .. } => {
-                "start all Kilo agents of the cluster with the same `--subnet`, then run \
-                 `clustermesh init` again"
+            Self::Wireguard => {
+                "write mesh.yaml by hand, with the `--subnet` of all Kilo agents in `wireguardCIDR`"
             }
         }
     }
@@ -162,21 +158,27 @@ fn pool(cidrs: &[Cidr], family: Family) -> Result<AgreedRange, RangeProblem> {
     })
 }
 
-/// Returns the network of the nodes' WireGuard addresses. If no node has one, the range is to be
-/// chosen.
+/// Returns the network of the nodes' WireGuard addresses; host routes do not show it. If no node has an
+/// address, the range is to be chosen.
 pub(super) fn wireguard(nodes: &[KiloNode]) -> Result<WireguardRange, RangeProblem> {
     let addresses = nodes.iter().filter_map(KiloNode::wireguard_ip);
     let networks: Vec<Cidr> = addresses.map(|it| it.network).collect();
-    let all = networks.len();
-    match most(networks.iter().copied()) {
-        (None, _) => Ok(WireguardRange::Free(subnet(*SUBNETS.start()))),
+    if networks.is_empty() {
+        return Ok(WireguardRange::Free(subnet(*SUBNETS.start())));
+    }
+    let shown: Vec<Cidr> = networks
+        .iter()
+        .copied()
+        .filter(|it| !it.is_host())
+        .collect();
+    match most(shown.iter().copied()) {
         (Some(cidr), true) => Ok(WireguardRange::Agreed(AgreedRange {
             cidr,
             core: cidr,
-            inside: networks.iter().filter(|it| **it == cidr).count(),
-            all,
+            inside: shown.iter().filter(|it| **it == cidr).count(),
+            all: shown.len(),
         })),
-        (Some(_), false) => Err(RangeProblem::Wireguard { nodes: all }),
+        _ => Err(RangeProblem::Wireguard),
     }
 }
 

@@ -232,6 +232,20 @@ fn a_cluster_without_kilo_gets_a_free_range() {
     );
 }
 
+/// The upstream form of the operator's README.
+#[test]
+fn addresses_with_the_length_of_a_host_do_not_show_the_subnet() {
+    let mut east = nodes(1);
+    annotate(&mut east[0], "wireguard-ip", "10.201.0.1/32");
+    let usual = entries([nodes(1), nodes(2)]);
+    assert_eq!(entries([east.clone(), nodes(2)]), usual);
+    east.truncate(1);
+    insta::assert_snapshot!(obstacles([east, nodes(2)]), @"
+    the WireGuard addresses of the nodes show no common network
+      help: write mesh.yaml by hand, with the `--subnet` of all Kilo agents in `wireguardCIDR`
+    ");
+}
+
 #[test]
 fn a_large_pool_is_wider() {
     let many = (0..=255).flat_map(|third| (0..3).map(move |second| (second, third)));

@@ -56,7 +56,7 @@ fn rule(obstacle: &Obstacle) -> &'static Rule {
         Obstacle::Range { problem, .. } => match problem {
             RangeProblem::NoPods => &NO_POD_CIDR,
             RangeProblem::Pods { .. } => &POD_CIDR_OUT_OF_RANGE,
-            RangeProblem::Wireguard { .. } => &WIREGUARD_IP_OUT_OF_RANGE,
+            RangeProblem::Wireguard => &WIREGUARD_IP_OUT_OF_RANGE,
         },
         Obstacle::Overlap { .. } => &mistake::OVERLAPPING_RANGES,
         Obstacle::Refused(_) => &mistake::INVALID_RANGE,
