@@ -53,6 +53,8 @@ pub struct PeerCandidate {
     pub leader: NodeName,
     /// Its place in the snapshot.
     pub place: Place,
+    /// The reason why Kilo does not count the leader, if it does not.
+    pub unready: Option<Unready>,
     /// Its key.
     pub key: PublicKey,
     /// Its endpoint; none for a node behind NAT.

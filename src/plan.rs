@@ -16,6 +16,7 @@ use self::target_view::TargetView;
 mod accepted;
 mod anchor;
 mod carrier;
+mod contenders;
 mod decision;
 mod peer_set;
 mod withheld;
@@ -28,15 +29,16 @@ mod promise;
 mod rangeless;
 mod refused;
 mod seat;
+mod succession;
 mod target_view;
 mod own_loops;
 
 pub use absent_source::AbsentSource;
 pub use promise::BrokenPromise;
 pub use withheld::{
-    Captured, CapturedOutcome, DistantAnchor, FewerAnchors, LocalAddress, LocalNetwork,
-    LoopingPeer, LoopingRanges, TargetReason, UnknownAnchor, Withheld, WithheldEndpoint,
-    WithheldRanges,
+    AnchorProblem, Captured, CapturedOutcome, DistantAnchor, FewerAnchors, LocalAddress,
+    LocalNetwork, LoopingPeer, LoopingRanges, SilentAnchor, TargetReason, UnknownAnchor, Withheld,
+    WithheldEndpoint, WithheldRanges,
 };
 
 /// The Peers of every cluster.

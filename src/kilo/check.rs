@@ -277,9 +277,16 @@ fn is_declared(entry: &Entry, name: &str) -> bool {
 pub fn unready(checked: &NodeChecks, kilo: &KiloNode) -> ExcludedReason {
     match (&checked.pods, &checked.key) {
         (Err(reason), _) | (_, Err(reason)) => reason.clone(),
-        _ if kilo.stale => ExcludedReason::NotReady(Unready::Stale),
-        _ => ExcludedReason::NotReady(Unready::NoEndpoint),
+        _ => ExcludedReason::NotReady(not_counted(kilo).unwrap_or(Unready::NoEndpoint)),
     }
+}
+
+/// Returns the reason why Kilo does not count a node with a key and a pod CIDR, if it does not.
+pub fn not_counted(kilo: &KiloNode) -> Option<Unready> {
+    if kilo.stale {
+        return Some(Unready::Stale);
+    }
+    (!kilo.is_ready()).then_some(Unready::NoEndpoint)
 }
 
 /// Returns the addresses by which a node itself is reached, at most one of a family: Kilo's, else

@@ -163,8 +163,10 @@ pub(super) fn candidates(
                 }
             }
             draft.lose_second_addresses(survey);
+            let leader = &survey.nodes[draft.leader];
             PeerCandidate {
-                place: survey.place(survey.nodes[draft.leader].node),
+                place: survey.place(leader.node),
+                unready: check::not_counted(&leader.kilo),
                 nodes: draft.members.len().max(1),
                 members: draft.members.iter().map(|it| it.0).collect(),
                 leader: draft.name,

@@ -252,8 +252,8 @@ pub(super) struct RawAnchor {
     /// The ranges, written as they are declared; by default all that no other anchor names.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.43.0.0/16"])]
     pub(super) ranges: Option<Vec<String>>,
-    /// The nodes that carry the ranges, the preferred one first. Nodes that do not exist or cannot
-    /// be dialled are skipped. If none is left, the default applies.
+    /// The nodes that carry the ranges, the preferred one first. Nodes that do not exist, cannot be
+    /// dialled or have a silent Kilo agent are skipped. If none is left, the default applies.
     #[schemars(
         length(min = 1),
         inner(length(min = 1)),

@@ -1,23 +1,56 @@
 //! Anchors: who carries the ranges that belong to a cluster as a whole.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::carrier::Carrier;
+use super::contenders::{Contender, Contenders};
 use super::seat::{Seat, Seats};
-use super::withheld::{DistantAnchor, FewerAnchors, TargetReason, UnknownAnchor};
+use super::succession::{self, Tier};
+use super::withheld::{
+    AnchorProblem, DistantAnchor, FewerAnchors, SilentAnchor, TargetReason, UnknownAnchor,
+};
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
-use crate::mesh::Anchor;
+use crate::membership::Unready;
+use crate::mesh::{Anchor, Named};
 use crate::net::Cidr;
 
 /// Some of the ranges, and who carries them.
 struct AnchorShare<'a> {
-    anchor: &'a Anchor,
-    /// Those that it names, by their places among those that are left, the best first.
-    named: Vec<usize>,
+    /// None for ranges that no anchor is for.
+    anchor: Option<&'a Anchor>,
+    /// Those that it names, by their places among those that are left, the best first; nothing for one
+    /// that is not there.
+    named: Vec<Option<usize>>,
+    /// Those and all others in order of preference, for ranges in the network of no segment.
+    tiers: Vec<Tier>,
 }
 
-/// Hands the ranges to those who carry them, and returns what is carried: their parts, where they
+/// The ranges of the cluster as a whole, assigned to those who carry them.
+#[derive(Default)]
+struct AssignedRanges {
+    parts: Vec<CarriedPart>,
+    /// Ranges in the network of one node that another one carries.
+    distant: BTreeMap<Distance, Vec<Cidr>>,
+}
+
+/// A range, or a part of one, and who carries it.
+struct CarriedPart {
+    carrier: usize,
+    range: Cidr,
+}
+
+/// A node in whose network ranges are, and who carries them.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+struct Distance {
+    node: NodeId,
+    /// The segment of the node.
+    segment: usize,
+    carrier: usize,
+}
+
+/// Assigns the ranges to those who carry them, and returns what is carried: their parts, where they
 /// are spread.
 ///
 /// WireGuard knows one peer of a key, so they are folded into the Peers that are there.
@@ -27,102 +60,113 @@ pub(super) fn carry(
     ranges: Vec<Cidr>,
     reasons: &mut Vec<TargetReason>,
 ) -> Vec<Cidr> {
-    let claimed: BTreeSet<Cidr> = left
-        .iter()
-        .flat_map(|it| it.ranges.iter().copied())
-        .collect();
+    let of_nodes = left.iter().flat_map(|it| it.ranges.iter().copied());
+    let claimed: BTreeSet<Cidr> = of_nodes.collect();
     let mut ranges = ranges;
     ranges.retain(|range| !claimed.contains(range));
     if ranges.is_empty() {
         return ranges;
     }
-    let by_rank = by_rank(left);
-    if by_rank.is_empty() {
+    let contenders = Contenders::new(left);
+    if !contenders.has_able() {
         if !source.membership.candidates.is_empty() {
             reasons.push(TargetReason::NoAnchor { ranges });
         }
         return Vec::new();
     }
-    let shares = shares(source, left, &by_rank, &ranges, reasons);
-    let seats = Seats::new(source, left);
-    let mut distant: BTreeMap<(NodeId, usize, usize), Vec<Cidr>> = BTreeMap::new();
-    let mut carried = Vec::new();
-    for range in ranges {
-        let share = shares.iter().find(|share| share.is_for(range));
-        let anchor = share.map(|it| it.anchor);
-        let named = share.map_or(&[][..], |it| &it.named);
-        let seat = seats.at(range);
-        let near = match &seat {
-            Seat::Several(segments) => segments.as_slice(),
-            Seat::One { .. } | Seat::Nobody => &[],
-        };
-        let spread = spread(anchor, by_rank.len(), range, reasons);
-        let parts = range.parts(spread);
-        let mut known = BTreeSet::new();
-        let carriers: Vec<usize> = named
-            .iter()
-            .chain(near)
-            .chain(&by_rank)
-            .copied()
-            .filter(|it| known.insert(*it))
-            .take(parts.len())
-            .collect();
-        if let (Seat::One { node, carrier }, true) = (seat, named.is_empty())
-            && let Some(&first) = carriers.first()
-            && !carriers.contains(&carrier)
-        {
-            distant
-                .entry((node, carrier, first))
-                .or_default()
-                .push(range);
-        }
-        for (part, index) in parts.into_iter().zip(carriers) {
-            // A node carries its own ranges itself.
-            if let (false, Some(carrier)) = (claimed.contains(&part), left.get_mut(index)) {
-                carrier.ranges.push(part);
-                carried.push(part);
-            }
+    let mut assigned = assign(source, left, &contenders, ranges, reasons);
+    // A node carries its own ranges itself.
+    assigned.parts.retain(|it| !claimed.contains(&it.range));
+    for (distance, ranges) in assigned.distant {
+        reasons.extend(distant_anchor(source, left, &distance, ranges));
+    }
+    reasons.extend(silent_anchors(left, &assigned.parts));
+    for &CarriedPart { carrier, range } in &assigned.parts {
+        if let Some(carrier) = left.get_mut(carrier) {
+            carrier.ranges.push(range);
         }
     }
-    for ((node, carrier, first), ranges) in distant {
-        reasons.extend(distant_anchor(source, left, node, carrier, first, ranges));
-    }
-    carried
+    assigned.parts.into_iter().map(|it| it.range).collect()
 }
 
-/// Returns those that can be dialled, by their places: first those with at least half as many nodes
-/// as the one with most, then the others, both in order of name. So a node with a location of its own
-/// does not come first, and one that comes or goes rarely changes who does.
-fn by_rank(left: &[Carrier]) -> Vec<usize> {
-    let dialled: Vec<(usize, usize)> = left
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| it.candidate.endpoint.is_some())
-        .map(|(at, it)| (at, it.candidate.nodes))
-        .collect();
-    let most = dialled.iter().map(|it| it.1).max().unwrap_or_default();
-    // Speakers are in order of name.
-    let (large, small): (Vec<_>, Vec<_>) = dialled.into_iter().partition(|it| most <= 2 * it.1);
-    large.into_iter().chain(small).map(|it| it.0).collect()
+/// Decides who carries each of the ranges.
+fn assign(
+    source: &Member,
+    left: &[Carrier],
+    contenders: &Contenders,
+    ranges: Vec<Cidr>,
+    reasons: &mut Vec<TargetReason>,
+) -> AssignedRanges {
+    let shares = shares(source, left, contenders, &ranges, reasons);
+    let rest = AnchorShare::new(None, Vec::new(), contenders);
+    let seats = Seats::new(source, left, contenders);
+    let mut assigned = AssignedRanges::default();
+    for range in ranges {
+        let share = shares.iter().find(|share| share.is_for(range));
+        let share = share.unwrap_or(&rest);
+        let seat = seats.at(range);
+        let tiers = match &seat {
+            Seat::Several(near) => Cow::Owned(contenders.tiers(&share.named, near)),
+            Seat::One { .. } | Seat::Nobody => Cow::Borrowed(&share.tiers),
+        };
+        let spread = share.spread(&tiers, contenders, range, reasons);
+        let parts = range.parts(spread);
+        let carriers = succession::carriers(&tiers, parts.len());
+        if let (Seat::One { node, segment }, true) = (seat, share.named.is_empty())
+            && contenders.is_able(segment)
+            && let Some(&carrier) = carriers.first()
+            && !carriers.contains(&segment)
+        {
+            let distance = Distance {
+                node,
+                segment,
+                carrier,
+            };
+            assigned.distant.entry(distance).or_default().push(range);
+        }
+        let carried = carriers.into_iter().zip(parts);
+        assigned
+            .parts
+            .extend(carried.map(|(carrier, range)| CarriedPart { carrier, range }));
+    }
+    assigned
 }
 
 fn distant_anchor(
     source: &Member,
     left: &[Carrier],
-    node: NodeId,
-    carrier: usize,
-    first: usize,
+    distance: &Distance,
     ranges: Vec<Cidr>,
 ) -> Option<TargetReason> {
-    let (node, place) = source.node_at(node);
-    let leader = |carrier: usize| Some(left.get(carrier)?.candidate.leader.clone());
+    let (node, place) = source.node_at(distance.node);
+    let leader = |segment: usize| Some(left.get(segment)?.candidate.leader.clone());
     Some(TargetReason::DistantAnchor(DistantAnchor {
         ranges,
         node: node.name.clone(),
         place,
-        leader: leader(carrier)?,
-        carrier: leader(first)?,
+        leader: leader(distance.segment)?,
+        carrier: leader(distance.carrier)?,
     }))
+}
+
+/// Finds the carriers that are silent: they have ranges only if no other segment can carry any.
+fn silent_anchors(left: &[Carrier], parts: &[CarriedPart]) -> Vec<TargetReason> {
+    let mut carried: BTreeMap<usize, Vec<Cidr>> = BTreeMap::new();
+    for &CarriedPart { carrier, range } in parts {
+        carried.entry(carrier).or_default().push(range);
+    }
+    carried
+        .into_iter()
+        .filter_map(|(carrier, ranges)| Some((left.get(carrier)?.candidate, ranges)))
+        .filter(|(candidate, _)| candidate.unready == Some(Unready::Stale))
+        .map(|(candidate, ranges)| {
+            TargetReason::SilentAnchor(SilentAnchor {
+                ranges,
+                node: candidate.leader.clone(),
+                place: candidate.place.clone(),
+            })
+        })
+        .collect()
 }
 
 /// Returns who carries what, for each anchor that has something to carry: those that name ranges
@@ -130,7 +174,7 @@ fn distant_anchor(
 fn shares<'a>(
     source: &Member<'a>,
     left: &[Carrier],
-    dialled: &[usize],
+    contenders: &Contenders,
     ranges: &[Cidr],
     reasons: &mut Vec<TargetReason>,
 ) -> Vec<AnchorShare<'a>> {
@@ -144,67 +188,85 @@ fn shares<'a>(
             None => rest.len(),
         };
         if 0 < own {
-            shares.push(AnchorShare {
-                anchor,
-                named: named(source, anchor, left, dialled, reasons),
-            });
+            let mut named = Vec::new();
+            for node in &anchor.nodes {
+                let leads = |it: &Carrier| it.candidate.leader.as_str() == node.name;
+                let at = left.iter().position(leads);
+                let contender = at.and_then(|it| contenders.get(it));
+                reasons.extend(unknown_anchor(source, node, contender));
+                named.push(at);
+            }
+            shares.push(AnchorShare::new(Some(anchor), named, contenders));
         }
     }
     shares
 }
 
-/// Returns those that an anchor names and that can carry something.
-fn named(
+/// Returns the reason why a named node cannot carry anything, if it cannot.
+fn unknown_anchor(
     source: &Member,
-    anchor: &Anchor,
-    left: &[Carrier],
-    dialled: &[usize],
-    reasons: &mut Vec<TargetReason>,
-) -> Vec<usize> {
-    let mut carriers = Vec::new();
-    for named in &anchor.nodes {
-        let is_named = |index: &&usize| {
-            let carrier = left.get(**index);
-            carrier.is_some_and(|it| it.candidate.leader.as_str() == named.name)
-        };
-        match dialled.iter().find(is_named) {
-            Some(index) => carriers.push(*index),
-            None => reasons.push(TargetReason::UnknownAnchor(UnknownAnchor {
-                node: named.name.clone(),
-                place: named.place.clone(),
-                node_place: source.node_place(&named.name),
-            })),
+    named: &Named,
+    contender: Option<Contender>,
+) -> Option<TargetReason> {
+    let node_place = source.node_place(&named.name);
+    let mut candidates = source.membership.candidates.iter();
+    let problem = match contender {
+        Some(contender) if contender.is_able => return None,
+        Some(Contender {
+            is_dialled: true,
+            unready: Some(why),
+            ..
+        }) => AnchorProblem::NotReady(why),
+        Some(_) => AnchorProblem::NoSegment,
+        None if node_place.is_none() => AnchorProblem::NoNode,
+        None if candidates.any(|it| it.leader.as_str() == named.name) => AnchorProblem::LeftOut,
+        None => AnchorProblem::NoSegment,
+    };
+    Some(TargetReason::UnknownAnchor(UnknownAnchor {
+        node: named.name.clone(),
+        place: named.place.clone(),
+        node_place,
+        problem,
+    }))
+}
+
+impl<'a> AnchorShare<'a> {
+    fn new(anchor: Option<&'a Anchor>, named: Vec<Option<usize>>, contenders: &Contenders) -> Self {
+        Self {
+            anchor,
+            tiers: contenders.tiers(&named, &[]),
+            named,
         }
     }
-    carriers
-}
 
-/// Returns among how many nodes a range is split, as a power of two: the requested number, if there
-/// are enough nodes and addresses.
-fn spread(
-    anchor: Option<&Anchor>,
-    carriers: usize,
-    range: Cidr,
-    reasons: &mut Vec<TargetReason>,
-) -> u8 {
-    let Some(anchor) = anchor else { return 0 };
-    let by_nodes = u8::try_from(carriers.max(1).ilog2()).unwrap_or(u8::MAX);
-    let spread = anchor.spread.min(by_nodes).min(range.host_bits());
-    if spread < anchor.spread {
-        reasons.push(TargetReason::FewerAnchors(FewerAnchors {
-            range,
-            wanted: 1 << anchor.spread,
-            got: 1 << spread,
-            is_narrow: range.host_bits() < by_nodes,
-            place: anchor.place.clone(),
-        }));
-    }
-    spread
-}
-
-impl AnchorShare<'_> {
     fn is_for(&self, range: Cidr) -> bool {
-        let ranges = self.anchor.ranges.as_ref();
+        let ranges = self.anchor.and_then(|it| it.ranges.as_ref());
         ranges.is_none_or(|it| it.contains(&range))
+    }
+
+    /// Returns among how many nodes a range is split, as a power of two: the requested number, if there
+    /// are enough nodes and addresses.
+    fn spread(
+        &self,
+        tiers: &[Tier],
+        contenders: &Contenders,
+        range: Cidr,
+        reasons: &mut Vec<TargetReason>,
+    ) -> u8 {
+        let Some(anchor) = self.anchor else { return 0 };
+        let carriers = tiers.iter().flatten().flatten().count();
+        let by_nodes = u8::try_from(carriers.max(1).ilog2()).unwrap_or(u8::MAX);
+        let spread = anchor.spread.min(by_nodes).min(range.host_bits());
+        if spread < anchor.spread {
+            reasons.push(TargetReason::FewerAnchors(FewerAnchors {
+                range,
+                wanted: 1 << anchor.spread,
+                got: 1 << spread,
+                is_narrow: range.host_bits() < by_nodes,
+                unready: contenders.unable(),
+                place: anchor.place.clone(),
+            }));
+        }
+        spread
     }
 }

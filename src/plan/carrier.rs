@@ -8,10 +8,3 @@ pub(super) struct Carrier<'f> {
     pub(super) candidate: &'f PeerCandidate,
     pub(super) ranges: Vec<Cidr>,
 }
-
-impl Carrier<'_> {
-    /// Returns whether it can be dialled and has something of its own to give.
-    pub(super) fn is_dialled_for_its_own(&self) -> bool {
-        self.candidate.endpoint.is_some() && !self.ranges.is_empty()
-    }
-}

@@ -117,10 +117,6 @@ fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer
         let ranges = routed.filter(is_given).copied().collect();
         left.push(Carrier { candidate, ranges });
     }
-    // A target that takes nothing of any node may still take what is the whole cluster's.
-    if left.iter().any(Carrier::is_dialled_for_its_own) {
-        left.retain(|it| !it.ranges.is_empty());
-    }
     let shared = &source.cluster.shared;
     unroutable += shared.iter().filter(|it| !routable(it)).count();
     if let (Some(family), true) = (key.family, 0 < unroutable) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::carrier::Carrier;
+use super::contenders::Contenders;
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
 use crate::kilo::stand::{RangeStanding, Stands};
@@ -11,7 +12,7 @@ use crate::net::Cidr;
 /// The networks of the usable nodes of a cluster, and the segments that could carry a range there.
 pub(super) struct Seats {
     stands: Stands,
-    /// By node: its segment among those that are left and can be dialled.
+    /// By node: its segment among those that no anchor has to name, lost or not.
     carriers: BTreeMap<NodeId, usize>,
 }
 
@@ -24,20 +25,20 @@ pub(super) enum Seat {
         /// The node.
         node: NodeId,
         /// Its segment.
-        carrier: usize,
+        segment: usize,
     },
     /// None that could carry it.
     Nobody,
 }
 
 impl Seats {
-    pub(super) fn new(source: &Member, left: &[Carrier]) -> Self {
+    pub(super) fn new(source: &Member, left: &[Carrier], contenders: &Contenders) -> Self {
         let candidates = source.membership.candidates.iter();
         let usable: BTreeSet<NodeId> = candidates.flat_map(|it| &it.members).copied().collect();
         let mut carriers = BTreeMap::new();
         for (index, carrier) in left.iter().enumerate() {
             let members = carrier.candidate.members.iter();
-            if carrier.candidate.endpoint.is_some() {
+            if contenders.is_ranked(index) {
                 carriers.extend(members.map(|node| (*node, index)));
             }
         }
@@ -67,7 +68,7 @@ impl Seats {
             RangeStanding::One(node) => self
                 .carriers
                 .get(&node)
-                .map_or(Seat::Nobody, |&carrier| Seat::One { node, carrier }),
+                .map_or(Seat::Nobody, |&segment| Seat::One { node, segment }),
             RangeStanding::Nobody => Seat::Nobody,
         }
     }

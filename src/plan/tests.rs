@@ -112,11 +112,11 @@ fn shortened(what: &TargetReason) -> String {
         TargetReason::Local(it) => format!("Local {}: {}", ranges(&it.ranges), it.network),
         TargetReason::Unaccepted { ranges: it, .. } => format!("Unaccepted {}", ranges(it)),
         TargetReason::UnknownAnchor(it) => {
-            format!(
-                "UnknownAnchor {} there={}",
-                it.node,
-                it.node_place.is_some()
-            )
+            format!("UnknownAnchor {} {:?}", it.node, it.problem)
+        }
+        TargetReason::SilentAnchor(it) => {
+            let cidrs: Vec<String> = it.ranges.iter().map(ToString::to_string).collect();
+            format!("SilentAnchor {} by {}", cidrs.join(" "), it.node)
         }
         TargetReason::DistantAnchor(it) => {
             let cidrs: Vec<String> = it.ranges.iter().map(ToString::to_string).collect();

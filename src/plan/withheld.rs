@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::membership::Unready;
 use crate::name::{ClusterName, NodeName};
 use crate::net::{Cidr, Family};
 use crate::place::Place;
@@ -96,6 +97,8 @@ pub enum TargetReason {
     UnknownAnchor(UnknownAnchor),
     /// A range that is split among fewer nodes than `anchors` requests.
     FewerAnchors(FewerAnchors),
+    /// Ranges that a node carries whose agent is silent, because no other node can carry them.
+    SilentAnchor(SilentAnchor),
 }
 
 /// A Peer whose endpoint is in a range.
@@ -193,6 +196,32 @@ pub struct UnknownAnchor {
     pub place: Place,
     /// The place of the node in the snapshot, if it is there.
     pub node_place: Option<Place>,
+    /// The reason.
+    pub problem: AnchorProblem,
+}
+
+/// The reason why a named node cannot be an anchor.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AnchorProblem {
+    /// The snapshot does not have the node.
+    NoNode,
+    /// It leads no segment with an endpoint.
+    NoSegment,
+    /// The target does not get its Peer.
+    LeftOut,
+    /// Kilo does not count it, and another node can carry the ranges.
+    NotReady(Unready),
+}
+
+/// Ranges that a node carries whose agent is silent.
+#[derive(Clone, Debug)]
+pub struct SilentAnchor {
+    /// The ranges, or their parts.
+    pub ranges: Vec<Cidr>,
+    /// The node.
+    pub node: NodeName,
+    /// Its place in the snapshot.
+    pub place: Place,
 }
 
 /// A range that is split among fewer nodes than `anchors` requests.
@@ -206,6 +235,8 @@ pub struct FewerAnchors {
     pub got: usize,
     /// Whether the range is too narrow for more anchors; otherwise there are no more nodes.
     pub is_narrow: bool,
+    /// The number of segments with an endpoint that Kilo does not count.
+    pub unready: usize,
     /// The anchor.
     pub place: Place,
 }
@@ -272,7 +303,10 @@ impl TargetReason {
             | Self::Rangeless { .. }
             | Self::NoInitiator { .. }
             | Self::NoAnchor { .. } => true,
-            Self::DistantAnchor(_) | Self::UnknownAnchor(_) | Self::FewerAnchors(_) => false,
+            Self::DistantAnchor(_)
+            | Self::UnknownAnchor(_)
+            | Self::FewerAnchors(_)
+            | Self::SilentAnchor(_) => false,
         }
     }
 

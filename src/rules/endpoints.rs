@@ -18,6 +18,7 @@ rules! {
     NO_ANCHOR = "no-anchor" Warning;
     UNKNOWN_ANCHOR = "unknown-anchor" Warning;
     FEWER_ANCHORS = "fewer-anchors" Warning;
+    SILENT_ANCHOR = "silent-anchor" Warning;
     DISTANT_ANCHOR = "distant-anchor" Notice;
     LOOPING_ENDPOINT = "looping-endpoint" Warning;
     UNANSWERED_PORT = "unanswered-port" Warning;

@@ -136,6 +136,7 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::DistantAnchor(distant) => anchors::distant(source, distant),
         TargetReason::UnknownAnchor(unknown) => anchors::unknown(source, unknown),
         TargetReason::FewerAnchors(fewer) => anchors::fewer(source, fewer),
+        TargetReason::SilentAnchor(silent) => anchors::silent(source, silent),
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
         TargetReason::Rangeless { peers, .. } => {
             let peers = count(*peers, "Peer");

@@ -1,5 +1,8 @@
 //! The Peers that carry cluster-wide ranges.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 
 const FULL: &str = "{ mode: FullMesh }";
@@ -34,7 +37,7 @@ fn named_nodes_come_first_in_their_order() {
       m--u--a1 10.1.1.0/24 10.201.0.1/32
       m--u--a2 10.1.2.0/24 10.201.0.2/32 10.111.0.0/31 10.111.1.0/24
       m--u--a3 10.1.3.0/24 10.201.0.3/32 10.101.0.0/16
-    u in v: UnknownAnchor zz there=false
+    u in v: UnknownAnchor zz NoNode
     ");
 }
 
@@ -91,7 +94,7 @@ fn who_is_left_out_somewhere_does_not_carry_there() {
       m--v--b 10.2.1.0/24 10.202.0.1/32
     w in u: Captured 198.18.113.1/32: Endpoint(198.18.113.1) of a1 x1 Withheld
     u in v: LoopingPeer a1 198.18.113.1 in 198.18.113.1/32 of w
-    u in v: UnknownAnchor a1 there=true
+    u in v: UnknownAnchor a1 LeftOut
     ");
 }
 
@@ -197,4 +200,156 @@ fn a_location_of_one_s_own_attracts_nothing() {
     );
     let three = two + &node("b3", 3, "x", "");
     assert_eq!(plan_with(&(three + &liar("y"))), "m--u--b1");
+}
+
+/// Returns nodes of `u` that Kilo counts, in full granularity, each with more words.
+fn counted(nodes: &[(&str, &str)]) -> String {
+    nodes
+        .iter()
+        .zip(1u8..)
+        .map(|((name, more), n)| {
+            let key = STANDARD.encode([n; 32]);
+            format!(
+                "{name} pod=10.1.{n}.0/24 wg=10.201.0.{n}/16 key={key} external=198.18.113.{n} \
+                 endpoint=198.18.113.{n}:51820 granularity=full {more}\n"
+            )
+        })
+        .collect()
+}
+
+/// Returns the carrier of each part of the services of `u`, in the order of the parts, and what is
+/// reported about them.
+fn carriers(anchors: &str, nodes: &str) -> (Vec<String>, Vec<String>) {
+    let fields = format!("{A}, serviceCIDR: 10.101.0.0/16, anchors: [{anchors}]");
+    let report = report(FULL, &[("u", &fields, nodes), ("v", B, FAR)]);
+    let of_target = report.split_once("v:\n").unwrap().1;
+    let mut parts: Vec<(Cidr, String)> = Vec::new();
+    for line in of_target.lines().filter(|it| it.starts_with("  m--u--")) {
+        let mut words = line.split_whitespace();
+        let node = words.next().unwrap().trim_start_matches("m--u--");
+        let ranges = words.filter(|it| it.starts_with("10.101."));
+        parts.extend(ranges.map(|it| (it.parse().unwrap(), node.to_owned())));
+    }
+    parts.sort();
+    let cuts = of_target
+        .lines()
+        .filter_map(|it| it.strip_prefix("u in v: "));
+    (
+        parts.into_iter().map(|it| it.1).collect(),
+        cuts.map(str::to_owned).collect(),
+    )
+}
+
+const FAR: &str = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
+
+#[test]
+fn a_silent_node_is_no_anchor_while_another_one_can_be() {
+    let nodes = |a1: &str, a2: &str, a3: &str| counted(&[("a1", a1), ("a2", a2), ("a3", a3)]);
+    let carrier = |anchors: &str, nodes: &str| {
+        let (carriers, cuts) = carriers(anchors, nodes);
+        format!("{} {}", carriers.join(" "), cuts.join(" "))
+    };
+    assert_eq!(carrier("", &nodes("stale", "", "")), "a2 ");
+    let fallback = "{ nodes: [a1, a3] }";
+    assert_eq!(carrier(fallback, &nodes("", "", "")), "a1 ");
+    let stale = "UnknownAnchor a1 NotReady(Stale)";
+    assert_eq!(
+        carrier(fallback, &nodes("stale", "", "")),
+        format!("a3 {stale}")
+    );
+    let both = format!("a2 {stale} UnknownAnchor a3 NotReady(Stale)");
+    assert_eq!(carrier(fallback, &nodes("stale", "", "stale")), both);
+    // Kilo does not count a node without an endpoint of its own.
+    let unready = nodes("", "", "").replace("endpoint=198.18.113.1:51820", "");
+    assert_eq!(carrier("", &unready), "a2 ");
+    assert_eq!(
+        carrier(fallback, &unready),
+        "a3 UnknownAnchor a1 NotReady(NoEndpoint)"
+    );
+    let all = nodes("stale", "stale", "stale");
+    assert_eq!(carrier("", &all), "a1 SilentAnchor 10.101.0.0/16 by a1");
+    assert_eq!(
+        carrier("{ nodes: [a3] }", &all),
+        "a3 SilentAnchor 10.101.0.0/16 by a3"
+    );
+    assert_eq!(
+        carrier("{ nodes: [a3], count: 2 }", &nodes("stale", "", "stale")),
+        "a2 UnknownAnchor a3 NotReady(Stale) FewerAnchors 10.101.0.0/16 1/2 narrow=false"
+    );
+}
+
+#[test]
+fn one_loss_moves_one_part() {
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let with = |lost: &[&str], word: &str| {
+        let word = |name: &str| if lost.contains(&name) { word } else { "" };
+        let nodes: Vec<(&str, &str)> = names.iter().map(|it| (*it, word(it))).collect();
+        counted(&nodes)
+    };
+    let without = |lost: &[&str]| {
+        let nodes = with(&[], "");
+        let is_left = |line: &&str| !lost.contains(&line.split(' ').next().unwrap());
+        nodes.lines().filter(is_left).collect::<Vec<_>>().join("\n")
+    };
+    let named = format!("{{ nodes: {names:?}, count: 8 }}");
+    let carried = |anchors: &str, nodes: &str| carriers(anchors, nodes).0;
+    let before = carried(&named, &with(&[], ""));
+    assert_eq!(before, names[..8]);
+    assert_eq!(carried("{ count: 8 }", &with(&[], "")), before);
+    for lost in names {
+        // Silent, left out, and deleted. Names are needed to know of the last two.
+        let after = carried(&named, &with(&[lost], "stale"));
+        assert_eq!(carried(&named, &with(&[lost], "wireguard-ip=")), after);
+        assert_eq!(carried(&named, &without(&[lost])), after);
+        assert_eq!(carried("{ count: 8 }", &with(&[lost], "stale")), after);
+        let moved: Vec<&str> = (0..8)
+            .filter(|it| before[*it] != after[*it])
+            .map(|it| before[it].as_str())
+            .collect();
+        assert_eq!(
+            moved,
+            if before.contains(&lost.to_owned()) {
+                vec![lost]
+            } else {
+                vec![]
+            }
+        );
+        assert!(!after.contains(&lost.to_owned()));
+    }
+}
+
+#[test]
+fn a_named_anchor_keeps_its_range_whatever_else_a_target_accepts() {
+    let anchored = |accepted: &str| {
+        let fields = format!("{A}, serviceCIDR: 10.101.0.0/16, anchors: [{{ nodes: [a2] }}]");
+        let taking = format!("{B}, acceptedNetworks: [{accepted}]");
+        let nodes = counted(&[("a1", ""), ("a2", "")]);
+        report(FULL, &[("u", &fields, &nodes), ("v", &taking, FAR)])
+    };
+    for accepted in [
+        "10.101.0.0/16",
+        "10.101.0.0/16, 10.1.1.0/24",
+        "10.101.0.0/16, 10.1.2.0/24",
+        "10.101.0.0/16, 10.1.0.0/16, 10.201.0.1/32",
+    ] {
+        let report = anchored(accepted);
+        let anchor = report
+            .lines()
+            .find(|it| it.contains("10.101.0.0/16"))
+            .unwrap();
+        assert!(anchor.contains("u--a2 "), "{accepted} {report}");
+        assert!(
+            !report.contains("Anchor") && !report.contains("Rangeless"),
+            "{report}"
+        );
+    }
+    // Without a name, the Peer of a node that the target takes something of carries it too.
+    let fields = format!("{A}, serviceCIDR: 10.101.0.0/16");
+    let taking = format!("{B}, acceptedNetworks: [10.101.0.0/16, 10.1.2.0/24]");
+    let nodes = counted(&[("a1", ""), ("a2", "")]);
+    let report = report(FULL, &[("u", &fields, &nodes), ("v", &taking, FAR)]);
+    assert!(
+        report.contains("u--a2 10.1.2.0/24 10.101.0.0/16\n"),
+        "{report}"
+    );
 }

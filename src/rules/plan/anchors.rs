@@ -1,14 +1,17 @@
 //! Words for who carries what belongs to a cluster as a whole.
 
 use crate::diagnostic::{FindingCause, Quoted};
+use crate::membership::Unready;
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::plan::{DistantAnchor, FewerAnchors, UnknownAnchor};
+use crate::plan::{AnchorProblem, DistantAnchor, FewerAnchors, SilentAnchor, UnknownAnchor};
 use crate::rules::command::annotate_endpoint;
-use crate::rules::endpoints::{DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, UNKNOWN_ANCHOR};
+use crate::rules::endpoints::{
+    DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, SILENT_ANCHOR, UNKNOWN_ANCHOR,
+};
 use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::{Finding, bare};
-use crate::text::listed;
+use crate::text::{count, listed};
 
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter());
@@ -28,14 +31,25 @@ pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
 
 pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding {
     let node = Quoted(&unknown.node);
-    let (why, help) = match &unknown.node_place {
-        Some(_) => (
+    let (why, help) = match unknown.problem {
+        AnchorProblem::NoSegment => (
             format!("{node} does not lead a segment with an endpoint"),
-            "write the node that leads its segment",
+            "write the node that leads its segment".to_owned(),
         ),
-        None => (
+        AnchorProblem::NoNode => (
             format!("the snapshot has no node {node}"),
-            "correct the name, or remove it from `anchors`",
+            "correct the name, or remove it from `anchors`".to_owned(),
+        ),
+        AnchorProblem::LeftOut => (
+            format!("the Peer of {node} is left out"),
+            "correct what the other findings about this node report".to_owned(),
+        ),
+        AnchorProblem::NotReady(why) => (
+            match why {
+                Unready::Stale => format!("the Kilo agent of {node} stopped sending heartbeats"),
+                Unready::NoEndpoint => format!("Kilo has no endpoint for {node}"),
+            },
+            revive(source),
         ),
     };
     let message = format!("anchor ignored: {why}");
@@ -47,6 +61,21 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
     finding.help(help)
 }
 
+pub(super) fn silent(source: &ClusterName, silent: &SilentAnchor) -> Finding {
+    let message = format!(
+        "{} is carried by {}, whose Kilo agent stopped sending heartbeats: no other node can carry it",
+        listed(silent.ranges.iter()),
+        silent.node
+    );
+    Finding::on_cluster(&SILENT_ANCHOR, source, message)
+        .at(silent.place.key("stale"), "")
+        .help(revive(source))
+}
+
+fn revive(source: &ClusterName) -> String {
+    format!("start the node and its Kilo agent, then run `clustermesh snapshot {source}`")
+}
+
 pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
     let FewerAnchors {
         range, wanted, got, ..
@@ -55,6 +84,11 @@ pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
         (
             format!("{range} cannot be split further"),
             "lower `count`, or give the range its own anchor",
+        )
+    } else if 0 < fewer.unready {
+        (
+            format!("{} not ready", are(fewer.unready)),
+            "start these nodes and their Kilo agents, or lower `count`",
         )
     } else {
         (
@@ -66,6 +100,11 @@ pub(super) fn fewer(source: &ClusterName, fewer: &FewerAnchors) -> Finding {
     Finding::on_cluster(&FEWER_ANCHORS, source, message)
         .at(fewer.place.clone(), "")
         .help(help)
+}
+
+fn are(segments: usize) -> String {
+    let verb = if segments == 1 { "is" } else { "are" };
+    format!("{} with an endpoint {verb}", count(segments, "segment"))
 }
 
 pub(super) fn distant(source: &ClusterName, distant: &DistantAnchor) -> Finding {

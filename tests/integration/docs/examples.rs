@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
+use serde_json::{Value, json};
 
 use crate::support::{clustermesh, copy, project};
 
@@ -64,6 +65,47 @@ fn renders_what_is_committed() {
         let run = clustermesh(scratch.path(), &["render"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_eq!(files_of_copy(scratch.path(), &example), files(&example));
+    }
+}
+
+/// As the comment about `anchors` in the mesh of the hub describes.
+#[test]
+fn the_first_gateway_of_the_hub_replaces_either_of_the_others() {
+    const LOWER: &str = "10.110.0.0/17";
+    const UPPER: &str = "10.110.128.0/17";
+    let hub = project().join("examples/hub-and-spokes");
+    let carried = |change: &dyn Fn(&mut Vec<Value>)| {
+        let scratch = tempfile::tempdir().unwrap();
+        copy(&hub, scratch.path());
+        let snapshot = scratch.path().join("snapshots/management.json");
+        let text = fs::read_to_string(&snapshot).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        change(value["nodes"].as_array_mut().unwrap());
+        fs::write(&snapshot, value.to_string()).unwrap();
+        let run = clustermesh(scratch.path(), &["render", "--target", "tenant-ada"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let peers = serde_yaml::Deserializer::from_str(&run.stdout)
+            .map(|it| Value::deserialize(it).unwrap())
+            .filter(|it| it["kind"] == "Peer");
+        let peers: Vec<Value> = peers.collect();
+        [LOWER, UPPER].map(|part| {
+            let mut peers = peers.iter();
+            let has = |it: &&Value| it["spec"]["allowedIPs"].to_string().contains(part);
+            let name = peers.find(has).unwrap()["metadata"]["name"].as_str();
+            name.unwrap().rsplit("--").next().unwrap().to_owned()
+        })
+    };
+    assert_eq!(carried(&|_| {}), ["mgmt-gw-2", "mgmt-gw-3"]);
+    for (lost, expected) in [
+        ("mgmt-gw-2", ["mgmt-gw-1", "mgmt-gw-3"]),
+        ("mgmt-gw-3", ["mgmt-gw-2", "mgmt-gw-1"]),
+    ] {
+        let deleted = carried(&|nodes| nodes.retain(|it| it["name"] != lost));
+        let silent = carried(&|nodes| {
+            let node = nodes.iter_mut().find(|it| it["name"] == lost).unwrap();
+            node["stale"] = json!(true);
+        });
+        assert_eq!([deleted, silent], [expected, expected], "{lost}");
     }
 }
 
