@@ -197,9 +197,8 @@ impl<'a> Cluster<'a> {
             .or_else(|| Some(declared.first()?.cidr.family()))
     }
 
-    /// Returns the nodes of a segment that are given to others, as far as that does not depend on other
-    /// segments; nothing of one that cannot be. If no node is left, its leader represents
-    /// them: a node with a bad pod CIDR does not change what the ranges are for.
+    /// Returns the selected nodes of a segment, as far as that does not depend on other segments; nothing of
+    /// one that cannot be given to others.
     fn group(&self, segment: &Segment) -> Option<SegmentGroup<'_, 'a>> {
         let leader = &self.nodes[segment.leader];
         let candidate = check::candidate(self.entry, leader.node, &leader.checked).ok()?;
@@ -212,14 +211,10 @@ impl<'a> Cluster<'a> {
         if selected.is_empty() {
             return None;
         }
-        let mut members = selected;
-        members.retain(|it| it.checked.pods.is_ok());
-        if members.is_empty() {
-            members.push(leader);
-        }
         Some(SegmentGroup {
             wireguard: candidate.wireguard,
-            members,
+            leader,
+            selected,
         })
     }
 }
@@ -228,20 +223,24 @@ impl<'a> Cluster<'a> {
 struct SegmentGroup<'c, 'a> {
     /// Its address in Kilo's subnet.
     wireguard: IpAddr,
-    /// Its nodes with usable pod CIDRs, never none.
-    members: Vec<&'c ClusterNode<'a>>,
+    leader: &'c ClusterNode<'a>,
+    /// Its selected nodes, with usable pod CIDRs or not.
+    selected: Vec<&'c ClusterNode<'a>>,
 }
 
 impl SegmentGroup<'_, '_> {
-    /// Returns what its nodes have of their own.
+    /// Returns what its nodes have of their own. The pods of its leader count also if the leader is not
+    /// selected: the pod CIDR of a single selected node does not decide what the range of all pods is for.
     fn addresses(&self) -> Vec<Cidr> {
-        let mut addresses = vec![Cidr::host(self.wireguard)];
-        for member in &self.members {
-            let pods = member.checked.pods.iter().flat_map(|it| &it.used);
-            let hosts = check::internal_addresses(member.node, &member.kilo);
-            addresses.extend(pods.chain(&hosts.into_iter().map(Cidr::host).collect::<Vec<_>>()));
-        }
-        addresses
+        let selected = self.selected.iter();
+        let hosts = selected.flat_map(|it| check::internal_addresses(it.node, &it.kilo));
+        let showing = self.selected.iter().chain([&self.leader]);
+        let pods = showing.flat_map(|it| it.checked.pods.iter().flat_map(|it| &it.used));
+        std::iter::once(self.wireguard)
+            .chain(hosts)
+            .map(Cidr::host)
+            .chain(pods.copied())
+            .collect()
     }
 }
 

@@ -243,7 +243,7 @@ fn one_node_does_not_withdraw_a_flat_range() {
 
 #[test]
 fn one_bad_pod_cidr_does_not_make_the_pods_of_others_everybody_s() {
-    let fields = "allowedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16], \
+    let fields = "allowedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16, 'fd00:42::/48'], \
                   nodeSelector: { matchLabels: { pick: 'yes' } }";
     let leader = |name: &str, n: u8, key: &str| {
         format!(
@@ -261,9 +261,14 @@ fn one_bad_pod_cidr_does_not_make_the_pods_of_others_everybody_s() {
     let two = one.clone() + &leader("y", 2, "B") + &member("y1", 4, "y");
     for (nodes, bad) in [(one, "10.42.3"), (two.clone(), "10.42.3"), (two, "10.42.4")] {
         let shared = |nodes: &str| report(fields, nodes).lines().last().map(str::to_owned);
-        assert_eq!(shared(&nodes).unwrap(), "Location 10.43.0.0/16");
-        let nodes = nodes.replace(bad, "10.99.9");
-        assert_eq!(shared(&nodes).unwrap(), "Location 10.43.0.0/16", "{nodes}");
+        let usual = "Location 10.43.0.0/16 fd00:42::/48";
+        assert_eq!(shared(&nodes).unwrap(), usual);
+        // Of another cluster's range, or good, but of the other family.
+        let six = nodes.replace(&format!("{bad}.0/24"), "fd00:42::/64");
+        for nodes in [nodes.replace(bad, "10.99.9"), six] {
+            let shared = shared(&nodes).unwrap();
+            assert!(usual.starts_with(&shared), "{shared} {nodes}");
+        }
     }
 }
 
