@@ -25,7 +25,9 @@ use crate::support::{Snapshots, meshes, snapshots};
 
 use world::{Claims, World, claims, declared, key, mesh, mesh_of, name, node, world};
 
+mod anchors;
 mod changes;
+mod families;
 mod one_node;
 mod proposal;
 mod reach;

@@ -1,11 +1,13 @@
 //! One node never decides for its cluster, nor for another one.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use clustermesh::net::Cidr;
+use clustermesh::net::{Cidr, Family};
 
-use super::world::{OneNode, claims, name, one_node, world};
+use super::world::{OddNode, OneNode, claims, name, odd_node, one_node, pods, world};
 use super::{attacked, render, routed};
 
 /// A key that no node of a world claims.
@@ -26,7 +28,8 @@ proptest! {
         let node = &nodes[attacker];
         let own: Vec<Cidr> = [&node.internal, &node.endpoint, &node.kilo_endpoint].into_iter()
             .flatten()
-            .map(|it| it.split(['/', ':']).next().unwrap().parse().unwrap())
+            .map(|it| it.split('/').next().unwrap())
+            .map(|it| it.parse().unwrap_or_else(|_| it.split(':').next().unwrap().parse().unwrap()))
             .map(Cidr::host)
             .collect();
         let ranges = |world| -> Vec<Cidr> {
@@ -69,6 +72,39 @@ proptest! {
                     .collect()
             };
             prop_assert_eq!(given(&before), given(&after));
+        }
+    }
+
+    #[test]
+    fn no_node_decides_the_family_that_its_cluster_gets(world in odd_node()) {
+        let families = |world| -> BTreeSet<Family> {
+            let routed = routed(&render(world), world, 0).into_iter();
+            routed.map(|(_, range)| range.family()).collect()
+        };
+        prop_assert_eq!(families(&world.before), families(&world.after));
+    }
+
+    #[test]
+    fn no_node_makes_the_pods_of_its_cluster_the_range_of_another_node(world in odd_node()) {
+        prop_assume!(world.is_outvoted);
+        let whole: Cidr = pods(0).parse().unwrap();
+        for world in [&world.before, &world.after] {
+            let given = routed(&render(world), world, 1);
+            prop_assert!(given.iter().all(|(_, range)| !range.contains(whole)), "{:?}", given);
+        }
+    }
+
+    #[test]
+    fn no_node_takes_anything_that_others_of_its_cluster_carry(world in odd_node()) {
+        let OddNode { before, after, odd, is_full, .. } = &world;
+        prop_assume!(*is_full);
+        let kept = routed(&render(after), after, 1);
+        for (source, range) in routed(&render(before), before, 1) {
+            let is_of_others = before.clusters[0].nodes.iter().enumerate().any(|(position, it)| {
+                let pods = it.pods.iter().map(|it| it.parse::<Cidr>().unwrap());
+                position != *odd && pods.into_iter().any(|it| it == range)
+            });
+            prop_assert!(!is_of_others || kept.contains(&(source, range)), "{}", range);
         }
     }
 }

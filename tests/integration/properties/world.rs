@@ -6,6 +6,12 @@ use clustermesh::snapshot::{Address, AddressKind, Node};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+pub(super) use anchored::anchored;
+pub(super) use families::{OddNode, mixed, odd_node};
+
+mod anchored;
+mod families;
+
 /// How many keys there are to claim: few, so that they meet.
 const KEYS: usize = 12;
 
@@ -22,6 +28,8 @@ pub(super) struct Cluster {
     granularity: Option<&'static str>,
     /// Whether its entry gives no endpoint to nodes of which only Kilo has one.
     pub(super) behind_nat: bool,
+    /// Whether a `nodeSelector` selects its nodes.
+    selects: bool,
     /// The ranges that it accepts, according to the mesh and the config.
     pub(super) accepted: [Option<Vec<String>>; 2],
     anchors: Vec<Anchor>,
@@ -54,6 +62,8 @@ pub(super) struct Claims {
     pub(super) granularity: Option<&'static str>,
     pub(super) leads: bool,
     pub(super) stale: bool,
+    /// Whether it has the label of the `nodeSelector`.
+    pub(super) is_selected: bool,
 }
 
 pub(super) fn name(cluster: usize) -> String {
@@ -93,6 +103,9 @@ pub(super) fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usiz
                 "    podCIDRs: ['{pods}', '{six}']\n    wireguardCIDR: {wireguard}\n    serviceCIDR: {services}\n    additionalCIDRs: ['{hosts}']"
             )
         };
+        if cluster.selects {
+            yaml.push_str("    nodeSelector: { matchLabels: { mesh: 'yes' } }\n");
+        }
         if let Some(granularity) = cluster.granularity {
             let _ = writeln!(yaml, "    granularity: {granularity}");
         }
@@ -150,6 +163,11 @@ pub(super) fn node(claims: &Claims) -> Node {
         uid: claims.name.clone(),
         pod_cidrs: claims.pods.clone(),
         stale: claims.stale,
+        labels: claims
+            .is_selected
+            .then(|| ("mesh".to_owned(), "yes".to_owned()))
+            .into_iter()
+            .collect(),
         addresses: claims
             .addresses
             .iter()
@@ -292,6 +310,7 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
                     granularity,
                     leads,
                     stale,
+                    is_selected: true,
                 }
             },
         )
@@ -357,6 +376,7 @@ fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
             flat,
             granularity,
             behind_nat: false,
+            selects: false,
             accepted,
             anchors,
             local,
@@ -396,6 +416,22 @@ pub(super) struct OneNode {
     pub(super) attacker: usize,
 }
 
+impl Cluster {
+    /// A cluster without nodes.
+    fn plain(granularity: &'static str) -> Self {
+        Self {
+            flat: false,
+            granularity: Some(granularity),
+            behind_nat: false,
+            selects: false,
+            accepted: [None, None],
+            anchors: Vec::new(),
+            local: Vec::new(),
+            nodes: Vec::new(),
+        }
+    }
+}
+
 /// An honest node of cluster `i`, on a network of its own cluster that is not declared.
 fn honest(i: usize, position: usize) -> Claims {
     Claims {
@@ -412,6 +448,7 @@ fn honest(i: usize, position: usize) -> Claims {
         granularity: None,
         leads: false,
         stale: false,
+        is_selected: true,
     }
 }
 
@@ -432,23 +469,31 @@ pub(super) fn one_node() -> impl Strategy<Value = OneNode> {
         let source = 1 - target;
         // Together with the attacker they are not a majority.
         let minority = proptest::collection::vec(interface_of(source), 0..=(count / 2 - 1));
+        let six = format!("fd00:{source}::9/64");
+        let internal = prop_oneof![4 => interface_of(source), 1 => Just(six)];
         let attack = (
-            proptest::option::of(interface_of(source)),
+            proptest::option::of(internal),
             proptest::option::of(interface_of(source)),
             proptest::option::of(interface_of(source)),
             select(vec!["x", "y"]),
             any::<bool>(),
         );
+        // Whether the pods have IPv6 CIDRs too, that of the attacker first, and whether it is silent.
+        let pods = (any::<bool>(), any::<bool>(), proptest::bool::weighted(0.2));
         let forms = (any::<bool>(), select(vec!["Location", "Full"]));
-        (forms, minority, attack).prop_map(move |((flat, granularity), minority, attack)| {
+        (forms, minority, attack, pods).prop_map(move |(forms, minority, attack, pods)| {
+            let (flat, granularity) = forms;
+            let (is_dual, is_swapped, stale) = pods;
+            let node = |i: usize, position: usize| {
+                let mut node = honest(i, position);
+                let six = format!("fd00:{i}:0:{position}::/64");
+                node.pods.extend(is_dual.then_some(six));
+                node
+            };
             let cluster = |i: usize, count: usize, granularity| Cluster {
                 flat,
-                granularity: Some(granularity),
-                behind_nat: false,
-                accepted: [None, None],
-                anchors: Vec::new(),
-                local: Vec::new(),
-                nodes: (0..count).map(|position| honest(i, position)).collect(),
+                nodes: (0..count).map(|position| node(i, position)).collect(),
+                ..Cluster::plain(granularity)
             };
             let mut clusters = vec![cluster(0, 3, "Full"), cluster(1, 3, "Full")];
             clusters[target] = cluster(target, count, granularity);
@@ -469,6 +514,10 @@ pub(super) fn one_node() -> impl Strategy<Value = OneNode> {
             node.endpoint = dialled.map(port).or(node.endpoint.take());
             node.location = Some(location);
             node.is_forced = is_forced;
+            node.stale = stale;
+            if is_swapped {
+                node.pods.reverse();
+            }
             OneNode {
                 before,
                 after,
