@@ -217,10 +217,9 @@ fn unknown_anchor(
             unready: Some(why),
             ..
         }) => AnchorProblem::NotReady(why),
-        Some(_) => AnchorProblem::NoSegment,
         None if node_place.is_none() => AnchorProblem::NoNode,
         None if candidates.any(|it| it.leader.as_str() == named.name) => AnchorProblem::LeftOut,
-        None => AnchorProblem::NoSegment,
+        Some(_) | None => AnchorProblem::NoSegment,
     };
     Some(TargetReason::UnknownAnchor(UnknownAnchor {
         node: named.name.clone(),

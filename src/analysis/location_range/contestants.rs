@@ -191,9 +191,10 @@ impl<'f, 'o> Contestants<'f, 'o> {
         let inside = self.offered.inside(range);
         let stronger = inside.filter(move |(other, offers)| {
             let [first, last] = [offers.first(), offers.last()].map(|it| it?.counted);
-            match *other == range {
-                true => own < last,
-                false => first != own || last != own,
+            if *other == range {
+                own < last
+            } else {
+                first != own || last != own
             }
         });
         stronger.map(|it| it.0)

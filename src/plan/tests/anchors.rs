@@ -204,17 +204,14 @@ fn a_location_of_one_s_own_attracts_nothing() {
 
 /// Returns nodes of `u` that Kilo counts, in full granularity, each with more words.
 fn counted(nodes: &[(&str, &str)]) -> String {
-    nodes
-        .iter()
-        .zip(1u8..)
-        .map(|((name, more), n)| {
-            let key = STANDARD.encode([n; 32]);
-            format!(
-                "{name} pod=10.1.{n}.0/24 wg=10.201.0.{n}/16 key={key} external=198.18.113.{n} \
-                 endpoint=198.18.113.{n}:51820 granularity=full {more}\n"
-            )
-        })
-        .collect()
+    let lines = nodes.iter().zip(1u8..).map(|((name, more), n)| {
+        let key = STANDARD.encode([n; 32]);
+        format!(
+            "{name} pod=10.1.{n}.0/24 wg=10.201.0.{n}/16 key={key} external=198.18.113.{n} \
+             endpoint=198.18.113.{n}:51820 granularity=full {more}\n"
+        )
+    });
+    lines.collect::<Vec<_>>().concat()
 }
 
 /// Returns the carrier of each part of the services of `u`, in the order of the parts, and what is
@@ -291,16 +288,16 @@ fn one_loss_moves_one_part() {
         let is_left = |line: &&str| !lost.contains(&line.split(' ').next().unwrap());
         nodes.lines().filter(is_left).collect::<Vec<_>>().join("\n")
     };
-    let named = format!("{{ nodes: {names:?}, count: 8 }}");
+    let eight = format!("{{ nodes: {names:?}, count: 8 }}");
     let carried = |anchors: &str, nodes: &str| carriers(anchors, nodes).0;
-    let before = carried(&named, &with(&[], ""));
+    let before = carried(&eight, &with(&[], ""));
     assert_eq!(before, names[..8]);
     assert_eq!(carried("{ count: 8 }", &with(&[], "")), before);
     for lost in names {
         // Silent, left out, and deleted. Names are needed to know of the last two.
-        let after = carried(&named, &with(&[lost], "stale"));
-        assert_eq!(carried(&named, &with(&[lost], "wireguard-ip=")), after);
-        assert_eq!(carried(&named, &without(&[lost])), after);
+        let after = carried(&eight, &with(&[lost], "stale"));
+        assert_eq!(carried(&eight, &with(&[lost], "wireguard-ip=")), after);
+        assert_eq!(carried(&eight, &without(&[lost])), after);
         assert_eq!(carried("{ count: 8 }", &with(&[lost], "stale")), after);
         let moved: Vec<&str> = (0..8)
             .filter(|it| before[*it] != after[*it])
