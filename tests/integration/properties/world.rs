@@ -62,8 +62,8 @@ pub(super) struct Claims {
     pub(super) granularity: Option<&'static str>,
     pub(super) leads: bool,
     pub(super) stale: bool,
-    /// Whether it has the label of the `nodeSelector`.
-    pub(super) is_selected: bool,
+    /// The value of the label that a `nodeSelector` selects if it is `yes`.
+    pub(super) label: Option<&'static str>,
 }
 
 pub(super) fn name(cluster: usize) -> String {
@@ -163,10 +163,9 @@ pub(super) fn node(claims: &Claims) -> Node {
         uid: claims.name.clone(),
         pod_cidrs: claims.pods.clone(),
         stale: claims.stale,
-        labels: claims
-            .is_selected
-            .then(|| ("mesh".to_owned(), "yes".to_owned()))
+        labels: text(claims.label)
             .into_iter()
+            .map(|it| ("mesh".to_owned(), it))
             .collect(),
         addresses: claims
             .addresses
@@ -310,7 +309,7 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
                     granularity,
                     leads,
                     stale,
-                    is_selected: true,
+                    label: Some("yes"),
                 }
             },
         )
@@ -448,7 +447,7 @@ fn honest(i: usize, position: usize) -> Claims {
         granularity: None,
         leads: false,
         stale: false,
-        is_selected: true,
+        label: Some("yes"),
     }
 }
 

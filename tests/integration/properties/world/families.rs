@@ -108,7 +108,7 @@ pub(in super::super) fn odd_node() -> impl Strategy<Value = OddNode> {
         };
         let nodes = nodes.iter().enumerate().map(|(position, drawn)| Claims {
             location: Some(drawn.0),
-            is_selected: drawn.1,
+            label: drawn.1.then_some("yes"),
             ..families.claims(0, position)
         });
         let second = Cluster {
@@ -150,7 +150,7 @@ impl Cluster {
     /// of the segments one of them is selected or leads.
     fn outvotes(&self, odd: usize) -> bool {
         let others = || self.nodes.iter().enumerate().filter(|(at, _)| *at != odd);
-        let is_selected = |it: &Claims| !self.selects || it.is_selected;
+        let is_selected = |it: &Claims| !self.selects || it.label.is_some();
         if self.is_full() {
             return 1 < others().filter(|it| is_selected(it.1)).count();
         }
@@ -178,7 +178,7 @@ impl Oddity {
             Self::Internal(address) => claims.internal = Some((*address).to_owned()),
             Self::Wireguard(address) => claims.wireguard = address.map(str::to_owned),
             Self::Silent => claims.stale = true,
-            Self::Selected(is_selected) => claims.is_selected = *is_selected,
+            Self::Selected(is_selected) => claims.label = is_selected.then_some("yes"),
             Self::Several(all) => all.iter().for_each(|it| it.apply(claims)),
         }
     }
