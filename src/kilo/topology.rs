@@ -141,6 +141,15 @@ impl KiloTopology {
         &self.nodes[self.segments[segment].leader.node()]
     }
 
+    /// Returns the nodes that may lead a segment: one, unless its election is uncertain.
+    pub fn possible_leaders(&self, segment: SegmentId) -> Vec<NodeId> {
+        let segment = &self.segments[segment];
+        match segment.leader {
+            Leader::Certain(node) => vec![node],
+            Leader::Ambiguous(_) => segment.members.clone(),
+        }
+    }
+
     /// Returns whether a segment's leader has no tunnel to another: in `Cross` there are none within
     /// a location, and nowhere one to itself.
     pub fn are_one(&self, one: SegmentId, other: SegmentId) -> bool {

@@ -1,7 +1,9 @@
 //! The check: everything that the rules find in what was read and planned.
 
 use super::rendered::PlannedFleet;
-use super::{Finding, Levels, Purpose, access, capacity, findings, gitops, rendered, states};
+use super::{
+    Finding, Levels, Purpose, access, capacity, costs, findings, gitops, rendered, states,
+};
 use crate::analysis::target_load;
 use crate::config::{Config, Date};
 use crate::fleet::Fleet;
@@ -66,6 +68,9 @@ pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
         purpose,
     } = standard;
     let mut found = facts(inputs);
+    if purpose == Purpose::Validate && inputs.planned.is_some() {
+        found.extend(costs::findings(inputs.fleet, inputs.config));
+    }
     let mut doubts = levels.expired(today, purpose);
     if inputs.tree.is_some_and(|tree| tree.changes.is_some()) {
         // Without a plan, and a look at the tree, other rules may still have had findings.

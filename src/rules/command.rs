@@ -1,5 +1,6 @@
 //! Commands in the help of findings.
 
+use crate::kilo::node::annotation;
 use crate::name::is_dns_subdomain;
 use crate::snapshot::Node;
 
@@ -12,6 +13,26 @@ pub(super) fn annotate_endpoint(node: &str) -> String {
 pub(super) fn annotate(node: &Node, change: &str) -> String {
     let name = command_name(&node.name);
     format!("kubectl annotate node {name} --overwrite {change}")
+}
+
+/// The largest number of nodes that a command names. A longer one annotates all nodes of the cluster.
+const NAMED: usize = 20;
+
+/// Returns the command after which some nodes of a cluster send keepalives, given how `kubectl` reaches the cluster.
+pub fn annotate_keepalive<'n>(kubectl: &str, nodes: impl IntoIterator<Item = &'n str>) -> String {
+    let nodes: Vec<&str> = nodes.into_iter().map(command_name).collect();
+    let nodes = match nodes.len() {
+        ..=NAMED => nodes.join(" "),
+        _ => "--all".to_owned(),
+    };
+    let key = annotation::PERSISTENT_KEEPALIVE;
+    format!("{kubectl} annotate node {nodes} --overwrite {key}=25")
+}
+
+/// Returns the command that gives Kilo the address and port of a NAT, which a person has to fill in.
+pub fn annotate_nat(kubectl: &str, node: &str) -> String {
+    let (node, key) = (command_name(node), annotation::FORCE_ENDPOINT);
+    format!("{kubectl} annotate node {node} --overwrite {key}=ADDRESS:PORT")
 }
 
 /// Returns a command as a help text.

@@ -68,6 +68,14 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     super::once(findings)
 }
 
+/// Returns the findings about locations of which it is uncertain who leads them.
+pub fn uncertain_leaders(fleet: &Fleet) -> Vec<Finding> {
+    let members = fleet.clusters();
+    let members = members.filter_map(|it| fleet.memberships(it).next());
+    let findings = members.flat_map(|it| location::findings(&InspectedCluster::new(it)));
+    findings.filter(|it| it.rule == &UNCERTAIN_LEADER).collect()
+}
+
 /// Returns a node's annotation.
 fn annotated<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
     node.annotations.get(key)

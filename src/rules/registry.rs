@@ -1,8 +1,8 @@
 //! The registry: every rule, by the question that it answers.
 
 use super::{
-    Rule, access, capacity, clusters, config, endpoints, gitops, identity, kilo, nodes, ranges,
-    rendered, snapshots, states,
+    Rule, access, capacity, clusters, config, costs, endpoints, gitops, identity, kilo, nodes,
+    ranges, rendered, snapshots, states,
 };
 use crate::diagnostic::mistake;
 use crate::proof::rule;
@@ -49,6 +49,10 @@ pub static QUESTIONS: &[Question] = &[
     Question {
         title: "Changes to the rendered tree",
         rules: rendered::RULES,
+    },
+    Question {
+        title: "Costs of changes",
+        rules: costs::RULES,
     },
     Question {
         title: "Limits of Flux, Argo CD and git",

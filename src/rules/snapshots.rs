@@ -60,6 +60,24 @@ pub fn refusals(
     findings.collect()
 }
 
+/// Returns that `cluster` has lost more since an older version than a new snapshot may lose.
+pub fn lost_since(cluster: &ClusterName, refusals: &[GuardRefusal], version: &str) -> Vec<Finding> {
+    let findings = refusals.iter().filter_map(|refusal| {
+        let (rule, message) = match refusal {
+            GuardRefusal::Empty => (&EMPTY_SNAPSHOT, "the node list is empty".to_owned()),
+            GuardRefusal::Shrunk(loss) => {
+                let message = format!("{} has lost {}", whose(loss), lost(loss));
+                (&SHRUNK_SNAPSHOT, message)
+            }
+            GuardRefusal::TooMany { .. } => return None,
+        };
+        let message = format!("compared with {version}, {message}");
+        let finding = Finding::on_cluster(rule, cluster, message);
+        Some(finding.help("check the nodes of this cluster before you merge the change"))
+    });
+    findings.collect()
+}
+
 /// Returns why the snapshot of `cluster` is not replaced: it is unknown what would be lost.
 pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
     let message =

@@ -37,11 +37,19 @@ fn sends(node: &Node) -> bool {
 }
 
 /// Returns the finding about nodes that send keepalives although their entry declares none. If most
-/// nodes of a cluster have the annotation, it is not a sign of NAT: it shortens the pause after a
-/// change of Peers.
+/// nodes of a cluster, or most of its leaders, have the annotation, it is not a sign of NAT: it
+/// avoids the pause after a change of Peers.
 fn undeclared(member: &Member) -> Option<Finding> {
     let all = &member.file.snapshot.nodes;
-    if all.len() < 2 * all.iter().filter(|it| sends(it)).count() {
+    let candidates = &member.membership.candidates;
+    let leaders = candidates.iter();
+    let leaders: Vec<&Node> = leaders
+        .filter_map(|it| member.node(it.leader.as_str()))
+        .collect();
+    let do_most = |all: usize, sending: usize| all < 2 * sending;
+    let sending = all.iter().filter(|it| sends(it)).count();
+    let leading = leaders.iter().filter(|it| sends(it)).count();
+    if do_most(all.len(), sending) || do_most(leaders.len(), leading) {
         return None;
     }
     let candidates = member.membership.candidates.iter();

@@ -1,0 +1,51 @@
+//! Silent leaders: nodes with tunnels that send no keepalives. Traffic through them pauses when Peers change (`kilo.md`
+//! §2.10).
+
+use std::collections::BTreeSet;
+
+use crate::fleet::{Fleet, Member};
+use crate::mesh::State;
+use crate::name::ClusterName;
+
+/// The silent leaders of a cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SilentLeaders<'f> {
+    /// The cluster.
+    pub cluster: &'f ClusterName,
+    /// Their names.
+    pub nodes: BTreeSet<&'f str>,
+}
+
+impl<'f> SilentLeaders<'f> {
+    /// Returns those of all clusters that get Peers, or will when they have joined, in order of name.
+    pub fn all(fleet: &'f Fleet) -> Vec<Self> {
+        let members = fleet.clusters().filter_map(|it| {
+            let mut members = fleet.memberships(it);
+            members.find(|it| has_partners(it))
+        });
+        let found = members.map(Self::of);
+        found.filter(|it| !it.nodes.is_empty()).collect()
+    }
+
+    fn of(member: &'f Member) -> Self {
+        let topology = &member.cluster.topology;
+        let leaders = topology.segments.ids();
+        let leaders = leaders.flat_map(|it| topology.possible_leaders(it));
+        let silent = leaders.filter(|it| topology.nodes[*it].kilo.keepalive == 0);
+        Self {
+            cluster: &member.entry.name,
+            nodes: silent
+                .map(|it| topology.nodes[it].kilo.name.as_str())
+                .collect(),
+        }
+    }
+}
+
+/// Returns whether a cluster exchanges Peers with another one, or will when both have joined.
+fn has_partners(member: &Member) -> bool {
+    let own = member.entry;
+    let mut others = member.mesh.entries.iter();
+    others.any(|it| {
+        it.name != own.name && it.state != State::Leaving && member.mesh.link(own, it).is_some()
+    })
+}

@@ -1,0 +1,113 @@
+//! What does any change of Peers cost?
+
+use std::collections::BTreeSet;
+
+use super::command::{annotate_keepalive, annotate_nat};
+use super::{Finding, Rule, bare};
+use crate::analysis::learned_endpoint::LearnedEndpoints;
+use crate::analysis::silent_leaders::SilentLeaders;
+use crate::config::Config;
+use crate::fleet::Fleet;
+use crate::kilo::node::annotation;
+use crate::name::ClusterName;
+use crate::text::{NAMED, count, listed, noun};
+
+rules! {
+    "costs" about Plan;
+    PAUSE_AFTER_CHANGE = "pause-after-change" Notice;
+    LEARNED_ENDPOINT = "learned-endpoint" Notice;
+}
+
+/// Returns a finding about all clusters of which traffic pauses when Peers change, and one about all nodes behind NAT that
+/// others may forget.
+pub(super) fn findings(fleet: &Fleet, config: &Config) -> Vec<Finding> {
+    let pause = pause(&SilentLeaders::all(fleet), config);
+    let learned = learned(&LearnedEndpoints::all(fleet), config);
+    pause.into_iter().chain(learned).collect()
+}
+
+/// Returns whether a rule is about these costs.
+pub fn is_about(rule: &Rule) -> bool {
+    RULES.contains(&rule)
+}
+
+fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
+    let nodes: usize = silent.iter().map(|it| it.nodes.len()).sum();
+    let clusters = silent.iter().map(|it| {
+        let nodes = it.nodes.iter().map(|it| bare(it));
+        format!("{} ({})", it.cluster, listed(nodes))
+    });
+    let (have, them) = match nodes {
+        0 => return None,
+        1 => ("has", "it"),
+        _ => ("have", "them"),
+    };
+    let message = format!(
+        "{} {have} no annotation `{}`, so requests through {them} may get no answer for 15 s whenever Peers change: {}",
+        count(nodes, "node"),
+        annotation::PERSISTENT_KEEPALIVE,
+        listed(clusters)
+    );
+    let commands = silent.iter().take(NAMED).map(|it| {
+        let kubectl = config.kubectl(it.cluster);
+        let command = annotate_keepalive(&kubectl, it.nodes.iter().copied());
+        format!("`{command}`")
+    });
+    let commands: Vec<String> = commands.collect();
+    let more = match silent.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", the same for {}", count(more, "more cluster")),
+    };
+    let help = format!(
+        "run {}{more}, and then `clustermesh snapshot`",
+        commands.join(", ")
+    );
+    Some(Finding::new(&PAUSE_AFTER_CHANGE, message).help(help))
+}
+
+fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
+    let nodes: usize = learned.iter().map(|it| it.nodes.len()).sum();
+    let clusters = learned.iter().map(|it| {
+        let nodes = it.nodes.iter().map(|it| bare(it));
+        let targets = listed(&it.targets);
+        format!("{} ({}) by {targets}", it.cluster, listed(nodes))
+    });
+    let first = learned.first()?;
+    let node = first.nodes.first()?;
+    let message = format!(
+        "{} behind NAT may be forgotten when several Peers change together, and be unreachable for 15 to 205 s: {}",
+        count(nodes, "node"),
+        listed(clusters)
+    );
+    let more = match nodes - 1 {
+        0 => String::new(),
+        more => format!(" (the same for {more} more {})", noun(more, "node")),
+    };
+    let command = annotate_nat(&config.kubectl(first.cluster), node);
+    let help = format!(
+        "if the NAT has a fixed address and fixed ports, run `{command}` with these{more}; otherwise {}",
+        without_fixed_address(learned)
+    );
+    Some(Finding::new(&LEARNED_ENDPOINT, message).help(help))
+}
+
+/// Returns what helps if the address of a NAT is unknown.
+fn without_fixed_address(learned: &[LearnedEndpoints]) -> String {
+    if learned.iter().any(|it| !it.small_targets.is_empty()) {
+        let clusters = learned.iter().map(|it| it.cluster);
+        return format!(
+            "apply each change in one cluster after another, and last in {}",
+            listed(clusters)
+        );
+    }
+    let targets: BTreeSet<&ClusterName> =
+        learned.iter().flat_map(|it| &it.targets).copied().collect();
+    format!(
+        "annotate at least two public nodes of {} with `{}=25`",
+        listed(targets),
+        annotation::PERSISTENT_KEEPALIVE
+    )
+}
+
+#[cfg(test)]
+mod tests;
