@@ -1,5 +1,6 @@
 //! What a comparison of two versions costs: one node of many has changed, beside a render that finds
-//! nothing to write; and every node has changed, beside a proof of the same fleet.
+//! nothing to write; every node has changed, beside a proof of the same fleet; and the mesh is renamed, so
+//! that every Peer has another name and the same key.
 //!
 //! `cargo bench --bench changes`. It reports, and fails only when a run fails.
 #![allow(
@@ -13,9 +14,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
-use support::figures::{ratio, seconds};
+use support::figures::{mebibytes, ratio, seconds};
 use support::fleet::{Lan, Layout, Shape};
 use support::process::{clock, python, remove, usage};
 
@@ -53,6 +54,12 @@ const SHAPES: [Shape; 4] = [
     },
 ];
 
+/// A fleet whose mesh is renamed.
+const RENAMED: Shape = Shape::new(Layout::Full {
+    clusters: 200,
+    nodes: 3,
+});
+
 /// Seconds of CPU of each round. Other work on the machine changes them less than the clock.
 #[derive(Default)]
 struct Figures {
@@ -73,10 +80,13 @@ fn main() -> anyhow::Result<()> {
         remove(&root)?;
         compare(&root, &python, shape)?;
     }
+    remove(&root)?;
+    rename(&root, &python)?;
     Ok(remove(&root)?)
 }
 
-fn compare(root: &Path, python: &Path, shape: Shape) -> anyhow::Result<()> {
+/// Renders a fleet and commits everything.
+fn commit(root: &Path, shape: Shape) -> anyhow::Result<()> {
     shape.write(root)?;
     clock(&mut clustermesh(root, &["render"]))?;
     for arguments in [
@@ -87,6 +97,30 @@ fn compare(root: &Path, python: &Path, shape: Shape) -> anyhow::Result<()> {
         clock(&mut git(root, arguments))?;
     }
     println!("{shape}");
+    Ok(())
+}
+
+/// Renames a mesh, with each order of the engines. Each cluster has many states on the way.
+fn rename(root: &Path, python: &Path) -> anyhow::Result<()> {
+    commit(root, RENAMED)?;
+    let path = root.join("mesh.yaml");
+    let text = fs::read_to_string(&path)?;
+    let renamed = text.replace("\n  name: fleet\n", "\n  name: renamed\n");
+    ensure!(renamed != text, "no name in {}", path.display());
+    fs::write(&path, renamed)?;
+    println!("  the mesh has another name");
+    for engine in ["argocd", "flux"] {
+        let diff = clustermesh(root, &["diff", "--applied-by", engine]);
+        let used = usage(python, &diff, "0")?;
+        let peak = mebibytes(Some(used.peak));
+        let figures = format!("{:.1} s, {peak}", used.cpu);
+        println!("  diff, {engine:<20}{figures:<32}aim ≤ 10 s, 1024 MiB");
+    }
+    Ok(())
+}
+
+fn compare(root: &Path, python: &Path, shape: Shape) -> anyhow::Result<()> {
+    commit(root, shape)?;
     let clusters: Vec<String> = shape.snapshots().into_iter().map(|it| it.0).collect();
     let first = clusters.first().context("no cluster")?;
     edit(root, first, 1)?;

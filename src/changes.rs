@@ -18,6 +18,7 @@ use crate::proof::verify::Asked;
 
 pub mod carrier_move;
 pub mod cause;
+pub mod forgotten;
 pub mod grade;
 pub mod key_move;
 pub mod load_change;
@@ -30,16 +31,22 @@ mod arriving;
 mod attribution;
 mod clusters;
 mod cut_off;
+mod ended;
 mod foreign;
 mod grounds;
 mod held;
 mod lost_ranges;
+mod mixed;
 mod nodes;
 mod path_summary;
 mod paths;
+mod pause;
 mod peer_differences;
+mod proved;
+mod prover;
 mod reasons;
 mod renamed;
+mod seen_stages;
 mod settings;
 mod stages;
 mod target;
@@ -47,10 +54,11 @@ mod target;
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NodeRef, PeerCounts};
 pub use foreign::foreign_peers;
+pub use forgotten::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
 pub use grade::{Grade, Reason};
 pub use key_move::{KeyMove, KeyMoveKind};
 pub use load_change::LoadChange;
-pub use path_change::{PathChange, PathCounts};
+pub use path_change::{EndedPaths, PathChange, PathCounts};
 pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
 pub use renamed::renamed_clusters;
@@ -107,6 +115,17 @@ impl Changes {
     pub fn grade(&self) -> Grade {
         let grades = self.targets.iter().map(TargetChange::grade);
         grades.max().unwrap_or(Grade::None)
+    }
+
+    /// Returns the grade that they have once every node sends keepalives, so that nothing pauses.
+    pub fn grade_without_pause(&self) -> Grade {
+        let grades = self.targets.iter().map(TargetChange::grade_without_pause);
+        grades.max().unwrap_or(Grade::None)
+    }
+
+    /// Returns whether only missing annotations keep the grade from being [`Grade::Additive`] or [`Grade::Cleanup`].
+    pub fn is_pause_only(&self) -> bool {
+        self.grade() == Grade::Brief && self.grade_without_pause() <= Grade::Cleanup
     }
 }
 

@@ -14,7 +14,7 @@ use super::key_move::KeyMove;
 use super::peer_differences::PeerDifferences;
 use crate::agent::applied::{Applied, AppliedFile, Content};
 use crate::agent::comparison::Pair;
-use crate::agent::fabric::{Fabric, Site, SiteId};
+use crate::agent::fabric::{Fabric, SiteId};
 use crate::engine::StepOrder;
 use crate::kilo::id::SegmentId;
 use crate::net::Cidr;
@@ -25,9 +25,9 @@ const MOST_TABLES: usize = 24;
 
 /// The states of a target's agents between the old and the new version.
 #[derive(Default)]
-pub(super) struct Arriving {
+pub(super) struct Arriving<'s> {
     /// The tables, apart from the old and the new one.
-    pub(super) tables: Vec<TransientTable>,
+    pub(super) tables: Vec<TransientTable<'s>>,
     /// Peers whose keys move.
     pub(super) key_moves: Vec<KeyMove>,
     /// Peers of which not every order was tried.
@@ -36,10 +36,12 @@ pub(super) struct Arriving {
     pub(super) states: usize,
 }
 
-/// A table between the old and the new one.
-pub(super) struct TransientTable {
-    /// Its Peers.
-    pub(super) files: Vec<AppliedFile>,
+/// A table between the old and the new one. All Peers that it does not name are the new ones.
+pub(super) struct TransientTable<'s> {
+    /// The names of new Peers that it does not have.
+    absent: BTreeSet<&'s str>,
+    /// The old Peers that it has.
+    old: Vec<&'s Applied>,
     /// True if everything has arrived, but a Peer is missing.
     pub(super) is_final: bool,
 }
@@ -56,10 +58,10 @@ struct TrialState {
     is_final: bool,
 }
 
-impl Arriving {
+impl<'s> Arriving<'s> {
     /// Finds the tables of a target that has the nodes of the new version.
     pub(super) fn find(
-        (target, peers): (SiteId, &PeerDifferences),
+        (target, peers): (SiteId, &PeerDifferences<'s>),
         fabric: &Fabric,
         grounds: &Grounds,
         orders: &BTreeSet<StepOrder>,
@@ -100,7 +102,8 @@ impl Arriving {
             }
             for place in 0..count {
                 let states = round.iter().filter_map(|it| it.states.get(place));
-                arriving.tables.push(table(&objects, &peers.after, states));
+                let table = TransientTable::new(&objects, states);
+                arriving.tables.push(table);
             }
         }
         arriving
@@ -333,44 +336,45 @@ fn rounds(trials: Vec<Trial>) -> Vec<Vec<Trial>> {
     rounds.into_iter().map(|it| it.1).collect()
 }
 
-/// Returns the Peers of a target in some states of its objects; all others are the new ones.
-fn table<'t>(
-    objects: &[Object],
-    after: &Site,
-    states: impl Iterator<Item = &'t TrialState>,
-) -> TransientTable {
-    let mut absent: BTreeSet<&str> = BTreeSet::new();
-    let mut old: Vec<Applied> = Vec::new();
-    let mut is_final = false;
-    for state in states {
-        is_final |= state.is_final;
-        for (place, version) in &state.known {
-            let Some(object) = objects.get(*place) else {
-                continue;
-            };
-            if *version != Some(true) {
-                absent.insert(object.name());
-            }
-            if *version == Some(false) {
-                old.extend(object.old.cloned());
+impl<'s> TransientTable<'s> {
+    /// Combines some states of objects.
+    fn new<'t>(objects: &[Object<'s>], states: impl Iterator<Item = &'t TrialState>) -> Self {
+        let mut table = Self {
+            absent: BTreeSet::new(),
+            old: Vec::new(),
+            is_final: false,
+        };
+        for state in states {
+            table.is_final |= state.is_final;
+            for (place, version) in &state.known {
+                let Some(object) = objects.get(*place) else {
+                    continue;
+                };
+                if *version != Some(true) {
+                    table.absent.insert(object.name());
+                }
+                if *version == Some(false) {
+                    table.old.extend(object.old);
+                }
             }
         }
+        table
     }
-    let mut files: Vec<AppliedFile> = after
-        .files
-        .iter()
-        .map(|file| without(file, &absent))
-        .collect();
-    if !old.is_empty() {
-        files.push(AppliedFile {
-            source: Arc::from(""),
-            content: Arc::new(Content {
-                peers: old,
-                others: Vec::new(),
-            }),
-        });
+
+    /// Returns its Peers, given those of the new version.
+    pub(super) fn files(&self, new: &[AppliedFile]) -> Vec<AppliedFile> {
+        let mut files: Vec<AppliedFile> = new.iter().map(|it| without(it, &self.absent)).collect();
+        if !self.old.is_empty() {
+            files.push(AppliedFile {
+                source: Arc::from(""),
+                content: Arc::new(Content {
+                    peers: self.old.iter().map(|it| (*it).clone()).collect(),
+                    others: Vec::new(),
+                }),
+            });
+        }
+        files
     }
-    TransientTable { files, is_final }
 }
 
 fn without(file: &AppliedFile, absent: &BTreeSet<&str>) -> AppliedFile {

@@ -1,6 +1,7 @@
 //! Grades: how severe changes are, and why they are not better.
 
-use super::path_change::PathCounts;
+use super::forgotten::ForgottenAddresses;
+use super::path_change::{EndedPaths, PathCounts};
 use crate::config::capacity::Quantity;
 use crate::name::ClusterName;
 
@@ -12,7 +13,10 @@ pub enum Grade {
     None,
     /// Paths are only gained, and nothing that works is disturbed.
     Additive,
-    /// Changed paths may be interrupted for at most 30 seconds.
+    /// Paths to nodes or addresses end that the new version does not have, and nothing that works is disturbed.
+    Cleanup,
+    /// Requests in changed clusters may get no answer for at most 30 seconds. A node behind NAT that sends nothing may
+    /// be unreachable for 205 seconds.
     Brief,
     /// A path is lost, or interrupted for longer.
     Disruptive,
@@ -51,6 +55,9 @@ pub enum Reason {
     /// Peers lose this many ranges, and no other Peer of their source has them. Without the old nodes, no proof shows
     /// what was there, so all of it counts as lost.
     RangesLost(usize),
+    /// Peers lose this many ranges of which no proof shows what was there: no node or cluster of the old version has
+    /// them.
+    RangesUnproved(usize),
     /// The two clusters of a path have too many states to prove all of them.
     UnprovenPaths,
     /// Kilo is busy for this many seconds, and what changes is interrupted for that long.
@@ -63,24 +70,42 @@ pub enum Reason {
     EndpointsChanged(usize),
     /// This many ranges get another carrier, so connections to them break once.
     CarriersMoved(usize),
-    /// This many Peers that stay differ in another way than by new ranges.
+    /// This many Peers that stay differ in another way than by ranges of nodes.
     OthersChanged(usize),
-    /// This many Peers go.
-    Removed(usize),
+    /// This many Peers get a keepalive or lose it, so Kilo treats an address that it has learned in another way
+    /// (`kilo.md` §2.9).
+    RoamingChanged(usize),
     /// A quantity passes its warning.
     LimitPassed(Quantity),
-    /// Any changed Peer silences streams in one direction for 15 seconds, on this many leaders without
-    /// the annotation `kilo.squat.ai/persistent-keepalive` (`kilo.md` §2.10).
-    SilentStreams(usize),
+    /// Nodes forget their sessions, and have nothing of their own to send (`kilo.md` §2.10).
+    Pause {
+        /// Their cluster.
+        cluster: ClusterName,
+        /// The number of leaders without the annotation `kilo.squat.ai/persistent-keepalive`.
+        nodes: usize,
+    },
+    /// Nodes may forget the addresses from which nodes behind NAT are seen (`kilo.md` §2.9).
+    AddressesForgotten(ForgottenAddresses),
+    /// Paths to nodes or addresses that the new version does not have.
+    PathsEnded(EndedPaths),
+    /// This many Peers lose ranges of nodes. The proof shows what becomes of their paths.
+    RangesRemoved(usize),
+    /// This many Peers go. The proof shows what becomes of their paths.
+    Removed(usize),
+    /// Paths that worked, are down now, and work with the new Peers.
+    PathsRepaired(PathCounts),
+    /// This many Peers get another keepalive, which Kilo does not write into WireGuard.
+    KeepalivesChanged(usize),
     /// Peers or ranges are only added.
     Added,
 }
 
 impl Grade {
     /// All of them, the best first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::None,
         Self::Additive,
+        Self::Cleanup,
         Self::Brief,
         Self::Disruptive,
         Self::Destructive,
@@ -91,6 +116,7 @@ impl Grade {
         match self {
             Self::None => "none",
             Self::Additive => "additive",
+            Self::Cleanup => "cleanup",
             Self::Brief => "brief",
             Self::Disruptive => "disruptive",
             Self::Destructive => "destructive",
@@ -117,11 +143,14 @@ impl Reason {
             | Self::KeysChanged(_)
             | Self::EndpointsChanged(_)
             | Self::CarriersMoved(_)
+            | Self::RangesUnproved(_)
             | Self::OthersChanged(_)
-            | Self::Removed(_)
+            | Self::RoamingChanged(_)
             | Self::LimitPassed(_)
-            | Self::SilentStreams(_) => Grade::Brief,
-            Self::Added => Grade::Additive,
+            | Self::Pause { .. }
+            | Self::AddressesForgotten(_) => Grade::Brief,
+            Self::PathsEnded(_) | Self::RangesRemoved(_) | Self::Removed(_) => Grade::Cleanup,
+            Self::PathsRepaired(_) | Self::KeepalivesChanged(_) | Self::Added => Grade::Additive,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
+use super::ended::EndKind;
 use crate::agent::fabric::{Owner, Site, SitePair, Sites};
 use crate::net::prefixes::Span;
 use crate::proof::reach::{AddressBlock, Proven, Reach, address_blocks};
@@ -42,6 +43,8 @@ pub(super) struct BlockPlace {
     pub(super) place: Option<usize>,
     /// True if none of its addresses is gone.
     pub(super) is_whole: bool,
+    /// The reason why no node has its addresses any more; none if they are there, or lost.
+    pub(super) end: Option<EndKind>,
 }
 
 /// Paths in the numbers of another version.
@@ -49,8 +52,10 @@ pub(super) struct BlockPlace {
 pub(super) struct Translated {
     /// Those of which both ends are there, at least in part.
     pub(super) kept: Held,
-    /// Those of which one end is not there, at least in part, in their old numbers.
+    /// Those of which one end is lost, at least in part, in their old numbers.
     pub(super) gone: Held,
+    /// Those of which one end does not exist any more, in their old numbers.
+    pub(super) ended: Held,
 }
 
 /// The number of places in a word.
@@ -128,10 +133,12 @@ impl PlaceMap {
         self.places.iter().map(|it| it.place)
     }
 
-    fn at(&self, block: usize) -> BlockPlace {
+    /// Returns the place of a block.
+    pub(super) fn at(&self, block: usize) -> BlockPlace {
         let gone = BlockPlace {
             place: None,
             is_whole: false,
+            end: None,
         };
         self.places.get(block).copied().unwrap_or(gone)
     }
@@ -379,27 +386,33 @@ impl Held {
             return translated;
         }
         for (sender, row) in self.rows() {
-            let BlockPlace { place, is_whole } = senders.at(sender);
-            if !is_whole {
+            let from = senders.at(sender);
+            if from.end.is_some() {
+                translated.ended.add_row(sender, row);
+                continue;
+            }
+            if !from.is_whole {
                 translated.gone.add_row(sender, row);
             }
-            let Some(place) = place else {
-                continue;
-            };
             if receivers.is_unchanged {
-                translated.kept.add_row(place, row);
+                if let Some(place) = from.place {
+                    translated.kept.add_row(place, row);
+                }
                 continue;
             }
             for receiver in row.iter() {
                 let to = receivers.at(receiver);
-                if !to.is_whole {
+                if to.end.is_some() {
+                    translated.ended.insert(sender, receiver);
+                } else if !to.is_whole {
                     translated.gone.insert(sender, receiver);
                 }
-                if let Some(to) = to.place {
-                    translated.kept.insert(place, to);
+                if let Some((from, to)) = from.place.zip(to.place) {
+                    translated.kept.insert(from, to);
                 }
             }
         }
+        translated.gone = translated.gone.without(&translated.ended);
         translated
     }
 

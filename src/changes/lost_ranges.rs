@@ -2,16 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use super::Version;
+use super::clusters::Counterparts;
+use super::ended::PresentEnds;
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
-use crate::agent::fabric::{Fabric, Holding, SiteId};
+use crate::agent::fabric::{Fabric, Holding, Owner, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::{SlotId, Span};
 
-/// Counts the ranges that Peers of a target lose, unless another Peer of the same source has them afterwards. Those of
+/// Returns the ranges that Peers of a target lose, unless another Peer of the same source has them afterwards. Those of
 /// Peers without a known node, which count as lost by themselves, are left out.
-pub(super) fn lost_ranges(changes: &[PeerChange], after: &Fabric, target: SiteId) -> usize {
+pub(super) fn lost_ranges(
+    changes: &[PeerChange],
+    after: &Fabric,
+    target: SiteId,
+) -> BTreeSet<Cidr> {
     let mut lost: BTreeSet<(Cidr, Option<&ClusterName>)> = BTreeSet::new();
     let peers = changes.iter().map(|it| &it.peer);
     for peer in peers.filter(|it| !it.is_removed_stranger()) {
@@ -26,7 +33,30 @@ pub(super) fn lost_ranges(changes: &[PeerChange], after: &Fabric, target: SiteId
         }
     }
     lost.retain(|(range, source)| !is_reached(*range, *source, after, target));
-    lost.len()
+    lost.into_iter().map(|it| it.0).collect()
+}
+
+/// Returns whether the proof shows what becomes of a range: it is a part of what follows packets, or addresses that no
+/// node has any more.
+pub(super) fn is_proved(
+    range: Cidr,
+    (before, after): (&Version, &Version),
+    counterparts: &Counterparts,
+) -> bool {
+    let span = Span::new(range);
+    before.fabric.sites.numbered().any(|(number, site)| {
+        let owners = site.owned().around(span);
+        let mut owners = owners.flat_map(|it| site.owned().at(it).1);
+        owners.any(|owner| match *owner {
+            Owner::Node(_) | Owner::Pods(_) | Owner::Services | Owner::Network => true,
+            // Packets are followed to the other addresses of a node. With these the tunnel goes, too.
+            Owner::Tunnel(node) => counterparts.after(number).is_none_or(|it| {
+                let present = PresentEnds::new(after.fabric.site(it), after.fleet);
+                !present.takes_part(&site.node(node).kilo.name, span)
+            }),
+            Owner::Pool => false,
+        })
+    })
 }
 
 /// Returns whether all addresses of a range lead to a source.

@@ -1,5 +1,8 @@
 //! Path changes: what becomes of the paths between two clusters.
 
+use std::collections::BTreeSet;
+
+use super::cause::NodeRef;
 use crate::name::ClusterName;
 
 /// The changes of the paths from one cluster to another. A path counts in the first field that
@@ -15,6 +18,10 @@ pub struct PathChange {
     /// Paths that worked, and do not work in the new version. A path that worked for a part of its
     /// addresses counts unless it is known that this part still works.
     pub lost: PathCounts,
+    /// Paths that worked, and of which the new version does not have one end.
+    pub ended: EndedPaths,
+    /// Paths that worked, do not work with the old Peers any more, and do with the new ones.
+    pub repaired: PathCounts,
     /// Paths that do not work while only one of the two clusters has its new Peers.
     pub apart: PathCounts,
     /// Paths that may stay interrupted after everything has arrived, until agents list all Peers again.
@@ -27,6 +34,17 @@ pub struct PathChange {
     pub states: usize,
     /// An interrupted or lost path: its sender and its receiver, as `cluster/node` or a range.
     pub example: Option<(String, String)>,
+}
+
+/// Paths that end with a node, or with addresses of a node, that the new version does not have.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct EndedPaths {
+    /// The paths.
+    pub paths: PathCounts,
+    /// The nodes that left.
+    pub left: BTreeSet<NodeRef>,
+    /// The nodes that have other addresses now.
+    pub moved: BTreeSet<NodeRef>,
 }
 
 /// Numbers of paths, each between an owner of addresses in one cluster and one in the other.
@@ -65,10 +83,27 @@ impl PathCounts {
     }
 }
 
+impl EndedPaths {
+    /// Adds others.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.paths.add(other.paths);
+        self.left.extend(other.left.iter().cloned());
+        self.moved.extend(other.moved.iter().cloned());
+    }
+}
+
 impl PathChange {
     /// Returns whether any path is gained, lost or interrupted.
     pub fn has_changes(&self) -> bool {
-        let counts = [self.gained, self.lost, self.apart, self.stuck, self.paused];
+        let counts = [
+            self.gained,
+            self.lost,
+            self.ended.paths,
+            self.repaired,
+            self.apart,
+            self.stuck,
+            self.paused,
+        ];
         counts.iter().any(|it| !it.is_empty())
     }
 }

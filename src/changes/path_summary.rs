@@ -1,18 +1,24 @@
 //! Path summaries: what was proved about each pair of clusters, counted, beside what held in the old
 //! version.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::Version;
+use super::cause::NodeRef;
 use super::clusters::Counterparts;
+use super::ended::{EndKind, PresentEnds};
 use super::held::{BlockPlace, Blocks, Held, KnownPaths, PlaceMap, StateProof, Translated};
-use super::path_change::{PathChange, PathCounts};
-use super::paths::{PathProof, Proved};
+use super::path_change::{EndedPaths, PathChange, PathCounts};
+use super::paths::PathProof;
+use super::proved::Proved;
 use super::stages::Passages;
 use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
+use crate::fleet::Fleet;
+use crate::name::ClusterName;
 use crate::net::prefixes::Span;
 use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, Reach};
@@ -30,9 +36,12 @@ pub(super) fn summarize(
         version: CountedVersion::new(after, &proof.blocks),
         origins: after.fabric.sites.map_ids(|it| {
             let site = counterparts.before(it)?;
+            let end = |site, blocks| PathEnd { site, blocks };
+            let old = end(before.fabric.site(site), &blocks[site]);
+            let new = end(after.fabric.site(it), &proof.blocks[it]);
             Some(ClusterOrigin {
                 site,
-                places: translation(&blocks[site], &proof.blocks[it]),
+                places: translation(old, new, after.fleet),
             })
         }),
     };
@@ -147,7 +156,7 @@ impl<'f, 'a> Past<'f, 'a> {
                 } else {
                     Translated {
                         kept: proved.old.any(),
-                        gone: Held::default(),
+                        ..Translated::default()
                     }
                 }
             }
@@ -156,11 +165,13 @@ impl<'f, 'a> Past<'f, 'a> {
         all.add(&proved.old.any());
         let lost = all.without(&proved.new).without(&proved.kept.partial);
         let gained = proved.new.without(&old.kept);
+        let down = old.kept.without(&proved.old.any());
+        let repaired = down.without(&down.without(&proved.new));
         let stuck = proved.stuck.without(&proved.apart);
         let paused = proved.paused.without(&proved.apart).without(&stuck);
-        let mut differences =
-            [&old.gone, &lost, &gained, &proved.apart, &stuck, &paused].into_iter();
-        if differences.all(Held::is_empty) {
+        let of_old = [&old.gone, &old.ended];
+        let of_new = [&lost, &gained, &repaired, &proved.apart, &stuck, &paused];
+        if of_old.into_iter().chain(of_new).all(Held::is_empty) {
             return change;
         }
         let mut counter = future.version.counter(proved.pair);
@@ -171,9 +182,11 @@ impl<'f, 'a> Past<'f, 'a> {
             });
             counter.declare(&past, &sender.places, &receiver.places);
             change.lost = past.count(&old.gone);
+            change.ended = past.ended(&old.ended, &change, [sender, receiver]);
         }
         change.lost.add(counter.count(&lost));
         change.gained = counter.count(&gained);
+        change.repaired = counter.count(&repaired);
         change.apart = counter.count(&proved.apart);
         change.stuck = counter.count(&stuck);
         change.paused = counter.count(&paused);
@@ -216,7 +229,13 @@ struct PathEnd<'e> {
     blocks: &'e Blocks,
 }
 
-impl PathEnd<'_> {
+impl<'e> PathEnd<'e> {
+    /// Returns the name of the node that has a block, if it is one's.
+    fn node(self, place: usize) -> Option<&'e str> {
+        let node = self.blocks.all.get(place)?.owner.node()?;
+        Some(&self.site.node(node).kilo.name)
+    }
+
     fn class(self, place: usize) -> Option<AddressClass> {
         self.blocks.all.get(place)?.owner.class()
     }
@@ -284,6 +303,36 @@ impl<'e> Counter<'e> {
         counts
     }
 
+    /// Counts paths that end, and finds the nodes because of which they do.
+    fn ended(&self, held: &Held, change: &PathChange, origins: [&ClusterOrigin; 2]) -> EndedPaths {
+        let mut ended = EndedPaths {
+            paths: self.count(held),
+            ..EndedPaths::default()
+        };
+        let [senders, receivers] = self.ends;
+        let [from, to] = origins;
+        let mut add = |end: PathEnd, origin: &ClusterOrigin, cluster: &ClusterName, place| {
+            let kind = origin.places.at(place).end;
+            let node = kind.and_then(|kind| Some((kind, end.node(place)?)));
+            let Some((kind, node)) = node else {
+                return;
+            };
+            let nodes = match kind {
+                EndKind::NodeLeft => &mut ended.left,
+                EndKind::NodeMoved => &mut ended.moved,
+            };
+            nodes.insert(NodeRef {
+                cluster: cluster.clone(),
+                node: node.to_owned(),
+            });
+        };
+        for (sender, row) in held.rows() {
+            add(senders, from, &change.from, sender);
+            row.iter().for_each(|it| add(receivers, to, &change.to, it));
+        }
+        ended
+    }
+
     fn example(&self, sender: usize, receiver: usize) -> Option<(String, String)> {
         let [senders, receivers] = self.ends;
         Some((senders.name(sender)?, receivers.name(receiver)?))
@@ -293,10 +342,10 @@ impl<'e> Counter<'e> {
 /// Returns the place of each block in another version of the cluster: that with the same addresses. Of a
 /// range that belongs to a cluster as a whole, the nodes' own addresses are cut out, so any part of it is
 /// the same, but it is whole only if all of its addresses are still there.
-fn translation(old: &Blocks, new: &Blocks) -> PlaceMap {
+fn translation(old: PathEnd, new: PathEnd, fleet: Option<&Fleet>) -> PlaceMap {
     type Identity = (Option<AddressClass>, Span);
     let identity = |it: &AddressBlock| -> Identity { (it.owner.class(), it.span) };
-    let places = new.all.iter().zip(0..);
+    let places = new.blocks.all.iter().zip(0..);
     let places: BTreeMap<Identity, usize> =
         places.map(|(it, place)| (identity(it), place)).collect();
     let overlapping = |block: &AddressBlock| {
@@ -308,20 +357,26 @@ fn translation(old: &Blocks, new: &Blocks) -> PlaceMap {
             let is_part = |it: &AddressBlock| {
                 it.owner.node().is_some() == is_own && it.span.common(block.span).is_some()
             };
-            new.all.iter().position(is_part)
+            new.blocks.all.iter().position(is_part)
         })
     };
-    let blocks = old.all.iter().map(|it| {
+    let present = LazyCell::new(|| PresentEnds::new(new.site, fleet));
+    let blocks = old.blocks.all.iter().enumerate().map(|(number, it)| {
         let same = places.get(&identity(it)).copied();
         let shared = if same.is_none() {
             overlapping(it)
         } else {
             None
         };
-        let all = || new.all.iter().map(|it| it.span);
+        let all = || new.blocks.all.iter().map(|it| it.span);
+        let place = same.or(shared);
         BlockPlace {
-            place: same.or(shared),
+            place,
             is_whole: same.is_some() || shared.is_some() && it.span.is_covered_by(all()),
+            end: match place {
+                None => old.node(number).and_then(|node| present.end(node, it.span)),
+                Some(_) => None,
+            },
         }
     });
     PlaceMap::new(blocks.collect())
@@ -333,6 +388,8 @@ fn change(from: &Site, to: &Site) -> PathChange {
         to: to.cluster.clone(),
         gained: PathCounts::default(),
         lost: PathCounts::default(),
+        ended: EndedPaths::default(),
+        repaired: PathCounts::default(),
         apart: PathCounts::default(),
         stuck: PathCounts::default(),
         paused: PathCounts::default(),

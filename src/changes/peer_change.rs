@@ -198,6 +198,12 @@ impl ChangedPeer {
         self.holder.is_none() && renamed_to.is_none() && !ranges.is_empty()
     }
 
+    /// Returns whether it stays, and loses ranges.
+    pub(super) fn loses_ranges(&self) -> bool {
+        let mut differences = self.differences().iter();
+        differences.any(|it| matches!(it, Difference::RangesLost(_)))
+    }
+
     /// Returns the ranges that it gains or loses.
     pub fn ranges(&self) -> impl Iterator<Item = Cidr> {
         let whole = match &self.kind {

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::arriving::Arriving;
-use super::grade::Reason;
+use super::grade::{Grade, Reason};
 use super::key_move::KeyMove;
-use super::path_change::{PathChange, PathCounts};
-use super::peer_change::{Difference, PeerChange};
+use super::path_change::{EndedPaths, PathChange, PathCounts};
+use super::pause::rewrites;
+use super::peer_change::{ChangedPeer, Difference, PeerChange};
 use super::stages::Passage;
 use super::target::TargetChange;
-use crate::agent::fabric::Site;
 use crate::agent::unapplied::Unapplied;
 use crate::name::ClusterName;
 
-/// The time for which a stream in one direction is silent when the other side has forgotten the
-/// session: WireGuard's own timeouts (`kilo.md` §2.10).
+/// The time for which requests get no answer when a node has forgotten its sessions, in seconds: WireGuard's own
+/// timeouts on the other side (`kilo.md` §2.10).
 pub const SILENCE_SECONDS: f64 = 15.0;
 
 /// The longest interruption of a brief change.
@@ -44,14 +44,18 @@ impl TargetChange {
         if let Some(passage) = passage {
             reasons.extend(of_arriving(&passage.arriving));
             reasons.extend(unapplied(passage, &self.peers));
-            let leaders = silent_leaders(&passage.peers.after);
-            reasons.extend((0 < leaders).then_some(Reason::SilentStreams(leaders)));
         }
+        reasons.extend((!self.pausing.is_empty()).then(|| Reason::Pause {
+            cluster: self.cluster.clone(),
+            nodes: self.pausing.len(),
+        }));
+        let forgotten = self.forgotten.iter().cloned();
+        reasons.extend(forgotten.map(Reason::AddressesForgotten));
         reasons.extend(is_unproven.then_some(Reason::UnprovenPaths));
         reasons.extend(self.of_peers());
         if let Some(load) = &self.load {
             let seconds = load.seconds + SILENCE_SECONDS;
-            let disturbs = reasons.iter().any(|it| Reason::Added.grade() < it.grade());
+            let disturbs = reasons.iter().any(|it| Grade::Cleanup < it.grade());
             if disturbs && self.disturbs_peers() && BRIEF_SECONDS < seconds {
                 reasons.push(Reason::Busy(load.seconds));
             }
@@ -83,37 +87,63 @@ impl TargetChange {
 
     /// Finds the reasons in the Peers themselves.
     fn of_peers(&self) -> Vec<Reason> {
-        let with = |is_meant: &dyn Fn(&Difference) -> bool| {
-            let changes = self.peers.iter();
-            changes
-                .filter(|it| it.peer.differences().iter().any(is_meant))
-                .count()
+        let count = |is_meant: &dyn Fn(&ChangedPeer) -> bool| {
+            let peers = self.peers.iter().map(|it| &*it.peer);
+            peers.filter(|it| is_meant(it)).count()
         };
-        let is_other = |it: &Difference| {
-            !matches!(
-                it,
-                Difference::Key | Difference::Endpoint { .. } | Difference::RangesGained(_)
-            )
+        let with = |is_meant: fn(&Difference) -> bool| {
+            count(&|peer| peer.differences().iter().any(is_meant))
         };
-        let strangers = self.peers.iter().filter(|it| it.peer.is_removed_stranger());
         let counted = [
             (
-                strangers.count(),
+                count(&ChangedPeer::is_removed_stranger),
                 Reason::StrangersRemoved as fn(usize) -> Reason,
             ),
             (self.lost_ranges, Reason::RangesLost),
-            (with(&|it| *it == Difference::Key), Reason::KeysChanged),
+            (self.unproved_ranges, Reason::RangesUnproved),
+            (with(|it| *it == Difference::Key), Reason::KeysChanged),
             (
-                with(&|it| matches!(it, Difference::Endpoint { .. })),
+                with(|it| matches!(it, Difference::Endpoint { .. })),
                 Reason::EndpointsChanged,
             ),
             (self.carriers.len(), Reason::CarriersMoved),
-            (with(&is_other), Reason::OthersChanged),
+            (count(&has_others), Reason::OthersChanged),
+            (with(is_toggled), Reason::RoamingChanged),
+            (
+                count(&|it| it.holder.is_some() && it.loses_ranges()),
+                Reason::RangesRemoved,
+            ),
             (self.counts().removed, Reason::Removed),
+            (
+                count(&|peer| !rewrites(peer) && !peer.differences().iter().any(is_toggled)),
+                Reason::KeepalivesChanged,
+            ),
         ];
         let counted = counted.into_iter().filter(|it| 0 < it.0);
         counted.map(|(number, reason)| reason(number)).collect()
     }
+}
+
+/// Returns whether a Peer that stays differs in a way for which there is no other reason.
+fn has_others(peer: &ChangedPeer) -> bool {
+    let mut differences = peer.differences().iter();
+    differences.any(|it| match it {
+        Difference::PresharedKey | Difference::Spelling | Difference::Validity => true,
+        // No proof shows what is behind a Peer that no node is.
+        Difference::RangesLost(_) => peer.holder.is_none(),
+        Difference::Key
+        | Difference::Endpoint { .. }
+        | Difference::Keepalive { .. }
+        | Difference::RangesGained(_) => false,
+    })
+}
+
+/// Returns whether a Peer gets a keepalive, or loses it.
+fn is_toggled(difference: &Difference) -> bool {
+    let Difference::Keepalive { from, to } = *difference else {
+        return false;
+    };
+    (from == 0) != (to == 0)
 }
 
 /// Finds the reasons in the paths from and to a cluster.
@@ -128,7 +158,12 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
         }
         sum
     };
-    let all_lost = own.iter().filter(|it| !it.lost.is_empty() && !it.holds_any);
+    let mut ended = EndedPaths::default();
+    for path in &own {
+        ended.add(&path.ended);
+    }
+    let are_lost = |it: &&&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty();
+    let all_lost = own.iter().filter(|it| are_lost(it) && !it.holds_any);
     let others = all_lost.map(|it| {
         if it.from == *cluster {
             &it.to
@@ -150,9 +185,13 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
         (sum(|it| it.apart), Reason::PathsApart),
         (sum(|it| it.stuck), Reason::PathsStuck),
         (sum(|it| it.paused), Reason::PathsPaused),
+        (sum(|it| it.repaired), Reason::PathsRepaired),
     ];
     let counted = counted.into_iter().filter(|it| !it.0.is_empty());
     reasons.extend(counted.map(|(counts, reason)| reason(counts)));
+    if !ended.paths.is_empty() {
+        reasons.push(Reason::PathsEnded(ended));
+    }
     reasons
 }
 
@@ -206,11 +245,4 @@ fn unapplied(passage: &Passage, changes: &[PeerChange]) -> Option<Reason> {
         peers: peers.into_iter().collect(),
         because_of: because_of.into_iter().collect(),
     })
-}
-
-/// Returns how many leaders of a cluster send no keepalives, so that a stream in one direction waits.
-fn silent_leaders(site: &Site) -> usize {
-    let topology = &site.model.topology;
-    let leaders = topology.segments.ids().map(|it| topology.leader(it));
-    leaders.filter(|it| it.kilo.keepalive == 0).count()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::arriving::Arriving;
+use super::arriving::{Arriving, TransientTable};
 use super::clusters::Counterparts;
 use super::grounds::Grounds;
 use super::peer_differences::PeerDifferences;
@@ -30,6 +30,11 @@ pub(super) struct StagePair {
 }
 
 impl StagePair {
+    /// Returns the larger number of both stages. Those of the old and the new Peers are the smallest.
+    pub(super) fn most(self) -> StageId {
+        self.sender.max(self.receiver)
+    }
+
     /// Returns a state in which both clusters are in the same stage.
     pub(super) fn same(stage: StageId) -> Self {
         Self {
@@ -53,7 +58,7 @@ pub(super) struct Passage<'s> {
     /// True if its nodes, or the declarations about it, have changed.
     pub(super) has_new_nodes: bool,
     /// The states of its agents in between.
-    pub(super) arriving: Arriving,
+    pub(super) arriving: Arriving<'s>,
 }
 
 /// All clusters of the new version on their way.
@@ -111,15 +116,51 @@ impl<'s> Passage<'s> {
         }
     }
 
-    /// Returns it in a stage; with fewer stages, in the new version.
-    pub(super) fn site(&self, stage: StageId) -> Arc<Site<'_>> {
-        let between = stage.checked_sub(2);
-        let table = between.and_then(|it| self.arriving.tables.get(it));
-        match table {
-            Some(table) => Arc::new(self.peers.after.with_files(&table.files)),
-            None if stage == OLD => Arc::clone(&self.peers.now) as _,
-            None => Arc::clone(&self.peers.after) as _,
+    /// Returns whether everything has arrived in a stage between the old and the new Peers, but a Peer is missing.
+    pub(super) fn is_final(&self, stage: StageId) -> bool {
+        self.table(stage).is_some_and(|it| it.is_final)
+    }
+
+    fn table(&self, stage: StageId) -> Option<&TransientTable<'s>> {
+        self.arriving.tables.get(stage.checked_sub(2)?)
+    }
+}
+
+/// All clusters, each in a stage; with fewer stages, in the new version.
+pub(super) struct StagedClusters<'p, 's> {
+    passages: &'p Passages<'s>,
+    stages: Sites<StageId>,
+    /// The Peers of those that are between the old and the new version.
+    files: Sites<Option<Vec<AppliedFile>>>,
+}
+
+impl<'p, 's> StagedClusters<'p, 's> {
+    /// Takes a stage for each cluster.
+    pub(super) fn new(passages: &'p Passages<'s>, stage: impl Fn(SiteId) -> StageId) -> Self {
+        let stages = passages.0.map_ids(stage);
+        let files = passages.0.map_ids(|it| {
+            let passage = &passages.0[it];
+            let table = passage.table(stages[it])?;
+            Some(table.files(passage.peers.after.files))
+        });
+        Self {
+            passages,
+            stages,
+            files,
         }
+    }
+
+    /// Joins them. They share with another fabric what is the same.
+    pub(super) fn fabric<'f>(&'f self, other: &Fabric) -> Fabric<'f> {
+        let sites = self.passages.0.numbered().map(|(number, passage)| {
+            let PeerDifferences { now, after, .. } = &passage.peers;
+            match &self.files[number] {
+                Some(files) => Arc::new(after.with_files(files)),
+                None if self.stages[number] == OLD => Arc::clone(now) as Arc<Site<'f>>,
+                None => Arc::clone(after) as _,
+            }
+        });
+        Fabric::shared(sites.collect(), Some(other))
     }
 }
 

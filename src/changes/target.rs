@@ -8,10 +8,12 @@ use rayon::prelude::*;
 use super::carrier_move::CarrierMove;
 use super::cause::PeerCounts;
 use super::clusters::Counterparts;
+use super::forgotten::ForgottenAddresses;
 use super::grade::{Grade, Reason};
 use super::key_move::KeyMove;
 use super::load_change::LoadChange;
-use super::lost_ranges::lost_ranges;
+use super::lost_ranges::{is_proved, lost_ranges};
+use super::pause::pausing;
 use super::peer_change::{DescribedPeers, PeerChange, PeerChangeKind};
 use super::stages::{Passage, Passages};
 use super::{Delivery, Version};
@@ -21,6 +23,7 @@ use crate::agent::fabric::{Fabric, Holding, Site, SiteId, Sites};
 use crate::agent::peers::{AppliedPeers, ClusterPeer, PeerId, Peers};
 use crate::capacity::KnownBundles;
 use crate::name::ClusterName;
+use crate::net::Cidr;
 
 /// The differences of a target.
 #[derive(Clone, Debug)]
@@ -40,6 +43,13 @@ pub struct TargetChange {
     /// The number of ranges that a Peer loses and no other of its source has, if the old version has no
     /// snapshots.
     pub lost_ranges: usize,
+    /// The number of such ranges of which no proof shows what was there, if it has snapshots.
+    pub unproved_ranges: usize,
+    /// The names of its nodes at which traffic pauses because they have no annotation
+    /// `kilo.squat.ai/persistent-keepalive`.
+    pub pausing: Vec<String>,
+    /// Nodes behind NAT whose addresses may be forgotten.
+    pub forgotten: Option<ForgottenAddresses>,
     /// Peers whose keys move between them.
     pub key_moves: Vec<KeyMove>,
     /// Addresses that it reaches through another node.
@@ -55,6 +65,20 @@ impl TargetChange {
     pub fn grade(&self) -> Grade {
         let grades = self.reasons.iter().map(Reason::grade);
         grades.max().unwrap_or(Grade::None)
+    }
+
+    /// Returns the grade that it has once every node of it sends keepalives, so that nothing pauses.
+    pub fn grade_without_pause(&self) -> Grade {
+        let others = self.reasons.iter();
+        let others = others.filter(|it| !matches!(it, Reason::Pause { .. }));
+        let grade = others.map(Reason::grade).max();
+        // Nodes pause only if Peers change.
+        grade.unwrap_or(self.grade().min(Grade::Additive))
+    }
+
+    /// Returns whether only missing annotations keep the grade from being [`Grade::Additive`] or [`Grade::Cleanup`].
+    pub fn is_pause_only(&self) -> bool {
+        self.grade() == Grade::Brief && self.grade_without_pause() <= Grade::Cleanup
     }
 
     /// Returns how many Peers change.
@@ -92,11 +116,18 @@ pub(super) fn changes(
         let differences = passage.peers.pairs.iter().copied();
         let described = (differences, &mut known.described);
         let change = TargetChange::find(sites, fabrics, described, counterparts)?;
+        let lost = lost_ranges(&change.peers, after.fabric, number);
         // With the nodes of the old version, the proof shows what was there.
-        let lost = || lost_ranges(&change.peers, after.fabric, number);
-        let lost = before.fleet.is_none().then(lost);
+        let is_unproved = |it: &&Cidr| !is_proved(**it, (before, after), counterparts);
+        let (lost, unproved) = match before.fleet {
+            None => (lost.len(), 0),
+            Some(_) => (0, lost.iter().filter(is_unproved).count()),
+        };
         Some(TargetChange {
-            lost_ranges: lost.unwrap_or_default(),
+            lost_ranges: lost,
+            unproved_ranges: unproved,
+            pausing: pausing(passage, &change.peers),
+            forgotten: ForgottenAddresses::find((number, passage), &change.peers, after.fabric),
             key_moves: passage.arriving.key_moves.clone(),
             carriers: CarrierMove::find(passage, fabrics, counterparts),
             load: Some(LoadChange::new(
@@ -151,6 +182,9 @@ impl TargetChange {
             peers,
             sources_gone: Vec::new(),
             lost_ranges: 0,
+            unproved_ranges: 0,
+            pausing: Vec::new(),
+            forgotten: None,
             key_moves: Vec::new(),
             carriers: Vec::new(),
             load: None,
@@ -199,6 +233,9 @@ impl TargetChange {
             peers_after: has.len(),
             peers,
             lost_ranges: 0,
+            unproved_ranges: 0,
+            pausing: Vec::new(),
+            forgotten: None,
             key_moves: Vec::new(),
             carriers: Vec::new(),
             load: None,

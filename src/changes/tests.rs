@@ -10,7 +10,10 @@ use crate::config::Capacity;
 use crate::engine::{Engine, StepOrder};
 use crate::testing::lab::Lab;
 
+mod behind_nat;
+mod ended;
 mod key_moves;
+mod pause;
 
 /// Two nodes of a cluster that send keepalives.
 const EAST: &str = "
@@ -79,7 +82,12 @@ fn report(before: &Lab, after: &Lab, applied_by: Option<Engine>) -> String {
 /// Lists the same with what is known of the tools that apply the Peers.
 fn report_with(before: &Lab, after: &Lab, engines: &Engines) -> String {
     let changes = compared(before, after, engines);
-    let mut text = format!("{}\n", changes.grade().name());
+    let marked = if changes.is_pause_only() {
+        format!(" (else {})", changes.grade_without_pause().name())
+    } else {
+        String::new()
+    };
+    let mut text = format!("{}{marked}\n", changes.grade().name());
     for CauseEffect { cause, targets } in &changes.causes {
         write!(text, "  {cause:?}:").unwrap();
         for effect in targets {
@@ -105,10 +113,11 @@ fn report_with(before: &Lab, after: &Lab, engines: &Engines) -> String {
     };
     writeln!(
         text,
-        "  {} states; paths +{} -{}, apart {}, stuck {}, paused {}",
+        "  {} states; paths +{} -{}, ended {}, apart {}, stuck {}, paused {}",
         changes.states,
         sum(|it| it.gained),
         sum(|it| it.lost),
+        sum(|it| it.ended.paths),
         sum(|it| it.apart),
         sum(|it| it.stuck),
         sum(|it| it.paused),
@@ -118,6 +127,10 @@ fn report_with(before: &Lab, after: &Lab, engines: &Engines) -> String {
         (r#"ClusterName\("(\w+)"\)"#, "$1"),
         (r#"NodeRef \{ cluster: (\w+), node: "(\w+)" \}"#, "$1/$2"),
         (r"Cidr\(([^)]+)\)", "$1"),
+        (
+            r"EndedPaths \{ paths: (.+?\}), left: \{([^}]*)\}, moved: \{([^}]*)\} \}",
+            "$1, left [$2], moved [$3]",
+        ),
         (
             r#"Some\(Place \{ source: "([^"]+)", document: \d+, pointer: Pointer\("([^"]*)"\), part: \w+ \}\)"#,
             "$1#$2",
@@ -151,7 +164,7 @@ fn a_node_that_joins_only_adds() {
     additive
       NodeJoined(east/n3): west +1 ~0 -0
       west: [Added]
-      4 states; paths +11 -0, apart 0, stuck 0, paused 0
+      4 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     // A leader without the annotation stays silent in one direction.
     let silent = WEST.replace("persistent-keepalive=25", "");
@@ -160,10 +173,10 @@ fn a_node_that_joins_only_adds() {
         lab(&format!("{EAST}{JOINING}"), &silent),
     );
     insta::assert_snapshot!(report(&before, &after, None), @"
-    brief
+    brief (else additive)
       NodeJoined(east/n3): west +1 ~0 -0
-      west: [SilentStreams(1)]
-      4 states; paths +11 -0, apart 0, stuck 0, paused 0
+      west: [Pause { cluster: west, nodes: 1 }]
+      4 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }
 
@@ -171,10 +184,10 @@ fn a_node_that_joins_only_adds() {
 fn a_node_that_leaves_takes_its_paths_along() {
     let (before, after) = (lab(&format!("{EAST}{JOINING}"), WEST), lab(EAST, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @"
-    disruptive
+    cleanup
       NodeLeft(east/n3): west +0 ~0 -1
-      west: [PathsLost(11 + 3), Removed(1)]
-      4 states; paths +0 -11, apart 0, stuck 0, paused 0
+      west: [PathsEnded(11 + 3, left [east/n3], moved []), Removed(1)]
+      4 states; paths +0 -0, ended 11, apart 0, stuck 0, paused 0
     ");
 }
 
@@ -186,13 +199,13 @@ fn a_node_is_excluded_and_back() {
     disruptive
       NodeExcluded { node: east/n2, reason: PodCidrOutOfRange { cidr: 10.9.2.0/24 } }: west +0 ~0 -1
       west: [PathsLost(11 + 3), CarriersMoved(1), Removed(1)]
-      4 states; paths +0 -11, apart 0, stuck 0, paused 0
+      4 states; paths +0 -11, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report(&after, &before, None), @"
     brief
       NodeBack { node: east/n2, reason: PodCidrOutOfRange { cidr: 10.9.2.0/24 } }: west +1 ~0 -0
       west: [CarriersMoved(1)]
-      4 states; paths +11 -0, apart 0, stuck 0, paused 0
+      4 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }
 
@@ -214,7 +227,7 @@ fn a_cluster_that_leaves_is_destructive() {
       east: [SourceGone(south), PathsLost(11 + 11), Removed(1)]
       south: [Emptied, PathsLost(18 + 18), Removed(3)]
       west: [SourceGone(south), PathsLost(7 + 7), Removed(1)]
-      0 states; paths +0 -18, apart 0, stuck 0, paused 0
+      0 states; paths +0 -18, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report(&two, &three, None), @"
     additive
@@ -222,7 +235,7 @@ fn a_cluster_that_leaves_is_destructive() {
       east: [Added]
       south: [Added]
       west: [Added]
-      32 states; paths +18 -0, apart 0, stuck 0, paused 0
+      32 states; paths +18 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }
 
@@ -234,26 +247,26 @@ fn a_node_reports_something_else() {
     brief
       NewEndpoint { node: east/n2, from: Some(198.18.0.12:51820), to: Some(198.18.0.19:51820) }: west +0 ~1 -0
       west: [EndpointsChanged(1)]
-      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+      4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report("key=B", "key=E"), @"
     brief
       NewKey(east/n2): west +0 ~1 -0
-      west: [KeysChanged(1)]
-      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+      west: [KeysChanged(1), PathsRepaired(11 + 3)]
+      4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report("192.168.1.2/24", "192.168.1.9/24"), @"
-    disruptive
+    cleanup
       NewAddress { node: east/n2, from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.9/32, 10.4.1.2/32] }: west +0 ~1 -0
-      west: [PathsLost(4 + 3), OthersChanged(1)]
-      4 states; paths +5 -4, apart 0, stuck 0, paused 0
+      west: [PathsEnded(4 + 3, left [], moved [east/n2]), RangesRemoved(1)]
+      4 states; paths +5 -0, ended 4, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report("10.1.2.0/24", "10.1.9.0/24"), @"
-    disruptive
+    cleanup
       RangesGained { node: east/n2, ranges: [10.1.9.0/24] }: west +0 ~1 -0
       RangesLost { node: east/n2, ranges: [10.1.2.0/24] }: west +0 ~1 -0
-      west: [PathsLost(7 + 0), OthersChanged(1)]
-      4 states; paths +7 -7, apart 0, stuck 0, paused 0
+      west: [PathsEnded(7 + 0, left [], moved [east/n2]), RangesRemoved(1)]
+      4 states; paths +7 -0, ended 7, apart 0, stuck 0, paused 0
     ");
 }
 
@@ -268,23 +281,23 @@ fn paths_that_hold_in_part_are_lost_too() {
     insta::assert_snapshot!(report(&half, &none, None), @"
     disruptive
       Other: west +0 ~1 -0
-      west: [PathsLost(7 + 0), OthersChanged(1)]
-      4 states; paths +0 -7, apart 0, stuck 0, paused 0
+      west: [PathsLost(7 + 0), RangesRemoved(1)]
+      4 states; paths +0 -7, ended 0, apart 0, stuck 0, paused 0
     ");
     // It is not known which half holds.
     let other = lab("10.1.2.128/25");
     insta::assert_snapshot!(report(&half, &other, None), @"
     disruptive
       Other: west +0 ~1 -0
-      west: [PathsLost(7 + 0), OthersChanged(1)]
-      4 states; paths +0 -7, apart 0, stuck 0, paused 0
+      west: [PathsLost(7 + 0), RangesRemoved(1)]
+      4 states; paths +0 -7, ended 0, apart 0, stuck 0, paused 0
     ");
     let whole = lab("10.1.2.0/24");
     insta::assert_snapshot!(report(&half, &whole, None), @"
-    brief
+    cleanup
       Other: west +0 ~1 -0
-      west: [OthersChanged(1)]
-      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+      west: [RangesRemoved(1)]
+      4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     // The half is as it was if another Peer changes.
     let half = || lab("10.1.2.0/25");
@@ -293,7 +306,7 @@ fn paths_that_hold_in_part_are_lost_too() {
     brief
       Other: west +0 ~1 -0
       west: [EndpointsChanged(1)]
-      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+      4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }
 
@@ -308,22 +321,22 @@ fn a_setting_of_the_mesh_changes() {
     insta::assert_snapshot!(report("persistentKeepalive: 25", EAST), @r#"
     brief
       Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive }): west +0 ~2 -0
-      west: [OthersChanged(2)]
-      4 states; paths +0 -0, apart 0, stuck 0, paused 0
+      west: [RoamingChanged(2)]
+      4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
     insta::assert_snapshot!(report("anchors: [{ nodes: [n2] }]", EAST), @r#"
     brief
       Setting(ChangedSetting { cluster: Some(east), field: "anchors", before: mesh.yaml#/spec/clusters/0/anchors, after: mesh.yaml#/spec/clusters/0/anchors }): west +0 ~2 -0
       AnchorMoved { cluster: east, range: 172.16.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
       AnchorMoved { cluster: east, range: 192.168.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
-      west: [PathsPaused(3 + 3), CarriersMoved(2), OthersChanged(1)]
-      8 states; paths +0 -0, apart 0, stuck 0, paused 3
+      west: [PathsPaused(3 + 3), CarriersMoved(2), RangesRemoved(1)]
+      8 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 3
     "#);
     insta::assert_snapshot!(report("acceptedNetworks: [172.16.0.0/12]", EAST), @r#"
     destructive
       Setting(ChangedSetting { cluster: Some(east), field: "acceptedNetworks", before: None, after: mesh.yaml#/spec/clusters/0/acceptedNetworks/0 }): east +0 ~1 -0
-      east: [AllPathsLost(west), PathsLost(23 + 7), OthersChanged(1)]
-      4 states; paths +0 -23, apart 0, stuck 0, paused 0
+      east: [AllPathsLost(west), PathsLost(23 + 7), RangesUnproved(1), RangesRemoved(1)]
+      4 states; paths +0 -23, ended 0, apart 0, stuck 0, paused 0
     "#);
 }
 
@@ -341,8 +354,8 @@ fn paths_do_not_hold_with_one_side_only() {
     insta::assert_snapshot!(report(&before, &after, None), @"
     disruptive
       Other: east +0 ~1 -0 west +0 ~1 -0
-      east: [PathsApart(14 + 6), EndpointsChanged(1), OthersChanged(1)]
-      west: [PathsApart(14 + 6), EndpointsChanged(1), OthersChanged(1)]
-      8 states; paths +0 -0, apart 14, stuck 0, paused 0
+      east: [PathsApart(14 + 6), EndpointsChanged(1), RoamingChanged(1)]
+      west: [PathsApart(14 + 6), EndpointsChanged(1), RoamingChanged(1)]
+      8 states; paths +0 -0, ended 0, apart 14, stuck 0, paused 0
     ");
 }

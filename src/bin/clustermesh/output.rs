@@ -53,7 +53,7 @@ pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use json::{number, schema as report_schema};
 #[cfg(feature = "snapshot")]
 pub(crate) use markdown::code;
-pub(crate) use markdown::{COMMENT, fenced};
+pub(crate) use markdown::{COMMENT, fenced, prose};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};

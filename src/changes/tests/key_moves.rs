@@ -4,7 +4,8 @@ use super::*;
 
 /// Argo CD with Applications that delete in the background.
 fn in_background() -> Engines {
-    let all = ["east", "orient", "west"].map(|it| (it.parse().unwrap(), StepOrder::DeletesFirst));
+    let all = ["east", "north", "orient", "west"]
+        .map(|it| (it.parse().unwrap(), StepOrder::DeletesFirst));
     Engines {
         applied_by: Some(Engine::ArgoCd),
         argo_cd: all.into(),
@@ -22,9 +23,9 @@ fn two_nodes_swap_keys() {
     disruptive
       NewKey(east/n1): west +0 ~1 -0
       NewKey(east/n2): west +0 ~1 -0
-      west: [KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2)]
+      west: [KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2), PathsRepaired(25 + 9)]
         KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], touched: ["m--east--n1", "m--east--n2"], needs_background: false }
-      8 states; paths +0 -0, apart 0, stuck 0, paused 0
+      8 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
 }
 
@@ -47,9 +48,9 @@ fn two_nodes_swap_names() {
       NewAddress { node: east/n2, from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.1/32, 10.4.1.1/32] }: west +0 ~2 -0
       RangesGained { node: east/n2, ranges: [10.1.1.0/24] }: west +0 ~2 -0
       RangesLost { node: east/n2, ranges: [10.1.2.0/24] }: west +0 ~2 -0
-      west: [PathsStuck(25 + 9), KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2), EndpointsChanged(2), OthersChanged(2)]
+      west: [PathsStuck(25 + 9), KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2), EndpointsChanged(2), RangesRemoved(2)]
         KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], touched: ["m--east--n1", "m--east--n2"], needs_background: false }
-      8 states; paths +0 -0, apart 0, stuck 25, paused 0
+      8 states; paths +0 -0, ended 0, apart 0, stuck 25, paused 0
     "#);
 }
 
@@ -64,7 +65,7 @@ fn a_key_moves_to_another_node() {
       NodeJoined(east/n9): west +1 ~0 -0
       west: [PathsStuck(11 + 3), KeysLost(["m--east--n9"]), Removed(1)]
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: ["m--east--n9"], touched: ["m--east--n9"], needs_background: true }
-      6 states; paths +0 -0, apart 0, stuck 11, paused 0
+      6 states; paths +0 -0, ended 0, apart 0, stuck 11, paused 0
     "#);
     insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
@@ -72,7 +73,7 @@ fn a_key_moves_to_another_node() {
       NodeJoined(east/n9): west +1 ~0 -0
       west: [PathsPaused(11 + 3), Removed(1)]
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: [], touched: [], needs_background: false }
-      6 states; paths +0 -0, apart 0, stuck 0, paused 11
+      6 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 11
     "#);
 }
 
@@ -87,9 +88,9 @@ fn a_chain_of_keys_loses_nothing_in_one_order() {
     disruptive
       NewKey(east/n1): west +0 ~1 -0
       NewKey(east/n2): west +0 ~1 -0
-      west: [KeysLost(["m--east--n1"]), KeysChanged(2)]
+      west: [KeysLost(["m--east--n1"]), KeysChanged(2), PathsRepaired(25 + 9)]
         KeyMove { kind: Chain, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1"], touched: ["m--east--n1"], needs_background: false }
-      10 states; paths +0 -0, apart 0, stuck 0, paused 0
+      10 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
 }
 
@@ -103,7 +104,7 @@ fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
       west: [PathsStuck(25 + 9), KeysLost(["m--orient--n1", "m--orient--n2"]), Removed(2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: ["m--orient--n1"], touched: ["m--orient--n1"], needs_background: false }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: ["m--orient--n2"], touched: ["m--orient--n2"], needs_background: false }
-      16 states; paths +0 -0, apart 0, stuck 25, paused 0
+      16 states; paths +0 -0, ended 0, apart 0, stuck 25, paused 0
     "#);
     insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
@@ -111,7 +112,7 @@ fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
       west: [PathsPaused(25 + 9), Removed(2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: [], touched: [], needs_background: false }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: [], touched: [], needs_background: false }
-      16 states; paths +0 -0, apart 0, stuck 0, paused 25
+      16 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 25
     "#);
 }
 
@@ -124,9 +125,9 @@ fn two_peers_with_one_key_lose_it_when_one_goes() {
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
       Other: west +0 ~0 -1
-      west: [KeysLost(["m--east--n2"]), Removed(1)]
+      west: [KeysLost(["m--east--n2"]), RangesUnproved(1), Removed(1)]
         KeyMove { kind: Shared, peers: ["m--east--n2", "m--east--n2--anchor"], lost: ["m--east--n2"], touched: ["m--east--n2"], needs_background: false }
-      8 states; paths +11 -0, apart 0, stuck 0, paused 0
+      8 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
 }
 
@@ -147,7 +148,7 @@ fn a_renamed_mesh_may_lose_its_keys_with_the_default_of_argo_cd() {
       west: [PathsStuck(25 + 9), KeysLost(["mesh--east--n1", "mesh--east--n2"]), Removed(2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "mesh--east--n1" }, peers: ["m--east--n1", "mesh--east--n1"], lost: ["mesh--east--n1"], touched: [], needs_background: true }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "mesh--east--n2" }, peers: ["m--east--n2", "mesh--east--n2"], lost: ["mesh--east--n2"], touched: [], needs_background: true }
-      60 states; paths +0 -0, apart 0, stuck 25, paused 0
+      60 states; paths +0 -0, ended 0, apart 0, stuck 25, paused 0
     "#);
     insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
@@ -157,8 +158,35 @@ fn a_renamed_mesh_may_lose_its_keys_with_the_default_of_argo_cd() {
       west: [PathsPaused(25 + 9), Removed(2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "mesh--east--n1" }, peers: ["m--east--n1", "mesh--east--n1"], lost: [], touched: [], needs_background: false }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "mesh--east--n2" }, peers: ["m--east--n2", "mesh--east--n2"], lost: [], touched: [], needs_background: false }
-      48 states; paths +0 -0, apart 0, stuck 0, paused 25
+      48 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 25
     "#);
+}
+
+/// Each cluster gets many tables on the way, but only a few states of each pair differ in what the other one sees.
+#[test]
+fn a_renamed_mesh_of_three_clusters_is_proved() {
+    const WEST_TWO: &str = "m2 key=R0dHR0dHR0dHR0dHR0dHR0dHR0dHR0dHR0dHR0dHR0c= pod=10.2.2.0/24 wg=10.4.2.2/16 force-endpoint=198.18.0.22:51820 internal-ip=192.168.2.2/24 persistent-keepalive=25 granularity=full";
+    const NORTH: &str = "
+o1 key=E pod=10.3.1.0/24 wg=10.4.3.1/16 force-endpoint=198.18.0.31:51820 persistent-keepalive=25 granularity=full
+o2 key=RkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkZGRkY= pod=10.3.2.0/24 wg=10.4.3.2/16 force-endpoint=198.18.0.32:51820 persistent-keepalive=25 granularity=full
+";
+    let three = || {
+        let fields = "podCIDRs: [10.3.0.0/16], wireguardCIDR: 10.4.3.0/24";
+        Lab::new(&[
+            ("east", FIELDS[0], &format!("{EAST}{JOINING}")),
+            ("west", FIELDS[1], &format!("{WEST}{WEST_TWO}")),
+            ("north", fields, NORTH),
+        ])
+    };
+    let (before, mut after) = (three(), three());
+    for text in after.files.values_mut() {
+        *text = text.replace("name: m--", "name: mesh--");
+    }
+    let changes = compared(&before, &after, &in_background());
+    let peers = changes.targets.iter().map(|it| it.peers_after);
+    assert_eq!(peers.sum::<usize>(), 14);
+    let reasons: Vec<&Reason> = changes.targets.iter().flat_map(|it| &it.reasons).collect();
+    assert_eq!(changes.grade(), Grade::Brief, "{reasons:?}");
 }
 
 /// Without a key that moves, the order of deletions and the rest does not matter.

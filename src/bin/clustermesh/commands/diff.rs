@@ -12,7 +12,7 @@ use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::{ClusterName, is_peer_of};
 use clustermesh::proof::verify::Asked;
-use clustermesh::rules::Purpose;
+use clustermesh::rules::{self, Purpose};
 
 use crate::check::{OutputCheck, RenderPlan};
 use crate::fabric::{AppliedFiles, Dumps};
@@ -20,11 +20,13 @@ use crate::input_file::Unreadable;
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{Compared, DiffFormat, Printer};
 use crate::settings::CommonOptions;
-use crate::{Outcome, applications, check, fabric, inputs};
+use crate::{Outcome, applications, check, clock, fabric, inputs};
 
 mod before;
+mod losses;
 
 use before::{Against, Before};
+use losses::LossCheck;
 
 /// Show what a change does to the network
 ///
@@ -49,6 +51,20 @@ pub(crate) struct DiffArgs {
     /// Lowest grade that makes the exit code 1
     #[arg(long, value_name = "GRADE")]
     fail_at: Option<NamedGrade>,
+
+    /// Do not count a pause of traffic that only missing annotations cause
+    ///
+    /// A change that is `brief` for no other reason counts as `additive` or `cleanup` for `--fail-at`. Requests may
+    /// get no answer for up to 15 seconds.
+    #[arg(long, requires = "fail_at")]
+    allow_pause: bool,
+
+    /// Exit with 1 also if a cluster has lost too many nodes
+    ///
+    /// Compares the nodes of both versions by the limits of `clustermesh snapshot` (`limits` in the config). A job that
+    /// merges by itself compares with a commit of the day before: each step of an hour may be within the limits.
+    #[arg(long)]
+    check_losses: bool,
 
     /// Tool that applies the Peers [default: assume the worse of both]
     #[arg(long, value_name = "TOOL")]
@@ -75,7 +91,10 @@ enum NamedGrade {
     None,
     /// Paths are only gained, and nothing that works is disturbed
     Additive,
-    /// Changed paths may be interrupted for at most 30 seconds
+    /// Paths to nodes or addresses end that do not exist any more, and nothing that works is disturbed
+    Cleanup,
+    /// Requests in changed clusters may get no answer for at most 30 seconds; nodes behind NAT that send nothing may be
+    /// unreachable for up to 205 seconds
     Brief,
     /// A path is lost, or interrupted for longer
     Disruptive,
@@ -97,6 +116,7 @@ impl From<NamedGrade> for Grade {
         match named {
             NamedGrade::None => Self::None,
             NamedGrade::Additive => Self::Additive,
+            NamedGrade::Cleanup => Self::Cleanup,
             NamedGrade::Brief => Self::Brief,
             NamedGrade::Disruptive => Self::Disruptive,
             NamedGrade::Destructive => Self::Destructive,
@@ -174,6 +194,16 @@ pub(crate) fn run(
     if args.dumps.are_any() {
         before.note_unread(&changes, &fabric::clusters(&inputs));
     }
+    if changes.grade() == Grade::None {
+        before.notes.extend(uncertain_leaders(&now));
+    }
+    let check = || LossCheck::new(&before, (&inputs, &name), &changes);
+    let losses = args.check_losses.then(check).transpose()?;
+    let is_refused = losses.as_ref().is_some_and(|it| it.fails);
+    printer.findings(
+        &inputs.files,
+        &losses.map(|it| it.findings).unwrap_or_default(),
+    );
     for note in &before.notes {
         printer.note(note);
     }
@@ -198,13 +228,36 @@ pub(crate) fn run(
     if args.output == DiffFormat::Github {
         printer.summarize_differences(&compared);
     }
-    let limit = args.fail_at.map(Grade::from);
-    let fails = limit.is_some_and(|limit| limit <= compared.changes.grade());
-    Ok(if fails {
+    Ok(if is_refused || fails(args, &changes) {
         Outcome::Findings
     } else {
         Outcome::Clean
     })
+}
+
+/// Returns whether a flag makes differences a failure.
+fn fails(args: &DiffArgs, changes: &Changes) -> bool {
+    let grade = if args.allow_pause {
+        changes.grade_without_pause()
+    } else {
+        changes.grade()
+    };
+    let limit = args.fail_at.map(Grade::from);
+    limit.is_some_and(|limit| limit <= grade)
+}
+
+/// Returns what `validate` warns of if nothing changes only as long as an election ends as expected.
+fn uncertain_leaders(now: &After) -> Vec<String> {
+    let levels = &now.inputs.settings.config.levels;
+    let found = rules::uncertain_leaders(now.fleet);
+    let found = levels.apply(found, clock::today(), Purpose::Validate);
+    let notes = found.into_iter().map(|it| {
+        let (rule, message) = (it.rule.name, &it.message);
+        let subject = it.subject().unwrap_or_default();
+        let help = it.help.iter().map(|it| format!("; {it}"));
+        format!("{rule}: {subject}: {message}{}", help.collect::<String>())
+    });
+    notes.collect()
 }
 
 /// Prints why nothing can be compared. Exit code 1 is for differences only.

@@ -1,8 +1,11 @@
 //! Differences between two versions of a fleet, in the form that was asked for.
 
 use clap::ValueEnum;
-use clustermesh::changes::{CauseEffect, Changes, Grade, PeerCounts, TargetChange};
+use clustermesh::changes::{
+    CauseEffect, Changes, Grade, PeerCounts, SILENCE_SECONDS, TargetChange,
+};
 use clustermesh::config::Config;
+use clustermesh::kilo::node::annotation;
 use clustermesh::mesh::Mesh;
 use clustermesh::text::count;
 
@@ -111,15 +114,35 @@ impl Compared<'_> {
     }
 
     /// Returns the sentence about the grade.
-    fn verdict(&self) -> &'static str {
+    fn verdict(&self) -> String {
+        if self.changes.is_pause_only() {
+            let nodes = self.changes.targets.iter().map(|it| it.pausing.len());
+            return format!(
+                "Requests may get no answer for up to {SILENCE_SECONDS} seconds because {} without the annotation `{}`. \
+                 Annotate them first: then this change is {}.",
+                match nodes.sum() {
+                    1 => "1 node is".to_owned(),
+                    nodes => format!("{nodes} nodes are"),
+                },
+                annotation::PERSISTENT_KEEPALIVE,
+                self.changes.grade_without_pause().name()
+            );
+        }
         match self.changes.grade() {
             Grade::None => "Nothing changes.",
             Grade::Additive => "Paths are only gained, and nothing that works is disturbed.",
-            Grade::Brief => "Changed paths may be interrupted for at most 30 seconds.",
-            Grade::Disruptive => "A path is lost, or interrupted for more than 30 seconds.",
+            Grade::Cleanup => {
+                "Only paths to nodes or addresses that do not exist any more end, and nothing that works is disturbed."
+            }
+            Grade::Brief => {
+                "Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send \
+                 nothing may be unreachable for up to 205 seconds."
+            }
+            Grade::Disruptive => "A path is lost, or interrupted for longer than a brief change may.",
             Grade::Destructive => {
                 "A target loses all of its Peers, or all Peers of another cluster."
             }
         }
+        .to_owned()
     }
 }

@@ -118,7 +118,7 @@ pub(crate) fn code(text: &str) -> String {
 
 /// Returns a sentence in which only values are code spans: those in backticks, and every word with a character that may
 /// mean something in Markdown or HTML, or make a link or a mention.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let is_plain = |it: char| it.is_alphanumeric() || ",;()'?- …→".contains(it);
     let is_word = |word: &str| {
         let word = word.trim_end_matches(['.', ':']);

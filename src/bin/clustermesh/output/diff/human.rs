@@ -59,7 +59,7 @@ pub(super) fn text(compared: &Compared) -> String {
         if let Some(load) = &target.load {
             let _ = writeln!(text, "  {}", wording::busy(load));
         }
-        for remedy in remedy::of_key_moves(target, &target.key_moves, compared) {
+        for remedy in remedy::of_target(target, compared) {
             let remedy = width.hanging(4, &format!("help: {remedy}"));
             let _ = writeln!(text, "  {remedy}");
         }

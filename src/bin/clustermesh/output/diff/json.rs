@@ -1,8 +1,8 @@
 //! Differences as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::changes::{
-    CarrierMove, Cause, CauseEffect, Difference, Grade, LoadChange, NodeRef, PathChange,
-    PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
+    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, Grade, LoadChange, NodeRef,
+    PathChange, PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
 };
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::name::ClusterName;
@@ -19,7 +19,7 @@ mod form;
 
 use form::{
     KIND, WrittenCarrier, WrittenChangeGrade, WrittenCounts, WrittenDiff, WrittenDiffCause,
-    WrittenEffect, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
+    WrittenEffect, WrittenForgotten, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
     WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
 };
 
@@ -37,6 +37,7 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         against: &compared.against,
         notes: compared.notes,
         grade: grade(changes.grade()),
+        pause_only: changes.is_pause_only(),
         causes: causes.collect(),
         targets: targets.map(|it| target(it, compared)).collect(),
         paths: changes.paths.iter().map(path).collect(),
@@ -95,16 +96,30 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
         cluster: target.cluster.as_str(),
         renamed_from: target.renamed_from.as_ref().map(ClusterName::as_str),
         grade: grade(target.grade()),
+        pause_only: target.is_pause_only(),
         reasons: reasons.collect(),
         peers_before: target.peers_before,
         peers_after: target.peers_after,
         counts: written_counts(target.counts()),
         peers: target.peers.iter().map(peer).collect(),
         carriers: target.carriers.iter().map(carrier).collect(),
+        pausing: target.pausing.iter().map(|it| escaped(it, NAME)).collect(),
+        forgotten: target.forgotten.as_ref().map(forgotten),
         key_moves: key_moves.collect(),
-        help: remedy::of_key_moves(target, &target.key_moves, compared),
+        help: remedy::of_target(target, compared),
         busy_seconds: target.load.as_ref().map(|it| number(it.seconds)),
         capacity: target.load.as_ref().map(quantities).unwrap_or_default(),
+    }
+}
+
+fn forgotten(forgotten: &ForgottenAddresses) -> WrittenForgotten<'_> {
+    let nodes = forgotten.nodes.iter();
+    let leaders = forgotten.leaders.iter();
+    WrittenForgotten {
+        leaders: leaders.map(|it| escaped(it, NAME)).collect(),
+        nodes: nodes.map(written_node).collect(),
+        peers: forgotten.peers.iter().map(String::as_str).collect(),
+        is_published: forgotten.is_published,
     }
 }
 
@@ -123,6 +138,8 @@ fn path(path: &PathChange) -> WrittenPath<'_> {
         to: path.to.as_str(),
         gained: counts(path.gained),
         lost: counts(path.lost),
+        ended: counts(path.ended.paths),
+        repaired: counts(path.repaired),
         apart: counts(path.apart),
         stuck: counts(path.stuck),
         paused: counts(path.paused),
@@ -130,12 +147,15 @@ fn path(path: &PathChange) -> WrittenPath<'_> {
 }
 
 fn carrier(carrier: &CarrierMove) -> WrittenCarrier {
-    let node = |it: &NodeRef| format!("{}/{}", it.cluster, escaped(&it.node, NAME));
     WrittenCarrier {
         range: carrier.range.to_string(),
-        from: node(&carrier.from),
-        to: node(&carrier.to),
+        from: written_node(&carrier.from),
+        to: written_node(&carrier.to),
     }
+}
+
+fn written_node(node: &NodeRef) -> String {
+    format!("{}/{}", node.cluster, escaped(&node.node, NAME))
 }
 
 /// Returns the quantities that differ. Those of the change itself have no old value.
@@ -206,6 +226,7 @@ fn grade(grade: Grade) -> WrittenChangeGrade {
     match grade {
         Grade::None => WrittenChangeGrade::None,
         Grade::Additive => WrittenChangeGrade::Additive,
+        Grade::Cleanup => WrittenChangeGrade::Cleanup,
         Grade::Brief => WrittenChangeGrade::Brief,
         Grade::Disruptive => WrittenChangeGrade::Disruptive,
         Grade::Destructive => WrittenChangeGrade::Destructive,

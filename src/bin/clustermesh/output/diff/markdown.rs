@@ -180,7 +180,7 @@ impl DetailBlock {
         let counts = wording::counts(target.counts());
         let reasons = target.reasons.iter().map(wording::reason);
         let changes = target.peers.iter().map(wording::change);
-        let remedies = remedy::of_key_moves(target, &target.key_moves, compared);
+        let remedies = remedy::of_target(target, compared);
         let load = target.load.iter().map(wording::busy);
         let sentences = reasons.chain(remedies).chain(load);
         let lines = sentences

@@ -1,4 +1,4 @@
-//! Remedies for keys that agents may forget: one for each tool that applies the Peers.
+//! Remedies: for what a change costs, and for keys that agents may forget, one for each tool that applies the Peers.
 
 use clustermesh::changes::{KeyMove, TargetChange};
 use clustermesh::manifest::{MESH_LABEL, SOURCE_LABEL};
@@ -7,6 +7,13 @@ use clustermesh::name::{PeerSetName, is_peer_of};
 use clustermesh::text::shell_word;
 
 use super::{Compared, wording};
+
+/// Returns what to do about a target.
+pub(super) fn of_target(target: &TargetChange, compared: &Compared) -> Vec<String> {
+    let of_costs = wording::helps(target, compared).into_iter();
+    let of_key_moves = of_key_moves(target, &target.key_moves, compared);
+    of_costs.chain(of_key_moves).collect()
+}
 
 /// Returns what to do about some key moves of a target.
 pub(super) fn of_key_moves<'k>(

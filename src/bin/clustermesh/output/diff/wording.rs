@@ -16,8 +16,10 @@ use clustermesh::wireguard::Endpoint;
 use super::Compared;
 use crate::files::ShownFiles;
 
+mod help;
 mod reason;
 
+pub(super) use help::helps;
 pub(super) use reason::reason;
 
 /// The longest name that is shown, in characters.
@@ -281,6 +283,11 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
     let kinds = [
         (change.gained, "gained"),
         (change.lost, "lost"),
+        (
+            change.ended.paths,
+            "ended, because an end does not exist any more",
+        ),
+        (change.repaired, "down until this is applied"),
         (
             change.apart,
             "interrupted until both clusters have their new Peers",

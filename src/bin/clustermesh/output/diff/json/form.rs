@@ -28,6 +28,9 @@ pub(super) struct WrittenDiff<'a> {
     pub(super) notes: &'a [String],
     /// The worst grade of all targets.
     pub(super) grade: WrittenChangeGrade,
+    /// True if the grade is `brief` only because nodes have no annotation `kilo.squat.ai/persistent-keepalive`. With it,
+    /// the grade is `additive` or `cleanup`.
+    pub(super) pause_only: bool,
     /// The causes, each once. Without a mesh and snapshots of the old version there are none.
     pub(super) causes: Vec<WrittenDiffCause<'a>>,
     /// The targets with changes, by name.
@@ -54,6 +57,11 @@ pub(super) struct WrittenPath<'a> {
     pub(super) gained: WrittenPathCounts,
     /// Paths that only work with the old Peers.
     pub(super) lost: WrittenPathCounts,
+    /// Paths that worked, and that end with a node or an address that the new snapshots do not have. They do not count
+    /// as lost.
+    pub(super) ended: WrittenPathCounts,
+    /// Paths that worked with the old nodes, are down until the change is applied, and work then.
+    pub(super) repaired: WrittenPathCounts,
     /// Paths that do not work while only one of the two clusters has its new Peers.
     pub(super) apart: WrittenPathCounts,
     /// Paths that may stay interrupted until agents list all Peers again, up to 10 minutes.
@@ -81,7 +89,10 @@ pub(super) enum WrittenChangeGrade {
     None,
     /// Paths are only gained, and nothing that works is disturbed.
     Additive,
-    /// Changed paths may be interrupted for at most 30 seconds.
+    /// Paths to nodes or addresses end that do not exist any more, and nothing that works is disturbed.
+    Cleanup,
+    /// Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send nothing may be
+    /// unreachable for up to 205 seconds.
     Brief,
     /// A path is lost, or interrupted for longer.
     Disruptive,
@@ -162,6 +173,8 @@ pub(super) struct WrittenTargetChange<'a> {
     pub(super) renamed_from: Option<&'a str>,
     /// The severity of its changes.
     pub(super) grade: WrittenChangeGrade,
+    /// True if the grade is `brief` only because the nodes in `pausing` have no annotation.
+    pub(super) pause_only: bool,
     /// The reasons for the grade, the worst first.
     pub(super) reasons: Vec<WrittenReason>,
     /// The number of Peers before.
@@ -174,9 +187,17 @@ pub(super) struct WrittenTargetChange<'a> {
     pub(super) peers: Vec<WrittenPeer<'a>>,
     /// Ranges that the target reaches through another node than before. Connections to them break once.
     pub(super) carriers: Vec<WrittenCarrier>,
+    /// Its nodes without the annotation `kilo.squat.ai/persistent-keepalive`: requests through them may get no answer for
+    /// up to 15 seconds.
+    pub(super) pausing: Vec<String>,
+    /// The pairs of nodes that may be unreachable because one is behind NAT, if there are any.
+    #[schemars(with = "WrittenForgotten")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) forgotten: Option<WrittenForgotten<'a>>,
     /// Peers whose keys agents may forget, and how to avoid that.
     pub(super) key_moves: Vec<WrittenKeyMove<'a>>,
-    /// The remedies for all of these key moves together: at most one for each tool that applies the Peers.
+    /// The remedies for `pausing` and `forgotten`, and those for all of these key moves together: at most one for each
+    /// tool that applies the Peers.
     pub(super) help: Vec<String>,
     /// The seconds for which Kilo is busy with the change, on the busiest node.
     #[schemars(with = "f64")]
@@ -184,6 +205,23 @@ pub(super) struct WrittenTargetChange<'a> {
     pub(super) busy_seconds: Option<Number>,
     /// The quantities of `clustermesh capacity` that differ.
     pub(super) capacity: Vec<WrittenQuantity>,
+}
+
+/// Leaders of a target that may forget the addresses of nodes behind NAT. Any of `leaders` and any of `nodes` and `peers`
+/// may be unreachable for each other for up to 15 seconds, or up to 205 seconds if nothing is sent.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Forgotten")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenForgotten<'a> {
+    /// The nodes of the target.
+    pub(super) leaders: Vec<String>,
+    /// The nodes behind NAT, with their clusters.
+    #[schemars(example = &["onprem/n1"])]
+    pub(super) nodes: Vec<String>,
+    /// Peers behind NAT whose keys no node has.
+    pub(super) peers: Vec<&'a str>,
+    /// True if two leaders send keepalives, of which one publishes what the other forgets. Then it is unlikely.
+    pub(super) is_published: bool,
 }
 
 /// A range that is reached through another node.
@@ -291,6 +329,7 @@ fn example() -> Value {
         "against": "HEAD",
         "notes": [],
         "grade": "additive",
+        "pauseOnly": false,
         "causes": [{
             "kind": "nodeJoined",
             "message": "node west/n2 joined",
@@ -301,7 +340,8 @@ fn example() -> Value {
         "targets": [{
             "cluster": "east",
             "grade": "additive",
-            "reasons": [{ "grade": "additive", "message": "Peers are only added" }],
+            "pauseOnly": false,
+            "reasons": [{ "grade": "additive", "message": "only Peers or ranges are added" }],
             "peersBefore": 3,
             "peersAfter": 4,
             "added": 1,
@@ -318,6 +358,7 @@ fn example() -> Value {
                 "causes": [0],
             }],
             "carriers": [],
+            "pausing": [],
             "keyMoves": [],
             "help": [],
             "busySeconds": 0.000_02,
@@ -328,6 +369,8 @@ fn example() -> Value {
             "to": "west",
             "gained": { "declared": 2, "undeclared": 0 },
             "lost": { "declared": 0, "undeclared": 0 },
+            "ended": { "declared": 0, "undeclared": 0 },
+            "repaired": { "declared": 0, "undeclared": 0 },
             "apart": { "declared": 0, "undeclared": 0 },
             "stuck": { "declared": 0, "undeclared": 0 },
             "paused": { "declared": 0, "undeclared": 0 },

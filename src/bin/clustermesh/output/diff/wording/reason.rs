@@ -1,9 +1,14 @@
 //! The reasons of a grade in words.
 
-use clustermesh::changes::{Reason, SILENCE_SECONDS};
-use clustermesh::text::count;
+use clustermesh::changes::{
+    EndedPaths, FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses, Reason,
+    SILENCE_SECONDS,
+};
+use clustermesh::kilo::node::annotation;
+use clustermesh::name::ClusterName;
+use clustermesh::text::{count, first};
 
-use super::{paths, peer_names};
+use super::{LISTED, name, paths, peer_names};
 
 /// Returns why a grade is not better.
 pub(crate) fn reason(reason: &Reason) -> String {
@@ -60,24 +65,97 @@ pub(crate) fn reason(reason: &Reason) -> String {
             "Peers lose {} that no other Peer of the same cluster has",
             count(*ranges, "range")
         ),
-        Reason::OthersChanged(peers) => {
+        Reason::RangesUnproved(ranges) => format!(
+            "Peers lose {} that no node or cluster of the old version has, so no proof shows what is lost",
+            count(*ranges, "range")
+        ),
+        Reason::OthersChanged(peers) => format!("{} with other changes", count(*peers, "Peer")),
+        Reason::RoamingChanged(peers) => {
+            let get = if *peers == 1 {
+                "gets or loses its"
+            } else {
+                "get or lose their"
+            };
             format!(
-                "{} with fewer ranges or other changes",
+                "{} {get} keepalive, so Kilo treats learned addresses differently",
                 count(*peers, "Peer")
             )
         }
-        Reason::Removed(peers) => format!("{} removed", count(*peers, "Peer")),
         Reason::LimitPassed(quantity) => {
             format!(
                 "`{}` now exceeds its limit; see `clustermesh capacity`",
                 quantity.key()
             )
         }
-        Reason::SilentStreams(leaders) => format!(
-            "one-way streams (such as syslog) pause for {SILENCE_SECONDS} s at {} without the annotation \
-             `kilo.squat.ai/persistent-keepalive`",
-            count(*leaders, "node")
+        Reason::Pause { cluster, nodes } => pause(cluster, *nodes),
+        Reason::AddressesForgotten(forgotten) => self::forgotten(forgotten),
+        Reason::PathsEnded(ended) => self::ended(ended),
+        Reason::RangesRemoved(peers) => {
+            format!("{} with fewer ranges of nodes", count(*peers, "Peer"))
+        }
+        Reason::Removed(peers) => format!("{} removed", count(*peers, "Peer")),
+        Reason::PathsRepaired(counts) => {
+            let are = if counts.all() == 1 { "is" } else { "are" };
+            format!("{} {are} down until this is applied", paths(*counts))
+        }
+        Reason::KeepalivesChanged(peers) => format!(
+            "{} with another keepalive, which Kilo does not write into WireGuard",
+            count(*peers, "Peer")
         ),
         Reason::Added => "only Peers or ranges are added".to_owned(),
     }
+}
+
+fn pause(cluster: &ClusterName, nodes: usize) -> String {
+    let (have, these) = match nodes {
+        1 => ("has", "this node"),
+        _ => ("have", "these nodes"),
+    };
+    format!(
+        "{} of {cluster} {have} no annotation `{}`: after this change, requests through {these} may get no answer for \
+         up to {SILENCE_SECONDS} s, also between nodes of {cluster}",
+        count(nodes, "node"),
+        annotation::PERSISTENT_KEEPALIVE
+    )
+}
+
+/// Returns who may forget whom. Any of the leaders and any of the others are a pair.
+fn forgotten(forgotten: &ForgottenAddresses) -> String {
+    let nodes = forgotten.nodes.iter();
+    let nodes = nodes.map(|it| format!("{}/{}", it.cluster, name(&it.node)));
+    let peers = forgotten.peers.iter();
+    let peers = peers.map(|it| format!("Peer {}", name(it)));
+    let unlikely = if forgotten.is_published {
+        "; this is unlikely, as two nodes send keepalives and one publishes what the other forgets"
+    } else {
+        ""
+    };
+    format!(
+        "{} may forget the addresses of nodes behind NAT ({}): these pairs may be unreachable for up to \
+         {FORGOTTEN_SECONDS} s, or up to {FORGOTTEN_IDLE_SECONDS} s if nothing is sent{unlikely}",
+        first(LISTED, forgotten.leaders.iter().map(|it| name(it))),
+        first(LISTED, nodes.chain(peers))
+    )
+}
+
+fn ended(EndedPaths { paths, left, moved }: &EndedPaths) -> String {
+    let end = if paths.all() == 1 { "ends" } else { "end" };
+    let departures = (!left.is_empty()).then(|| format!("{} left", count(left.len(), "node")));
+    let moves = match moved.len() {
+        0 => None,
+        1 => Some("1 node has other addresses".to_owned()),
+        nodes => Some(format!("{nodes} nodes have other addresses")),
+    };
+    let goal = match (left.len(), moved.len()) {
+        (1, 0) => "it",
+        (_, 0) => "them",
+        (0, _) => "the old ones",
+        _ => "the old addresses",
+    };
+    let nodes: Vec<String> = departures.into_iter().chain(moves).collect();
+    format!(
+        "{}; {} to {goal} {end}",
+        nodes.join(" and "),
+        self::paths(*paths)
+    )
 }

@@ -1,0 +1,68 @@
+//! Remedies for what a change costs, with their commands.
+
+use std::collections::BTreeMap;
+
+use clustermesh::changes::{ForgottenAddresses, TargetChange};
+use clustermesh::name::ClusterName;
+use clustermesh::rules::{annotate_keepalive, annotate_nat};
+use clustermesh::text::first;
+
+use super::{LISTED, name};
+use crate::output::diff::Compared;
+
+/// Returns the remedies for a target, without those for keys.
+pub(in crate::output::diff) fn helps(target: &TargetChange, compared: &Compared) -> Vec<String> {
+    let pause = (!target.pausing.is_empty()).then(|| pause(target, compared));
+    let forgotten = target.forgotten.iter();
+    let forgotten = forgotten.flat_map(|it| behind_nat(it, compared));
+    pause.into_iter().chain(forgotten).collect()
+}
+
+/// Returns how to avoid that traffic pauses.
+fn pause(target: &TargetChange, compared: &Compared) -> String {
+    let cluster = &target.cluster;
+    let nodes = target.pausing.iter().map(String::as_str);
+    let command = annotate_keepalive(&compared.config.kubectl(cluster), nodes);
+    let then = if target.is_pause_only() {
+        let grade = target.grade_without_pause().name();
+        format!("; then the change of {cluster} is {grade}")
+    } else {
+        String::new()
+    };
+    format!(
+        "before you apply the change, run `{command}` and `clustermesh snapshot {cluster}`{then}"
+    )
+}
+
+/// Returns how to keep the addresses of nodes behind NAT.
+fn behind_nat(forgotten: &ForgottenAddresses, compared: &Compared) -> Vec<String> {
+    let mut clusters: BTreeMap<&ClusterName, Vec<&str>> = BTreeMap::new();
+    for it in &forgotten.nodes {
+        clusters.entry(&it.cluster).or_default().push(&it.node);
+    }
+    let mut helps: Vec<String> = Vec::new();
+    for (cluster, nodes) in &clusters {
+        let Some((first_node, others)) = nodes.split_first() else {
+            continue;
+        };
+        let others = match others {
+            [] => String::new(),
+            others => {
+                let others = others.iter().map(|it| name(it));
+                format!(" (the same for {})", first(LISTED, others))
+            }
+        };
+        let command = annotate_nat(&compared.config.kubectl(cluster), first_node);
+        helps.push(format!(
+            "if the NAT of {cluster} has a fixed address and fixed ports, run `{command}` with these{others}, and \
+             `clustermesh snapshot {cluster}`"
+        ));
+    }
+    if !clusters.is_empty() {
+        helps.push(format!(
+            "apply the change in one cluster after another, and last in {}",
+            first(LISTED, clusters.keys())
+        ));
+    }
+    helps
+}
