@@ -51,6 +51,8 @@ pub struct Joining<'a> {
 struct Outlook {
     plan: Plan,
     nodes: BTreeMap<ClusterName, NodeLoad>,
+    /// Clusters with nodes behind NAT.
+    behind_nat: BTreeSet<ClusterName>,
 }
 
 impl Joining<'_> {
@@ -99,14 +101,18 @@ impl Joining<'_> {
     ///
     /// A cluster that joins gets the Peers of all that have joined before. So hubs come first, which are
     /// linked to all others, then clusters with few Peers: every sum of the Peers before is then as small
-    /// as it can be in a full mesh.
+    /// as it can be in a full mesh. Clusters behind NAT come last, because each later change may cut their
+    /// paths for a while (`kilo.md` §2.9).
     ///
     /// # Errors
     /// Never, unless a plan breaks its promise.
     pub fn waves(&self, capacity: &Capacity) -> Result<Vec<Vec<Joiner>>, BrokenPromise> {
         let mut ready = self.ready();
         let all = self.outlook(&ready)?;
-        ready.sort_by_key(|it| (!self.is_hub(it), all.given(it)));
+        ready.sort_by_key(|it| {
+            let is_behind_nat = all.behind_nat.contains(&it.cluster);
+            (!self.is_hub(it), is_behind_nat, all.given(it))
+        });
         let mut waves = Vec::new();
         let mut joined = 0;
         let mut before = self.outlook(&[])?;
@@ -148,6 +154,7 @@ impl Joining<'_> {
             return Ok(Outlook {
                 plan: Plan::default(),
                 nodes: BTreeMap::new(),
+                behind_nat: BTreeSet::new(),
             });
         };
         let fleet = fleet.accepting(self.accepted);
@@ -155,8 +162,10 @@ impl Joining<'_> {
             let nodes = NodeLoad::count(&it.cluster.topology);
             (it.entry.name.clone(), nodes)
         });
+        let behind_nat = fleet.members().iter().filter(|it| it.is_behind_nat());
         Ok(Outlook {
             nodes: nodes.collect(),
+            behind_nat: behind_nat.map(|it| it.entry.name.clone()).collect(),
             plan: plan::plan(&fleet)?,
         })
     }

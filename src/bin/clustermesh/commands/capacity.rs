@@ -162,6 +162,7 @@ pub(crate) fn run(
         accepted: &inputs.settings.config.content.accepted,
     };
     let mut outlook = JoinOutlook::plan(&joining, &ledger, args.waves)?;
+    outlook.advise(findings, fleet);
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
         .into_iter()
@@ -201,7 +202,7 @@ fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::R
     let width = Width::stdout();
     let is_detailed = !args.targets.is_empty();
     Ok(match (args.output, &outlook.waves) {
-        (CapacityFormat::Human, Some(waves)) => waves::plan(waves, &outlook.waiting),
+        (CapacityFormat::Human, Some(waves)) => waves::plan(waves, outlook),
         (CapacityFormat::Human, None) if is_detailed => {
             shown::details(costs, width) + &waves::outlook(outlook)
         }

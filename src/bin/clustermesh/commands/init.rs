@@ -1,16 +1,17 @@
 //! `clustermesh init`
 
 use std::io::Write;
+use std::mem;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
-use clustermesh::rules::Purpose;
+use clustermesh::rules::{Purpose, costs};
 use clustermesh::yaml::scalar;
 
 use self::clusters::{ClusterOptions, ProposedMesh};
 use crate::check::{self, OutputCheck};
-use crate::commands::snapshot;
+use crate::commands::snapshot::{self, ListedNodes};
 use crate::disk::{self, Roots};
 use crate::files::ShownFiles;
 use crate::input_file::Unreadable;
@@ -117,20 +118,20 @@ pub(crate) fn run(
         );
     }
     args.clusters.check()?;
-    let proposed = match proposed(args) {
+    let mut proposed = match proposed(args) {
         Ok(proposed) => proposed,
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
     let files = files(args, proposed.as_ref());
     let kept = write(&files, proposed.as_ref(), printer)?;
-    let steps = next(args, &kept, proposed.as_ref());
-    let mut outcome = Outcome::Clean;
-    if let Some(proposed) = proposed {
+    let mut written = KeptNodes::default();
+    if let Some(proposed) = &mut proposed {
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
-        outcome = keep(args, proposed, printer, result)?;
+        written = keep(args, mem::take(&mut proposed.nodes), printer, result)?;
     }
+    let steps = next(args, &kept, proposed.as_ref(), &written.first);
     printer.result(result, &steps)?;
-    Ok(outcome)
+    Ok(written.outcome)
 }
 
 /// Proposes a mesh, if there are clusters to propose one for.
@@ -185,26 +186,53 @@ fn write(
     Ok(kept)
 }
 
+/// The result for the nodes that were saved.
+struct KeptNodes {
+    outcome: Outcome,
+    /// The steps before any Peer is applied.
+    first: Vec<String>,
+}
+
+impl Default for KeptNodes {
+    fn default() -> Self {
+        Self {
+            outcome: Outcome::Clean,
+            first: Vec::new(),
+        }
+    }
+}
+
 /// Saves the nodes, and checks them with the mesh that was written.
 fn keep(
     args: &InitArgs,
-    proposed: ProposedMesh,
+    nodes: Vec<ListedNodes>,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<KeptNodes> {
     let gathered = args.common.files.0.settle().and_then(|settings| {
         let meshes = input_file::clusters(&settings.mesh_files()?)?.meshes;
-        let outcome = snapshot::write_first(proposed.nodes, &settings, &meshes, printer, result)?;
+        let outcome = snapshot::write_first(nodes, &settings, &meshes, printer, result)?;
         Ok((outcome, inputs::gather(&args.common.files.0)?))
     });
     let (outcome, inputs) = match gathered {
         Ok(gathered) => gathered,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
+        Err(unreadable) => {
+            return Ok(KeptNodes {
+                outcome: printer.unreadable(unreadable),
+                ..KeptNodes::default()
+            });
+        }
     };
     let checked = check::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
     printer.findings(&inputs.files, &checked.findings);
     printer.counts(&checked.findings, checked.checked().as_ref());
-    Ok(outcome)
+    let of_changes = checked.findings.into_iter();
+    let of_changes = of_changes.filter(|it| costs::is_about(it.rule));
+    let first = of_changes.filter_map(|it| it.help);
+    Ok(KeptNodes {
+        outcome,
+        first: first.collect(),
+    })
 }
 
 fn files(args: &InitArgs, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
@@ -297,7 +325,12 @@ fn outputs(gitops: Gitops) -> String {
 }
 
 /// Returns what a person does next.
-fn next(args: &InitArgs, kept: &[&str], proposed: Option<&ProposedMesh>) -> String {
+fn next(
+    args: &InitArgs,
+    kept: &[&str],
+    proposed: Option<&ProposedMesh>,
+    first: &[String],
+) -> String {
     let mut steps = Vec::new();
     if kept.contains(&CONFIG) && args.gitops != Gitops::None {
         let lines = outputs(args.gitops);
@@ -330,11 +363,18 @@ fn next(args: &InitArgs, kept: &[&str], proposed: Option<&ProposedMesh>) -> Stri
     } else {
         steps.push("Put your clusters and their ranges into mesh.yaml.".to_owned());
         steps.push(
+            "Annotate the nodes of every cluster, so that changes of Peers interrupt no requests:\n   \
+             `kubectl --context east annotate node --all kilo.squat.ai/persistent-keepalive=25`."
+                .to_owned(),
+        );
+        steps.push(
             "Take snapshots: `clustermesh snapshot`, or from a file,\n   \
              `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`."
                 .to_owned(),
         );
     }
+    let first = first.iter();
+    steps.extend(first.map(|it| format!("Before Peers are applied, {it}.")));
     steps.push(
         "Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`."
             .to_owned(),

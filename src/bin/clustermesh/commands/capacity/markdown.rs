@@ -8,7 +8,7 @@ use super::cost::Cost;
 use super::shown;
 use super::waves::{self, JoinOutlook, JoinWave};
 use crate::output::wrap::Width;
-use crate::output::{COMMENT, fenced};
+use crate::output::{COMMENT, fenced, prose};
 
 /// The room for a table, in bytes.
 const TABLE: usize = COMMENT / 3;
@@ -63,6 +63,9 @@ pub(super) fn waves(waves: &[JoinWave], outlook: &JoinOutlook) -> String {
             fenced(&waves::exceeded(waves, Width::default()), LIMITS),
             waves::closing(waves)
         );
+        for advice in &outlook.advice {
+            let _ = writeln!(page, "\n{}", prose(advice));
+        }
     }
     page.push_str(&waves::waiting(&outlook.waiting));
     page

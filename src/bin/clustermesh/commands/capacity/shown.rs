@@ -36,11 +36,11 @@ const COLUMNS: [(&str, Quantity); 8] = [
     ("TUNNELS", Quantity::TunnelsPerNode),
 ];
 
-/// The effect of a change on traffic that is not answered.
-const ONE_WAY_STREAMS: &str = "
-    Kilo replaces its WireGuard configuration with every changed Peer. A stream that only one side
-    sends on then stays silent for up to 15 s per change, unless the nodes are annotated with
-    `kilo.squat.ai/persistent-keepalive`; streams with answers are not interrupted.
+/// The effect of a change on traffic.
+const PAUSE: &str = "
+    Kilo replaces its WireGuard configuration with every changed Peer. Requests through its nodes
+    then may get no answer for 15 s, unless the nodes are annotated with
+    `kilo.squat.ai/persistent-keepalive`.
 ";
 
 /// The sections of the full output.
@@ -157,7 +157,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
                 );
             }
             if section == CapacitySection::Change && !cost.wave.is_empty() {
-                text.push_str(ONE_WAY_STREAMS);
+                text.push_str(PAUSE);
             }
         }
         let all: Vec<&Estimate> = cost.estimates.iter().collect();

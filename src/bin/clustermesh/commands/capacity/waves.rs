@@ -1,5 +1,6 @@
 //! Waves: what each cluster has to carry as others join, one wave after another.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clustermesh::capacity::{Estimate, units};
@@ -7,7 +8,9 @@ use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::joining::{self, Joiner, Joining};
-use clustermesh::text::count;
+use clustermesh::name::ClusterName;
+use clustermesh::rules::{Finding, costs};
+use clustermesh::text::{self, count};
 use clustermesh::{manifest, plan};
 
 use super::cost::{Cost, Ledger};
@@ -37,6 +40,8 @@ pub(super) struct JoinOutlook {
     pub(super) together: Option<JoinWave>,
     /// The same one after another, if that is asked for.
     pub(super) waves: Option<Vec<JoinWave>>,
+    /// Sentences about the steps before the first wave, and the order within each.
+    pub(super) advice: Vec<String>,
 }
 
 impl JoinOutlook {
@@ -62,6 +67,7 @@ impl JoinOutlook {
             waiting: joining.waiting(),
             together,
             waves,
+            ..Self::default()
         })
     }
 
@@ -73,6 +79,26 @@ impl JoinOutlook {
             .chain(self.waves.iter_mut().flatten());
         for wave in waves {
             wave.costs.retain(|it| is_asked(&it.cluster));
+        }
+    }
+
+    /// Adds the costs of any change of Peers, with their remedies, and the order of clusters within a wave.
+    pub(super) fn advise(&mut self, findings: &[Finding], fleet: &Fleet) {
+        let of_changes = findings.iter().filter(|it| costs::is_about(it.rule));
+        self.advice.extend(of_changes.map(|it| {
+            let help = it.help.as_deref().unwrap_or_default();
+            format!("{}. Before the first wave, {help}.", it.message)
+        }));
+        let members = fleet.members().iter();
+        let behind_nat: BTreeSet<&ClusterName> = members
+            .filter(|it| it.is_behind_nat())
+            .map(|it| &it.entry.name)
+            .collect();
+        if !behind_nat.is_empty() {
+            self.advice.push(format!(
+                "Apply each wave in one cluster after another, and last in the clusters behind NAT: {}.",
+                text::listed(behind_nat)
+            ));
         }
     }
 
@@ -153,17 +179,20 @@ pub(super) fn outlook(outlook: &JoinOutlook) -> String {
 }
 
 /// Returns a line for each wave, and what is too much.
-pub(super) fn plan(waves: &[JoinWave], waiting: &[Joiner]) -> String {
+pub(super) fn plan(waves: &[JoinWave], outlook: &JoinOutlook) -> String {
+    let waiting = waiting(&outlook.waiting);
     if waves.is_empty() {
-        return format!("{}{}", no_wave(waiting), self::waiting(waiting));
+        return format!("{}{waiting}", no_wave(&outlook.waiting));
     }
     let width = Width::stdout();
     let blocks = exceeded(waves, width);
     let table = table(waves).folded(width);
+    let advice = outlook.advice.iter();
+    let advice = advice.map(|it| format!("\n{}\n", width.wrapped(0, it)));
     format!(
-        "{table}{blocks}\n{}{}",
+        "{table}{blocks}\n{}{}{waiting}",
         closing(waves),
-        self::waiting(waiting)
+        advice.collect::<String>()
     )
 }
 
