@@ -223,6 +223,7 @@ fn node(cluster: u8, number: u8) -> Value {
             "kilo.squat.ai/granularity": "full",
             "kilo.squat.ai/internal-ip": format!("192.168.{cluster}.{number}/24"),
             "kilo.squat.ai/key": STANDARD.encode([key; 32]),
+            "kilo.squat.ai/persistent-keepalive": "25",
             "kilo.squat.ai/wireguard-ip": format!("10.{wireguard}.0.{number}/24"),
         },
         "labels": {},

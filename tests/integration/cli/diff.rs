@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use super::*;
 
 mod causes;
+mod costs;
 mod cut_off;
 mod engines;
 mod example;

@@ -34,19 +34,21 @@ fn writes_what_is_not_there() {
     wrote .github/workflows/clustermesh-refresh.yml
     wrote .pre-commit-config.yaml
     ");
-    insta::assert_snapshot!(run.stdout, @r"
+    insta::assert_snapshot!(run.stdout, @"
     Next steps:
     1. Put your clusters and their ranges into mesh.yaml.
-    2. Take snapshots: `clustermesh snapshot`, or from a file,
+    2. Annotate the nodes of every cluster, so that changes of Peers interrupt no requests:
+       `kubectl --context east annotate node --all kilo.squat.ai/persistent-keepalive=25`.
+    3. Take snapshots: `clustermesh snapshot`, or from a file,
        `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`.
-    3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
-    4. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
+    4. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
+    5. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
        from templates/flux-kustomization.yaml.j2; otherwise set its name there. Then render again.
-    5. Create the GitHub App and the kubeconfig that the first lines of
+    6. Create the GitHub App and the kubeconfig that the first lines of
        .github/workflows/clustermesh-refresh.yml describe.
-    6. Enable the hooks: `pre-commit install`.
-    7. Commit everything, `rendered` included, and push.
-    8. Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.
+    7. Enable the hooks: `pre-commit install`.
+    8. Commit everything, `rendered` included, and push.
+    9. Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.
     ");
     let before = folder.touches(".");
     let run = folder.run(FLUX);

@@ -55,6 +55,7 @@ fn writes_one_way_to_say_it() {
             "kilo.squat.ai/granularity": "full",
             "kilo.squat.ai/internal-ip": "192.168.1.1/24",
             "kilo.squat.ai/key": "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws=",
+            "kilo.squat.ai/persistent-keepalive": "25",
             "kilo.squat.ai/wireguard-ip": "10.101.0.1/24"
           },
           "labels": {},

@@ -51,9 +51,9 @@ fn tells_findings_with_their_lines() {
        |                              ^^^^^^^^^^
 
     warning[undeclared-pod-cidr]: east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
-      --> snapshots/east.json:52:9
+      --> snapshots/east.json:54:9
        |
-    52 |         "10.9.9.0/24"
+    54 |         "10.9.9.0/24"
        |         ^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(run.stderr, @"2 warnings");
@@ -68,7 +68,7 @@ fn tells_them_a_line_each() {
     insta::assert_snapshot!(run.stdout, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/east.json:1:359: warning[invalid-public-key] east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
-    snapshots/east.json:1:880: warning[undeclared-pod-cidr] east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
+    snapshots/east.json:1:964: warning[undeclared-pod-cidr] east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
     ");
 }
 
@@ -106,8 +106,8 @@ fn tells_them_to_programs() {
           "node": "n2",
           "places": [
             {
-              "column": 880,
-              "endColumn": 893,
+              "column": 964,
+              "endColumn": 977,
               "endLine": 1,
               "file": "snapshots/east.json",
               "line": 1,

@@ -232,7 +232,6 @@ fn a_node_without_endpoint_is_reached_when_it_connects_and_stops_nobody() {
         let mut node = node(1, number);
         let annotations = node["annotations"].as_object_mut().unwrap();
         annotations.retain(|key, _| !key.ends_with("-endpoint"));
-        annotations.insert("kilo.squat.ai/persistent-keepalive".into(), json!("25"));
         node["addresses"] = json!([]);
         node
     };

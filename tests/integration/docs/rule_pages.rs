@@ -10,7 +10,7 @@ use super::generated::{GENERATED, compare};
 use crate::support::project;
 
 /// The file names of the questions' pages, in the order of the questions.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "input",
     "ranges",
     "identity",
@@ -19,6 +19,7 @@ const NAMES: [&str; 15] = [
     "nodes",
     "states",
     "changes",
+    "costs",
     "gitops",
     "reachability",
     "capacity",

@@ -166,6 +166,7 @@ fn node(cluster: u8, number: u8) -> Value {
             "kilo.squat.ai/granularity": "full",
             "kilo.squat.ai/internal-ip": format!("192.168.{cluster}.{number}/24"),
             "kilo.squat.ai/key": key,
+            "kilo.squat.ai/persistent-keepalive": "25",
             "kilo.squat.ai/wireguard-ip": format!("10.{}.0.{number}/24", 100 + cluster),
         },
         "labels": {},

@@ -20,6 +20,10 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 
+mod ends;
+mod pauses;
+mod sound;
+
 /// The number of cases: more with `PROPTEST_CASES`.
 fn cases() -> u32 {
     let more = std::env::var("PROPTEST_CASES").ok();
@@ -34,6 +38,10 @@ struct Edition {
     settings: Vec<Written>,
     /// Peers of no mesh that clusters have.
     foreign: Vec<ForeignPeer>,
+    /// A seed for nodes without keepalives; without one, all nodes send them.
+    silent: Option<u8>,
+    /// Nodes that send keepalives in any case, with their clusters.
+    annotated: BTreeSet<(String, String)>,
 }
 
 /// The meshes, which never link two clusters twice.
@@ -104,12 +112,15 @@ fn edition() -> impl Strategy<Value = Edition> {
         topologies(),
         proptest::collection::vec(written(), 4),
         proptest::collection::vec(foreign, 0..2),
+        proptest::option::weighted(0.3, any::<u8>()),
     )
-        .prop_map(|(world, topologies, settings, foreign)| Edition {
+        .prop_map(|(world, topologies, settings, foreign, silent)| Edition {
             world,
             topologies,
             settings,
             foreign,
+            silent,
+            annotated: BTreeSet::new(),
         })
 }
 
@@ -132,9 +143,42 @@ impl Edition {
                 let head = format!("  - name: {}\n", self::name(it));
                 yaml = yaml.replace(&head, &format!("{head}{}", self.fields(it, topology)));
             }
-            yaml
+            self.hidden(&yaml)
         });
         documents.collect::<Vec<_>>().join("---\n")
+    }
+
+    /// Takes away what Kilo has found out about nodes of clusters behind NAT, which then have no endpoint for others.
+    fn hidden(&self, yaml: &str) -> String {
+        let mut is_hidden = false;
+        let lines = yaml.lines().map(|line| {
+            if let Some(cluster) = line.strip_prefix("  - name: ") {
+                let mut settings = self.settings.iter().enumerate();
+                let settings = settings.find(|it| name(it.0) == cluster);
+                is_hidden = settings.is_some_and(|it| it.1.is_behind_nat);
+            }
+            let shown = if is_hidden {
+                line.replace(", Kilo]", "]")
+            } else {
+                line.to_owned()
+            };
+            shown + "\n"
+        });
+        lines.collect()
+    }
+
+    /// Returns whether a node sends keepalives.
+    fn sends(&self, cluster: &str, node: &str) -> bool {
+        let Some(seed) = self.silent else {
+            return true;
+        };
+        let is_named = || {
+            self.annotated
+                .contains(&(cluster.to_owned(), node.to_owned()))
+        };
+        let bytes = cluster.bytes().chain(node.bytes());
+        let sum = bytes.fold(seed, u8::wrapping_add);
+        sum % 3 != 0 || is_named()
     }
 
     /// Writes fields of an entry.
@@ -264,11 +308,13 @@ fn edit(cluster: usize, nodes: &mut Vec<Claims>, others: &[Claims], (index, kind
     }
 }
 
-/// All nodes of these answer streams in one direction, and most are gateways.
-fn with_keepalives(mut nodes: Vec<Node>) -> Vec<Node> {
+/// Most nodes of these are gateways, and those send keepalives that are meant.
+fn with_keepalives(mut nodes: Vec<Node>, sends: impl Fn(&str) -> bool) -> Vec<Node> {
     for (number, node) in nodes.iter_mut().enumerate() {
-        let key = "kilo.squat.ai/persistent-keepalive".to_owned();
-        node.annotations.insert(key, "25");
+        if sends(&node.name) {
+            let key = "kilo.squat.ai/persistent-keepalive".to_owned();
+            node.annotations.insert(key, "25");
+        }
         if number % 3 != 1 {
             node.labels.insert("gateway", "yes");
         }
@@ -289,7 +335,8 @@ impl Rendered {
         let names: Vec<String> = (0..world.clusters.len()).map(name).collect();
         let nodes = names.iter().zip(&world.clusters).map(|(name, cluster)| {
             let nodes = cluster.nodes.iter().map(node).collect();
-            (name.as_str(), with_keepalives(nodes))
+            let nodes = with_keepalives(nodes, |node| edition.sends(name, node));
+            (name.as_str(), nodes)
         });
         let (meshes, snapshots): (_, Snapshots) =
             (meshes(&edition.meshes()), snapshots(nodes.collect()));

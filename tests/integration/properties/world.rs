@@ -451,6 +451,14 @@ fn honest(i: usize, position: usize) -> Claims {
     }
 }
 
+/// A cluster of honest nodes.
+pub(super) fn honest_cluster(i: usize, count: usize, granularity: &'static str) -> Cluster {
+    Cluster {
+        nodes: (0..count).map(|position| honest(i, position)).collect(),
+        ..Cluster::plain(granularity)
+    }
+}
+
 /// Draws an address of cluster `i`, with the network that a node may report.
 fn interface_of(i: usize) -> impl Strategy<Value = String> {
     let host = prop_oneof![

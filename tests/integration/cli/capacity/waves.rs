@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{limit, object};
 use crate::cli::{Folder, TREE, node};
@@ -156,17 +156,17 @@ fn the_load_with_all_clusters_is_shown_before_they_join() {
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
     TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
-    east        0       0     15   1 ms      0 s       2   265 B        1  ok
-    north       0       0     15   1 ms      0 s       2   265 B        1  ok
-    west        0       0     15   1 ms      0 s       2   265 B        1  ok
+    east        0       0     15   1 ms      0 s       2   266 B        1  ok
+    north       0       0     15   1 ms      0 s       2   266 B        1  ok
+    west        0       0     15   1 ms      0 s       2   266 B        1  ok
 
     3 clusters, 0 Peer objects; 0 tunnel ends in total on all nodes (not Kubernetes objects)
 
     with north, west joined
     TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  CHANGE  BUSY  GRADE
-    east        4       8     31   2 ms     6 ms      10   905 B        5      +4  6 ms  ok
-    north       4       8     31   2 ms     6 ms      10   905 B        5      +4  6 ms  ok
-    west        4       8     31   2 ms     6 ms      10   905 B        5      +4  6 ms  ok
+    east        4       8     31   2 ms     6 ms      10   910 B        5      +4  6 ms  ok
+    north       4       8     31   2 ms     6 ms      10   910 B        5      +4  6 ms  ok
+    west        4       8     31   2 ms     6 ms      10   910 B        5      +4  6 ms  ok
 
     Run `clustermesh capacity --waves` to see which clusters can join together.
     ");
@@ -215,4 +215,64 @@ fn clusters_with_few_peers_join_before_those_with_many() {
         waves(&folder),
         [wave(&["west"], true), wave(&["north"], true)]
     );
+}
+
+#[test]
+fn the_advice_comes_before_the_first_wave() {
+    let folder = joining();
+    let mut silent = node(3, 1);
+    silent["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("0");
+    folder.keep("west", &[silent, node(3, 2)]);
+    let run = folder.run(&["capacity", "--waves"]);
+    insta::assert_snapshot!(run.stdout, @"
+    WAVE  CLUSTERS     BUSIEST  CHANGE  BUSY  APPLY  GRADE
+       1  north, west  west         +4  6 ms   2 ms  ok
+
+    1 wave for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
+    `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
+
+    1 node has no annotation `kilo.squat.ai/persistent-keepalive`, so requests through it may get no answer for 15 s whenever Peers change: west (n1). Before the first wave, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`.
+    ");
+    let page = folder.run(&["capacity", "--waves", "--output", "markdown"]);
+    insta::assert_snapshot!(page.stdout, @"
+    ### clustermesh capacity: waves
+
+    | WAVE | CLUSTERS | BUSIEST | CHANGE | BUSY | APPLY | GRADE |
+    |--:|---|---|--:|--:|--:|---|
+    | 1 | north, west | west | +4 | 6 ms | 2 ms | ok |
+
+    1 wave for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
+    `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
+
+    1 node has no annotation `kilo.squat.ai/persistent-keepalive`, so requests through it may get no answer for 15 s whenever Peers change: west (n1). Before the first wave, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`.
+    ");
+    folder.keep("west", &[node(3, 1), node(3, 2)]);
+    let run = folder.run(&["capacity", "--waves"]);
+    assert!(!run.stdout.contains("annotat"), "{}", run.stdout);
+}
+
+#[test]
+fn clusters_behind_nat_join_last() {
+    let folder = joining();
+    let behind_nat = [1, 2].map(|number| {
+        let mut node = node(2, number);
+        let own = format!("192.168.2.{number}:51820");
+        node["annotations"]["kilo.squat.ai/endpoint"] = json!(own);
+        node["addresses"].as_array_mut().unwrap().pop();
+        node
+    });
+    folder.keep("north", &behind_nat[..1]);
+    let entry = "- name: north\n";
+    folder.edit(
+        "mesh.yaml",
+        entry,
+        &format!("{entry}      persistentKeepalive: 25\n"),
+    );
+    limit(&folder, "wavePeers: { notice: 1, warning: 2, error: 100 }");
+    // It has fewer Peers than `west`.
+    let clusters: Vec<Vec<String>> = waves(&folder).into_iter().map(|it| it.0).collect();
+    assert_eq!(clusters, [["west"], ["north"]]);
+    let run = folder.run(&["capacity", "--waves"]);
+    let advice = "\nApply each wave in one cluster after another, and last in the clusters behind NAT: north.\n";
+    assert_contains(&run.stdout, advice);
 }

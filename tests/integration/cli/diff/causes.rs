@@ -65,7 +65,7 @@ fn locations_leaders_and_ranges_of_nodes_are_causes() {
     insta::assert_snapshot!(causes_in_nodes(&located(), &ranges), @r#"
     "rangesGained" of "west" "n2": node west/n2 gained 10.3.9.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
     "rangesLost" of "west" "n2": node west/n2 lost 10.3.2.0/24: {"added":0,"changed":1,"cluster":"east","removed":0}
-    "disruptive"
+    "cleanup"
     "#);
 }
 

@@ -18,7 +18,6 @@ fn a_range_in_another_field_loses_no_path() {
         "allowedNetworks: [10.3.0.0/16, 10.103.0.0/24, 10.96.0.0/16]",
     );
     let mut node = node(3, 1);
-    node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
     node["addresses"][1]["address"] = json!("198.18.113.99");
     folder.keep("west", &[node, super::node(3, 2)]);
     let shown = repository.diff(&[]).stdout;

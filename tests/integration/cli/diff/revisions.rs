@@ -537,7 +537,7 @@ fn a_repository_with_sha_256_is_read() {
     assert_eq!(repository.grade(&[]), "none");
     assert_eq!(repository.grade(&["--against", "main..."]), "none");
     repository.remove_node();
-    assert_eq!(repository.grade(&[]), "disruptive");
+    assert_eq!(repository.grade(&[]), "cleanup");
 }
 
 #[test]

@@ -32,13 +32,6 @@ fn a_cluster_that_gets_another_name_and_leaves_is_one_reason() {
 #[test]
 fn only_the_step_that_connects_and_the_one_that_separates_change_peers() {
     let folder = Folder::mesh();
-    for (number, cluster) in (1..).zip(["east", "north", "west"]) {
-        let mut nodes = [node(number, 1), node(number, 2)];
-        for node in &mut nodes {
-            node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
-        }
-        folder.keep(cluster, &nodes);
-    }
     folder.edit("mesh.yaml", NORTH, "");
     let nodes = folder.read("snapshots/north.json");
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();

@@ -28,7 +28,7 @@ fn a_manifest_with_conflicts_is_refused() {
         let unknown = format!("; the old Peers in `{name}` are therefore unknown; {REMEDY}");
         assert_contains(&stderr, &unknown);
     }
-    assert_eq!(repository.grade(&["--against", "HEAD~1"]), "disruptive");
+    assert_eq!(repository.grade(&["--against", "HEAD~1"]), "cleanup");
 }
 
 /// The text may be anything, so its details are hidden.

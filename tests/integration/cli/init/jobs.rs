@@ -30,25 +30,16 @@ if [ \"$1\" = push ]; then printf 'git %s\\n' \"$*\" >> \"$LOG\"; exit; fi
 PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"
 ";
 
-/// A committed repository with the jobs of a service, whose nodes send keepalives.
+/// A committed repository with the jobs of a service.
 struct Jobs {
     folder: Folder,
     /// Fake programs, their answers, and what they were asked for.
     fakes: TempDir,
 }
 
-fn steady(cluster: u8, number: u8) -> serde_json::Value {
-    let mut node = node(cluster, number);
-    node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
-    node
-}
-
 impl Jobs {
     fn of(service: &str) -> Self {
         let folder = Folder::mesh();
-        for (number, cluster) in [(1, "east"), (2, "north"), (3, "west")] {
-            folder.keep(cluster, &[steady(number, 1), steady(number, 2)]);
-        }
         for arguments in [["init", "--ci", service].as_slice(), &["render"]] {
             let run = folder.run(arguments);
             assert_eq!(run.code, 0, "{}", run.stderr);
@@ -74,12 +65,16 @@ impl Jobs {
             fs::write(fakes.path().join(name), "").unwrap();
         }
         let jobs = Self { folder, fakes };
-        jobs.script(
-            "git init --quiet --initial-branch=main && git add --all && \
-             git -c user.name=a -c user.email=a@b commit --quiet --message=a",
-            &[],
-        );
+        jobs.script("git init --quiet --initial-branch=main", &[]);
+        jobs.commit(30);
         jobs
+    }
+
+    /// Commits everything, this many hours ago.
+    fn commit(&self, hours: u64) {
+        let script = "export GIT_COMMITTER_DATE=\"@$(($(date +%s) - HOURS * 3600)) +0000\"; git add --all && \
+                      git -c user.name=a -c user.email=a@b commit --quiet --message=a";
+        self.script(script, &[("HOURS", &hours.to_string())]);
     }
 
     fn answer(&self, name: &str, text: &str) {
@@ -136,15 +131,68 @@ impl Jobs {
 
     /// Adds a node to `west`, which only adds paths.
     fn add_node(&self) {
-        let nodes = [steady(3, 1), steady(3, 2), steady(3, 3)];
+        let nodes = [node(3, 1), node(3, 2), node(3, 3)];
         self.folder.keep("west", &nodes);
         assert_eq!(self.folder.run(&["render"]).code, 0);
     }
 
     /// Takes a node out of `west`.
     fn remove_node(&self) {
-        self.folder.keep("west", &[steady(3, 1)]);
+        self.keep_nodes(1);
+    }
+
+    /// Gives `west` this many nodes.
+    fn keep_nodes(&self, nodes: u8) {
+        let nodes: Vec<serde_json::Value> = (1..=nodes).map(|it| node(3, it)).collect();
+        self.folder.keep("west", &nodes);
         assert_eq!(self.folder.run(&["render"]).code, 0);
+    }
+
+    /// Takes the annotation from a node of `east`, where the next change then pauses traffic.
+    fn silence_node(&self) {
+        let mut silent = node(1, 2);
+        silent["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("0");
+        self.folder.keep("east", &[node(1, 1), silent]);
+        assert_eq!(self.folder.run(&["render"]).code, 0);
+    }
+
+    /// Gives a node of `west` another endpoint.
+    fn move_node(&self) {
+        let mut moved = node(3, 2);
+        moved["addresses"][1]["address"] = json!("198.18.113.99");
+        self.folder.keep("west", &[node(3, 1), moved]);
+        assert_eq!(self.folder.run(&["render"]).code, 0);
+    }
+
+    /// Makes a change of a grade.
+    fn change(&self, change: Change) {
+        match change {
+            Change::Additive => self.add_node(),
+            Change::Cleanup => self.remove_node(),
+            Change::Pause => {
+                self.silence_node();
+                self.commit(25);
+                self.add_node();
+            }
+            Change::Brief => self.move_node(),
+            Change::Disruptive => {
+                let mut hidden = node(3, 2);
+                hidden["annotations"]["kilo.squat.ai/key"] = json!("");
+                self.folder.keep("west", &[node(3, 1), hidden]);
+                assert_eq!(self.folder.run(&["render"]).code, 0);
+            }
+        }
+    }
+
+    /// Runs the step that grades a change, and returns whether it is to merge itself.
+    fn merges(&self, setting: &str) -> bool {
+        let workflow = self.yaml(REFRESH);
+        self.answer("output", "");
+        let script = step(&workflow, "refresh", "--fail-at");
+        self.script(script, &[("MERGE", setting)]);
+        let output = self.read("output");
+        assert!(["", "merges=true\n"].contains(&&*output), "{output}");
+        !output.is_empty()
     }
 }
 
@@ -155,31 +203,56 @@ fn step<'y>(workflow: &'y Value, job: &str, text: &str) -> &'y str {
     scripts.find(|it| it.contains(text)).unwrap()
 }
 
+/// A change of each grade that matters to a job.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Change {
+    Additive,
+    Cleanup,
+    Pause,
+    Brief,
+    Disruptive,
+}
+
+impl Change {
+    const ALL: [Self; 5] = [
+        Self::Additive,
+        Self::Cleanup,
+        Self::Pause,
+        Self::Brief,
+        Self::Disruptive,
+    ];
+
+    /// Returns the settings with which it merges itself.
+    fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::Additive => &["additive", "cleanup", "pause"],
+            Self::Cleanup => &["cleanup", "pause"],
+            Self::Pause => &["pause"],
+            Self::Brief | Self::Disruptive => &[],
+        }
+    }
+}
+
+const SETTINGS: [&str; 5] = ["additive", "cleanup", "pause", "", "true"];
+
 #[test]
-fn only_what_is_additive_merges_itself_and_only_if_that_is_wanted() {
-    for (setting, is_loss, merges) in [
-        ("additive", false, true),
-        ("additive", true, false),
-        ("", false, false),
-        ("true", false, false),
-    ] {
+fn only_what_is_wanted_merges_itself() {
+    for change in Change::ALL {
+        let jobs = Jobs::of("github");
+        jobs.change(change);
+        let merging = SETTINGS.into_iter().filter(|it| jobs.merges(it));
+        assert_eq!(merging.collect::<Vec<_>>(), change.settings(), "{change:?}");
+    }
+}
+
+#[test]
+fn an_earlier_merge_is_withdrawn_before_the_next_push() {
+    for merges in ["true", ""] {
         let jobs = Jobs::of("github");
         let workflow = jobs.yaml(REFRESH);
-        if is_loss {
-            jobs.remove_node();
-        } else {
-            jobs.add_node();
-        }
-        jobs.answer("output", "");
-        jobs.script(
-            step(&workflow, "refresh", "--fail-at"),
-            &[("MERGE", setting)],
-        );
-        let output = jobs.read("output");
-        assert_eq!(output, if merges { "merges=true\n" } else { "" });
+        jobs.add_node();
         jobs.answer("waiting", "7\n");
         jobs.answer("opened", "7\n");
-        let merges = output.trim_end().trim_start_matches("merges=");
         let variables = [("MERGES", merges), ("BASE", "main")];
         let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
         let head = jobs.script("git rev-parse HEAD > \"$LOG\"", &[]);
@@ -217,7 +290,7 @@ const HOSTILE: [Hostile; 4] = [
 impl Hostile {
     /// Takes another snapshot of `north`, in which the nodes are hostile, and adds a node to `west`.
     fn attack(self, jobs: &Jobs) {
-        let mut nodes = [steady(2, 1), steady(2, 2), steady(2, 3)];
+        let mut nodes = [node(2, 1), node(2, 2), node(2, 3)];
         let of_all = |nodes: &mut [serde_json::Value], key: &str, value: &str| {
             for node in nodes {
                 node["annotations"][format!("kilo.squat.ai/{key}")] = json!(value);
@@ -229,7 +302,7 @@ impl Hostile {
             Self::Family => of_all(&mut nodes, "internal-ip", "fd00:2::5/64"),
             Self::KeysOfOthers => {
                 for (node, number) in nodes.iter_mut().zip(1..) {
-                    let other = steady(3, number);
+                    let other = node(3, number);
                     node["annotations"]["kilo.squat.ai/key"] =
                         other["annotations"]["kilo.squat.ai/key"].clone();
                 }
@@ -237,7 +310,7 @@ impl Hostile {
         }
         jobs.folder.keep("north", &nodes);
         jobs.folder
-            .keep("west", &[steady(3, 1), steady(3, 2), steady(3, 3)]);
+            .keep("west", &[node(3, 1), node(3, 2), node(3, 3)]);
     }
 }
 
@@ -250,12 +323,9 @@ fn besieged(service: &str) -> Jobs {
         "podCIDRs: [10.2.0.0/16, 'fd00:2::/48']\n      granularity: Full\n",
     );
     jobs.folder
-        .keep("north", &[steady(2, 1), steady(2, 2), steady(2, 3)]);
+        .keep("north", &[node(2, 1), node(2, 2), node(2, 3)]);
     assert_eq!(jobs.folder.run(&["render"]).code, 0);
-    jobs.script(
-        "git add --all && git -c user.name=a -c user.email=a@b commit --quiet --message=b",
-        &[],
-    );
+    jobs.commit(29);
     jobs
 }
 
@@ -325,6 +395,46 @@ fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_gitlab() {
     }
 }
 
+/// Each step of an hour loses less than a snapshot may lose.
+#[test]
+fn small_losses_do_not_add_up_to_a_large_one() {
+    let jobs = Jobs::of("github");
+    jobs.keep_nodes(6);
+    jobs.commit(28);
+    for (nodes, hours) in [(5, 4), (4, 3), (3, 2)] {
+        jobs.keep_nodes(nodes);
+        assert!(jobs.merges("cleanup"), "{nodes}");
+        jobs.commit(hours);
+    }
+    jobs.keep_nodes(2);
+    assert_eq!(jobs.folder.run(&["diff", "--fail-at", "brief"]).code, 0);
+    assert!(!jobs.merges("cleanup") && !jobs.merges("pause"));
+    let day = jobs.script(
+        "git rev-list -1 --before='24 hours ago' HEAD > \"$LOG\"",
+        &[],
+    );
+    let run = jobs
+        .folder
+        .run(&["diff", "--against", day.trim(), "--check-losses"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let found = format!(
+        "error[shrunk-snapshot]: west: compared with {}, mesh prod has lost 4 of 6 usable nodes; gone: n3",
+        day.trim()
+    );
+    assert_contains(&run.stderr, &found);
+}
+
+/// Nothing shows what was lost since the day before.
+#[test]
+fn a_young_repository_merges_nothing() {
+    let jobs = Jobs::of("github");
+    jobs.script("rm -r .git && git init --quiet --initial-branch=main", &[]);
+    jobs.commit(23);
+    jobs.add_node();
+    assert_eq!(jobs.folder.run(&["diff", "--fail-at", "cleanup"]).code, 0);
+    assert!(!jobs.merges("pause"));
+}
+
 #[test]
 fn the_first_change_opens_a_pull_request() {
     let jobs = Jobs::of("github");
@@ -358,28 +468,29 @@ fn gitlab_refresh(jobs: &Jobs) -> String {
 }
 
 #[test]
-fn gitlab_merges_only_what_is_additive() {
-    for (setting, is_loss, merges) in [
-        (Some("additive"), false, true),
-        (Some("additive"), true, false),
-        (None, false, false),
-    ] {
+fn gitlab_merges_only_what_is_wanted() {
+    for change in Change::ALL {
         let jobs = Jobs::of("gitlab");
-        if is_loss {
-            jobs.remove_node();
-        } else {
-            jobs.add_node();
-        }
-        let mut variables = GITLAB.to_vec();
-        variables.extend(setting.map(|it| ("CLUSTERMESH_MERGE", it)));
-        let asked = jobs.script(&gitlab_refresh(&jobs), &variables);
-        assert_contains(&asked, "git push --force -o merge_request.create");
-        assert_eq!(
-            asked.contains("-o merge_request.auto_merge https"),
-            merges,
-            "{asked}"
-        );
+        jobs.change(change);
+        let merging = SETTINGS.into_iter().filter(|it| gitlab_merges(&jobs, it));
+        assert_eq!(merging.collect::<Vec<_>>(), change.settings(), "{change:?}");
     }
+    let jobs = Jobs::of("gitlab");
+    jobs.keep_nodes(6);
+    jobs.commit(28);
+    jobs.keep_nodes(3);
+    jobs.commit(2);
+    jobs.keep_nodes(2);
+    assert!(!gitlab_merges(&jobs, "cleanup"));
+}
+
+/// Runs the job without its first steps, and returns whether the merge request is to merge itself.
+fn gitlab_merges(jobs: &Jobs, setting: &str) -> bool {
+    let script = gitlab_refresh(jobs) + "\ngit reset --quiet --soft HEAD^";
+    let variables = [GITLAB.as_slice(), &[("CLUSTERMESH_MERGE", setting)]].concat();
+    let asked = jobs.script(&script, &variables);
+    assert_contains(&asked, "git push --force -o merge_request.create");
+    asked.contains("-o merge_request.auto_merge https")
 }
 
 #[test]

@@ -43,6 +43,36 @@ fn dumps(clusters: [u8; 2]) -> Folder {
 
 const FROM: [&str; 3] = ["init", "--from=east=east.json", "--from=west=west.json"];
 
+/// Peers are not applied yet, so no change of them can interrupt anything.
+#[test]
+fn nodes_are_annotated_before_peers_are_applied() {
+    let folder = dumps([1, 3]);
+    let text = folder.read("west.json");
+    let annotation = "\"kilo.squat.ai/persistent-keepalive\":\"25\",";
+    folder.write("west.json", text.replacen(annotation, "", 1));
+    let run = folder.run(&FROM);
+    insta::assert_snapshot!(run.stdout, @"
+    Next steps:
+    1. Check every line of mesh.yaml, and add `serviceCIDR` to the clusters whose Services others
+       should reach.
+    2. Before Peers are applied, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`.
+    3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
+    4. Commit everything, `rendered` included, and push.
+    ");
+    insta::assert_snapshot!(run.stderr, @"
+    wrote clustermesh.yaml
+    wrote mesh.yaml
+    wrote .gitattributes
+    snapshots/east.json: 3 nodes, 3 usable, written
+    snapshots/west.json: 3 nodes, 3 usable, written
+    notice[pause-after-change]: 1 node has no annotation `kilo.squat.ai/persistent-keepalive`, so requests through it may get no answer for 15 s whenever Peers change: west (n1)
+    help: run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`
+
+    1 notice
+    ");
+    assert_eq!(run.code, 0);
+}
+
 #[test]
 fn a_mesh_is_proposed_from_dumps() {
     let folder = Folder::empty();

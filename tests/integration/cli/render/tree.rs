@@ -76,7 +76,7 @@ fn points_to_the_node_that_takes_its_peer_along() {
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @r#"
     warning[missing-public-key]: east/n3: left out: annotation kilo.squat.ai/key is missing or empty
-     --> snapshots/east.json:1:1283
+     --> snapshots/east.json:1:1409
       |
     1 | ...ilo.squat.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
       |                                                                   ^^^^
@@ -88,7 +88,7 @@ fn points_to_the_node_that_takes_its_peer_along() {
     45 |   name: prod--east--n3
        |         ^^^^^^^^^^^^^^ would be removed
        |
-      ::: snapshots/east.json:1:1283
+      ::: snapshots/east.json:1:1409
        |
      1 | ...quat.ai/wireguard-ip":"10.101.0.3/24"},"labels":{},"name":"n3","podCIDRs":["10.1.3.0/24"],"uid":"1-3"}]}
        |                                                              ---- left out

@@ -254,6 +254,7 @@ fn compares_by_node_and_field() {
     snapshots/east.json: `n1`: labels[zone] added: `\u{1b}[2J`
     snapshots/east.json: `n2`: podCIDRs was `10.1.2.0/24`, is `10.1.99.0/24`
     snapshots/east.json: `n3`: annotations[kilo.squat.ai/force-endpoint] added: `198.18.113.99:1`
+    snapshots/east.json: `n3`: annotations[kilo.squat.ai/persistent-keepalive] removed: `25`
     snapshots/east.json: `n3`: carriedOver added: `true`
     snapshots/east.json: `n5` removed
     snapshots/east.json: `n9` added

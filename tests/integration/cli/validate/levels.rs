@@ -56,10 +56,10 @@ fn says_what_it_says_without_a_word() {
     assert_eq!(code, 0);
     insta::assert_snapshot!(report, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
-    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+    snapshots/east.json:1:465: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    snapshots/north.json:1:466: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    snapshots/west.json:1:999: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
+    snapshots/west.json:1:1457: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     ");
 }
 
@@ -76,8 +76,8 @@ rules:
     assert_eq!(code, 0, "{report}");
     insta::assert_snapshot!(report, @"
     mesh.yaml:14:18: notice[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
-    snapshots/west.json:1:915: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+    snapshots/west.json:1:999: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
+    snapshots/west.json:1:1457: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     ");
     let (code, report) = render(&folder, fields, &["--strict"]);
     assert_eq!(code, 0, "{report}");
@@ -240,10 +240,10 @@ ignore:
     assert_eq!(code, 0);
     insta::assert_snapshot!(report, @"
     mesh.yaml:14:18: warning[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
-    snapshots/east.json:1:423: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    snapshots/north.json:1:424: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-    snapshots/west.json:1:915: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
-    snapshots/west.json:1:1331: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+    snapshots/east.json:1:465: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    snapshots/north.json:1:466: warning[missing-endpoint] north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    snapshots/west.json:1:999: warning[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
+    snapshots/west.json:1:1457: warning[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     clustermesh.yaml:5:37: warning[expired-level] level `error` of `host-bits` expired on 2001-01-31; the finding counts again
     clustermesh.yaml:6:56: warning[expired-level] level `off` of `missing-endpoint` expired on 2001-01-31; the finding counts again
     clustermesh.yaml:8:63: warning[expired-ignore] ignore of `NodeNoPodCIDR` of `west` expired on 2001-01-31; the finding counts again

@@ -259,7 +259,6 @@ fn who_calls_need_not_be_dialled() {
         let mut node = node(1, it);
         let address = format!("[2001:db8:1::{it}]:51820");
         node["annotations"]["kilo.squat.ai/clustermesh-endpoint"] = json!(address);
-        node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
         node
     });
     folder.keep("east", &east);
