@@ -3,49 +3,73 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use minijinja::Value;
-
 use crate::config::{Output, Per};
 use crate::diagnostic::{Finding, Quoted, mistake};
-use crate::place::Place;
-use crate::template::{Format, Problem, TemplateEngine};
+use crate::template::Problem;
 
 pub mod context;
+mod filler;
+mod order;
 mod path;
 mod record;
 
 use path::TakenPaths;
 
-pub use context::{Context, Values};
+pub use context::{Facts, FleetFacts, Values};
+pub use filler::{Filler, OrderResults};
+pub use order::{
+    FillFailure, FillOrder, FillProblem, FilledText, FillerEnd, OrderPart, ResultPath,
+    ResultSubject,
+};
 pub use record::{Digest, Record};
 
 /// Texts by path, each relative to the config's folder and with `/` between names.
 pub type TemplateTexts = BTreeMap<String, Arc<str>>;
 
-/// Returns the files of all outputs, given the text of a template by the path that the config has for
-/// it.
+/// The number of outputs with a mistake after which no more are filled in.
+const FINDINGS: usize = 1000;
+
+/// Returns the files of all outputs, given what returns the text of a template by the path that the config
+/// has for it, and what fills in an order.
 ///
 /// # Errors
 /// Mistakes in templates, paths and results.
 pub fn fill(
     outputs: &[Output],
-    values: &Values,
-    load: impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static,
+    facts: &FleetFacts,
+    load: impl Fn(&str) -> Result<String, String>,
+    mut fill: impl FnMut(&FillOrder) -> Result<Vec<FilledText>, FillFailure>,
 ) -> Result<TemplateTexts, Vec<Finding>> {
     let mut texts = TemplateTexts::new();
     let mut places = TakenPaths::default();
     let mut findings = Vec::new();
     for output in outputs {
-        match filled(output, values, load.clone()) {
+        if FINDINGS <= findings.len() {
+            break;
+        }
+        let order = match order(output, facts, &load) {
+            Ok(order) => order,
+            Err(finding) => {
+                findings.push(*finding);
+                continue;
+            }
+        };
+        match fill(&order) {
             Ok(filled) => {
-                for (path, text) in filled {
+                for FilledText { path, text } in filled {
                     if !places.take(&path) {
                         findings.push(repeated(output, &path));
+                        break;
                     }
-                    texts.insert(path, text);
+                    texts.insert(path, Arc::from(text));
                 }
             }
-            Err(finding) => findings.push(*finding),
+            Err(failure) => {
+                findings.push(failed(output, &failure));
+                if failure.problem.ends_run() {
+                    break;
+                }
+            }
         }
     }
     if findings.is_empty() {
@@ -55,67 +79,69 @@ pub fn fill(
     }
 }
 
-/// Returns the result of one template, as [`fill`] would, for a target or without one.
-///
-/// # Errors
-/// A mistake in the template.
-pub fn one(
-    name: &str,
-    text: &str,
-    format: Format,
-    values: Value,
-    load: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-) -> Result<String, Problem> {
-    TemplateEngine::new(load)?.fill(name, text, format, values)
-}
-
-fn filled(
+fn order(
     output: &Output,
-    values: &Values,
-    load: impl Fn(&str) -> Result<String, String> + Send + Sync + 'static,
-) -> Result<Vec<(String, Arc<str>)>, Box<Finding>> {
+    facts: &FleetFacts,
+    load: impl Fn(&str) -> Result<String, String>,
+) -> Result<FillOrder, Box<Finding>> {
     let text = load(&output.template).map_err(|reason| {
         let message = format!(
             "cannot read the template {}: {reason}",
             Quoted(&output.template)
         );
-        Box::new(wrong(&mistake::INVALID_OUTPUT, output, "template", message))
+        Box::new(wrong(output, "template", message))
     })?;
-    let folder = output.template.rsplit_once('/');
-    let folder = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
-    let engine = TemplateEngine::new(move |name| load(&format!("{folder}{name}")).ok())
-        .map_err(|problem| of_template(output, None, &problem))?;
-    let mut filled = Vec::new();
-    for (subject, values) in values.each(output.per) {
-        let path = engine
-            .fill(&output.path, &output.path, Format::Text, values.clone())
-            .map_err(|problem| of_path(output, &problem.to_string()))?;
-        path::check(&path)
-            .map_err(|reason| of_path(output, &format!("{} {reason}", Quoted(&path))))?;
-        let result = engine
-            .fill(&output.template, &text, Format::from_path(&path), values)
-            .map_err(|problem| of_template(output, subject, &problem))?;
-        filled.push((path, Arc::from(result)));
-    }
-    Ok(filled)
-}
-
-fn of_template(output: &Output, subject: Option<&str>, problem: &Problem) -> Box<Finding> {
-    let subject = subject.map_or_else(String::new, |it| format!(" for {}", Quoted(it)));
-    let message = format!("template {}{subject}: {problem}", Quoted(&output.template));
-    let finding = wrong(&mistake::INVALID_OUTPUT, output, "template", message);
-    Box::new(match problem {
-        Problem::Part { .. } => finding.help(
-            "make the whole value one expression, such as `{{ \"./rendered/\" ~ target.name }}`; \
-             where quotes are not allowed, use `{{ target.name | plain }}`",
-        ),
-        _ => finding,
+    Ok(FillOrder {
+        template: output.template.clone(),
+        text,
+        path: ResultPath::Template(output.path.clone()),
+        subjects: facts.subjects(output.per),
     })
 }
 
-fn of_path(output: &Output, reason: &str) -> Box<Finding> {
-    let message = format!("invalid output path: {reason}");
-    Box::new(wrong(&mistake::INVALID_OUTPUT, output, "path", message))
+fn failed(output: &Output, failure: &FillFailure) -> Finding {
+    let problem = &failure.problem;
+    let (field, what) = match &failure.part {
+        OrderPart::Paths => ("path", "invalid output path".to_owned()),
+        OrderPart::Text(ResultSubject::Target(name) | ResultSubject::Mesh(name)) => {
+            let template = Quoted(&output.template);
+            (
+                "template",
+                format!("template {template} for {}", Quoted(name)),
+            )
+        }
+        OrderPart::Text(ResultSubject::Repository) => {
+            ("template", format!("template {}", Quoted(&output.template)))
+        }
+    };
+    let finding = wrong(output, field, format!("{what}: {problem}"));
+    match help(output, problem) {
+        Some(help) => finding.help(help),
+        None => finding,
+    }
+}
+
+/// Returns what a person can change.
+fn help(output: &Output, problem: &FillProblem) -> Option<&'static str> {
+    match problem {
+        FillProblem::Mistake(Problem::Part { .. }) => Some(
+            "make the whole value one expression, such as `{{ \"./rendered/\" ~ target.name }}`; \
+             where quotes are not allowed, use `{{ target.name | plain }}`",
+        ),
+        FillProblem::Mistake(Problem::TooLarge) if output.per == Per::Repository => {
+            Some("write several smaller files, with `per: Target` or `per: Mesh`")
+        }
+        FillProblem::Mistake(Problem::TooManySteps)
+        | FillProblem::Ended(FillerEnd::Slow { .. })
+            if output.per == Per::Target =>
+        {
+            Some("write what all targets share to one file, with `per: Repository`")
+        }
+        FillProblem::Ended(FillerEnd::Exhausted { .. }) => Some(
+            "write each text where it belongs, instead of a variable that grows with each step",
+        ),
+        _ => None,
+    }
 }
 
 fn repeated(output: &Output, path: &str) -> Finding {
@@ -128,7 +154,7 @@ fn repeated(output: &Output, path: &str) -> Finding {
         Per::Mesh => "add `{{ mesh.name }}` to the path, or remove one of the outputs",
         Per::Repository => "give each output its own path",
     };
-    wrong(&mistake::INVALID_OUTPUT, output, "path", message).help(help)
+    wrong(output, "path", message).help(help)
 }
 
 /// Returns a finding about a file that cannot be an output.
@@ -136,12 +162,6 @@ pub fn wrong_output(message: String) -> Finding {
     Finding::new(&mistake::INVALID_OUTPUT, message)
 }
 
-fn wrong(
-    rule: &'static crate::diagnostic::Rule,
-    output: &Output,
-    field: &str,
-    message: String,
-) -> Finding {
-    let place: Place = output.place.key(field);
-    Finding::new(rule, message).at(place, "")
+fn wrong(output: &Output, field: &str, message: String) -> Finding {
+    wrong_output(message).at(output.place.key(field), "")
 }

@@ -4,13 +4,18 @@ use std::io;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, context};
+use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
+mod constructs;
+mod events;
 mod format;
-mod tag;
+mod steps;
 mod whole;
 
+pub use constructs::Constructs;
 pub use format::Format;
+pub use steps::StepBudget;
 
 /// A built-in template that does not fit its values, which is a bug in clustermesh.
 #[derive(Debug, ThisError)]
@@ -23,11 +28,11 @@ pub struct TemplateError {
 }
 
 /// A problem of a template or of its result.
-#[derive(Debug, ThisError)]
+#[derive(Debug, Deserialize, Serialize, ThisError)]
 pub enum Problem {
     /// The template cannot be parsed, or its values do not fit.
-    #[error("{}", of_engine(.0))]
-    Template(#[from] Error),
+    #[error("{0}")]
+    Template(String),
     /// A string is only a part of a value, so that quotes would end up inside of the value.
     #[error("line {line} of the result: a value is written next to other text")]
     Part {
@@ -42,21 +47,21 @@ pub enum Problem {
         /// The reason, with the line of the result.
         reason: String,
     },
-    /// A tag is longer than the engine's stack may be deep.
-    #[error("line {line}: a tag has more than {} bytes", tag::LIMIT)]
-    LongTag {
-        /// The line of the template, counted from one.
-        line: usize,
-    },
     /// The result is too large.
     #[error("the result has more than {SIZE_LIMIT} bytes")]
     TooLarge,
+    /// The templates of the run take too many steps together.
+    #[error(
+        "the templates of this run need more than {} steps together",
+        steps::LIMIT
+    )]
+    TooManySteps,
 }
 
 /// The largest result, in bytes.
-pub const SIZE_LIMIT: usize = 16 << 20;
+pub const SIZE_LIMIT: usize = 1 << 20;
 
-/// The number of instructions that a template of a user may take.
+/// The number of instructions that a template of a user may take for one result.
 const FUEL: u64 = 5_000_000;
 
 /// The template of a kustomization: its name and its text.
@@ -72,19 +77,34 @@ const KUSTOMIZATION: (&str, &str) = (
 pub fn kustomization(files: &[&str]) -> Result<String, TemplateError> {
     let files: Vec<Value> = files.iter().copied().map(Value::from).collect();
     let (name, text) = KUSTOMIZATION;
-    TemplateEngine::new(|_| None)
-        .and_then(|engine| engine.fill(name, text, Format::Yaml, context! { files => files }))
+    TemplateEngine::new(Constructs::All, StepBudget::default(), |_| None)
+        .and_then(|engine| engine.compile(name, text, Format::Yaml))
+        .and_then(|mut template| template.fill(context! { files => files }))
         .map_err(|source| TemplateError { name, source })
 }
 
-/// Fills in templates.
+/// Compiles templates.
 ///
 /// Every variable must be defined. In YAML and JSON a string is written with the quotes that it needs,
 /// so it has to be a value of its own: a template that works for one name works for all. `plain` writes
 /// a string as it is, if it has nothing but letters, digits and `._:/@+-`.
+///
+/// StepBudget bound neither the memory, nor the stack, nor the time that one step takes. A template of a user is
+/// filled in by a process of its own that bounds them, or has no constructs that need much.
 #[derive(Debug)]
 pub struct TemplateEngine {
     environment: Environment<'static>,
+    constructs: Constructs,
+    steps: StepBudget,
+}
+
+/// A template that can be filled in for many values.
+#[derive(Debug)]
+pub struct CompiledTemplate {
+    environment: Environment<'static>,
+    name: String,
+    format: Format,
+    steps: StepBudget,
 }
 
 impl TemplateEngine {
@@ -93,63 +113,104 @@ impl TemplateEngine {
     /// # Errors
     /// A syntax that the engine refuses, which the tests rule out.
     pub fn new(
+        constructs: Constructs,
+        steps: StepBudget,
         load: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, Problem> {
         let mut environment = Environment::new();
-        environment.set_syntax(
-            SyntaxConfig::builder()
-                .keep_trailing_newline(true)
-                .lstrip_blocks(true)
-                .trim_blocks(true)
-                .build()?,
-        );
+        environment.set_syntax(syntax()?);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_fuel(Some(FUEL));
         // Errors name what is undefined.
         environment.set_debug(true);
-        environment.set_loader(move |name| match load(name) {
-            Some(text) if tag::check(&text).is_err() => Err(ErrorKind::SyntaxError.into()),
-            text => Ok(text),
+        let included = steps.clone();
+        environment.set_loader(move |name| {
+            let text = load(name);
+            included
+                .take_text(text.as_deref().unwrap_or_default())
+                .and_then(|()| text.as_deref().map_or(Ok(()), |it| constructs.check(it)))
+                .map_err(|problem| Error::new(ErrorKind::SyntaxError, problem.to_string()))?;
+            Ok(text.map(|it| whole::template(&it)))
         });
         environment.add_filter("plain", format::plain);
-        // These take a width or a count, and make a text of any length of it.
-        for filter in ["batch", "format", "indent", "slice"] {
-            environment.remove_filter(filter);
-        }
-        Ok(Self { environment })
+        Ok(Self {
+            environment,
+            constructs,
+            steps,
+        })
     }
 
-    /// Fills in a template, given its name and its text.
+    /// Compiles a template, given its name and its text.
     ///
     /// # Errors
-    /// A mistake in the template or its result.
-    pub fn fill(
+    /// A mistake in the template.
+    pub fn compile(
         &self,
         name: &str,
         text: &str,
         format: Format,
-        values: Value,
-    ) -> Result<String, Problem> {
+    ) -> Result<CompiledTemplate, Problem> {
+        self.constructs.check(text)?;
         let mut environment = self.environment.clone();
         environment.set_formatter(move |out: &mut Output, _: &mut State, value: &Value| {
             format::write(format, out, value)
         });
-        let text = whole::template(text);
-        tag::check(&text)?;
-        let template = environment.template_from_named_str(name, &text)?;
+        environment.add_template_owned(name.to_owned(), whole::template(text))?;
+        Ok(CompiledTemplate {
+            environment,
+            name: name.to_owned(),
+            format,
+            steps: self.steps.clone(),
+        })
+    }
+}
+
+impl CompiledTemplate {
+    /// Fills in the template.
+    ///
+    /// # Errors
+    /// A mistake in the template or its result.
+    pub fn fill(&mut self, values: Value) -> Result<String, Problem> {
         let mut result = Bounded::default();
-        let rendered = template.render_captured_to(values, &mut result);
+        let rendered = self.render(values, &mut result);
         if result.is_full {
             return Err(Problem::TooLarge);
         }
         rendered?;
+        let format = self.format;
         let marked = String::from_utf8_lossy(&result.bytes);
         let text = whole::result(&marked, format).map_err(|line| Problem::Part { line })?;
+        if SIZE_LIMIT < text.len() {
+            return Err(Problem::TooLarge);
+        }
         format
             .check(&text)
             .map_err(|reason| Problem::Malformed { format, reason })?;
         Ok(text)
     }
+
+    fn render(&mut self, values: Value, result: &mut Bounded) -> Result<(), Problem> {
+        let fuel = FUEL.min(self.steps.left());
+        self.environment.set_fuel(Some(fuel));
+        let template = self.environment.get_template(&self.name)?;
+        let taken = match template.render_captured_to(values, result) {
+            Ok(captured) => captured.state().fuel_levels().map_or(0, |(taken, _)| taken),
+            Err(error) if error.kind() == ErrorKind::OutOfFuel => {
+                self.steps.take(fuel)?;
+                return Err(error.into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.steps.take(taken)
+    }
+}
+
+/// Returns the syntax of templates.
+fn syntax() -> Result<SyntaxConfig, Error> {
+    SyntaxConfig::builder()
+        .keep_trailing_newline(true)
+        .lstrip_blocks(true)
+        .trim_blocks(true)
+        .build()
 }
 
 /// Output up to a limit.
@@ -161,7 +222,7 @@ struct Bounded {
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if SIZE_LIMIT < self.bytes.len() + bytes.len() {
+        if whole::MARKED_LIMIT < self.bytes.len() + bytes.len() {
             self.is_full = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -174,17 +235,19 @@ impl io::Write for Bounded {
     }
 }
 
-/// Returns the message of the engine, without the name of the template, which the caller knows.
-fn of_engine(error: &Error) -> String {
-    let what = match (error.kind(), error.detail()) {
-        (ErrorKind::OutOfFuel, _) => "the template needs too many steps".to_owned(),
-        (ErrorKind::UndefinedError, Some(detail)) => detail.to_owned(),
-        (kind, Some(detail)) => format!("{kind}: {detail}"),
-        (kind, None) => kind.to_string(),
-    };
-    match error.line() {
-        Some(line) => format!("line {line}: {what}"),
-        None => what,
+impl From<Error> for Problem {
+    /// Keeps the message of the engine, without the name of the template, which the caller knows.
+    fn from(error: Error) -> Self {
+        let what = match (error.kind(), error.detail()) {
+            (ErrorKind::OutOfFuel, _) => "the template needs too many steps".to_owned(),
+            (ErrorKind::UndefinedError, Some(detail)) => detail.to_owned(),
+            (kind, Some(detail)) => format!("{kind}: {detail}"),
+            (kind, None) => kind.to_string(),
+        };
+        Self::Template(match error.line() {
+            Some(line) => format!("line {line}: {what}"),
+            None => what,
+        })
     }
 }
 

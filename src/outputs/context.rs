@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Number, json};
 
 use crate::schema;
@@ -12,6 +12,7 @@ use crate::string_map::StringMap;
 mod facts;
 mod values;
 
+pub use facts::{Facts, FleetFacts};
 pub use values::Values;
 
 /// The values of a template. Every name that a template uses must be one of these.
@@ -25,12 +26,12 @@ pub struct Context {
     kind: ContextKind,
     /// The target of this result; only with `per: Target` or `--target`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<ContextTarget>,
+    target: Option<ContextTarget<ContextSource>>,
     /// The mesh of this result; only with `per: Mesh`.
     #[serde(skip_serializing_if = "Option::is_none")]
     mesh: Option<ContextMesh>,
     /// All clusters as targets, by name.
-    targets: Vec<ContextTarget>,
+    targets: Vec<ContextTarget<ContextSource>>,
     /// All meshes, in the order of the files.
     meshes: Vec<ContextMesh>,
     /// All clusters as sources, by name.
@@ -55,10 +56,10 @@ enum ContextKind {
 }
 
 /// A cluster as a target.
-#[derive(Debug, JsonSchema, Serialize)]
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Target")]
-struct ContextTarget {
+struct ContextTarget<S> {
     /// The cluster's name.
     name: String,
     /// The folder of its manifests, relative to the config's folder: `rendered/west`.
@@ -68,7 +69,7 @@ struct ContextTarget {
     /// The files of Peers in that folder.
     files: Vec<String>,
     /// The clusters that it reaches, by mesh and name.
-    sources: Vec<ContextSource>,
+    sources: Vec<S>,
     /// An interval for Flux in minutes, at least 10. A reconcile sends two requests for each Peer,
     /// 50 a second, and takes a third of the interval at most.
     reconcile_minutes: usize,
@@ -77,7 +78,7 @@ struct ContextTarget {
 }
 
 /// A cluster that a target reaches.
-#[derive(Debug, JsonSchema, Serialize)]
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Source")]
 struct ContextSource {
@@ -92,7 +93,7 @@ struct ContextSource {
 }
 
 /// A tunnel end, and the ranges behind it.
-#[derive(Debug, JsonSchema, Serialize)]
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Segment")]
 struct ContextSegment {
@@ -114,7 +115,7 @@ struct ContextSegment {
 }
 
 /// A mesh.
-#[derive(Debug, JsonSchema, Serialize)]
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Mesh")]
 struct ContextMesh {
@@ -125,7 +126,7 @@ struct ContextMesh {
 }
 
 /// A cluster as a source: its declared ranges and its nodes.
-#[derive(Debug, JsonSchema, Serialize)]
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Cluster")]
 struct ContextCluster {
@@ -158,7 +159,7 @@ struct ContextCluster {
 }
 
 /// A node of a snapshot. Its values are claims of the node.
-#[derive(Debug, JsonSchema, Serialize)]
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Node")]
 struct ContextNode {

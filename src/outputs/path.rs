@@ -7,6 +7,9 @@ use crate::diagnostic::is_deceptive;
 /// The longest name of a file or folder, in bytes, that all file systems take.
 const NAME_LIMIT: usize = 255;
 
+/// The longest path, in bytes.
+const PATH_LIMIT: usize = 1000;
+
 /// The files and folders of outputs. Some file systems treat `A` like `a`.
 #[derive(Debug, Default)]
 pub(super) struct TakenPaths {
@@ -35,6 +38,9 @@ impl TakenPaths {
 pub(super) fn check(path: &str) -> Result<(), &'static str> {
     if path.is_empty() {
         return Err("is empty");
+    }
+    if PATH_LIMIT < path.len() {
+        return Err("is longer than 1000 bytes");
     }
     if path.starts_with('/') || path.contains(['\\', ':']) {
         return Err("must be relative to the config's folder, with `/` between names");

@@ -4,9 +4,9 @@ use std::fmt;
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Output, Value};
-use serde::Deserialize as _;
+use serde::{Deserialize, Serialize};
 
-use super::{SIZE_LIMIT, whole};
+use super::{SIZE_LIMIT, events, whole};
 use crate::diagnostic::is_deceptive;
 use crate::yaml;
 
@@ -14,7 +14,7 @@ use crate::yaml;
 const NESTED: usize = 64;
 
 /// The format of a result.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Format {
     /// Strings are quoted where YAML needs it.
     Yaml,
@@ -41,22 +41,12 @@ impl Format {
     /// Fails, with the reason, if a text is not in this format.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Self::Yaml => serde_yaml::Deserializer::from_str(text)
-                .try_for_each(|document| serde_yaml::Value::deserialize(document).map(drop))
-                .map_err(|error| located(error.location().map(|it| it.line()))),
+            Self::Yaml => events::check(text),
             Self::Json => serde_json::from_str::<serde::de::IgnoredAny>(text)
                 .map(drop)
-                .map_err(|error| located(Some(error.line()))),
+                .map_err(|error| events::unparsed(error.line())),
             Self::Text => Ok(()),
         }
-    }
-}
-
-/// The parser's own words may quote the text.
-fn located(line: Option<usize>) -> String {
-    match line {
-        Some(line) => format!("it cannot be parsed from line {line} on"),
-        None => "it cannot be parsed".to_owned(),
     }
 }
 

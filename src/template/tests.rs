@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use super::*;
 
 fn filled_as(format: Format, text: &str, value: impl Into<Value>) -> Result<String, String> {
-    let engine = TemplateEngine::new(|_| None).unwrap();
     let values = context! { value => value.into() };
-    let filled = engine.fill("test", text, format, values);
+    let filled = TemplateEngine::new(Constructs::All, StepBudget::default(), |_| None)
+        .and_then(|engine| engine.compile("test", text, format))
+        .and_then(|mut template| template.fill(values));
     filled.map_err(|error| error.to_string())
 }
 
@@ -118,8 +119,25 @@ fn plain_writes_only_what_means_nothing() {
 
 #[test]
 fn a_result_is_in_its_format() {
-    insta::assert_snapshot!(filled("a: [\n", 1).unwrap_err(), @"the result is not valid YAML: it cannot be parsed from line 2 on");
+    insta::assert_snapshot!(filled("a: [\n", 1).unwrap_err(), @"the result is not valid YAML: it cannot be parsed from line 1 on");
     insta::assert_snapshot!(filled_as(Format::Json, "{", 1).unwrap_err(), @"the result is not valid JSON: it cannot be parsed from line 1 on");
+    insta::assert_snapshot!(filled("a: 1\nb: {c: 1, d: 1, c: 1}\n", 1).unwrap_err(), @"the result is not valid YAML: line 2 repeats a key");
+    for valid in [
+        "",
+        "# comment",
+        "a: {b: 1}\nc: {b: 1}\n---\na: 1\n",
+        "a: &x [1, {b: 1}]\nb: *x\n? [complex]\n: !Tag 1\n? [complex]\n: 2\n<<: *x\n",
+        "- b\n- b: b\n  c: b\n",
+    ] {
+        assert_eq!(filled(valid, 1).as_deref(), Ok(valid));
+    }
+    for wrong in ["a: *x", "a:\n\tb: 1", "a: \"", "a: b: c", "- a\nb: 1"] {
+        let refused = filled(wrong, 1).unwrap_err();
+        assert!(
+            refused.starts_with("the result is not valid YAML"),
+            "{wrong}: {refused}"
+        );
+    }
     assert_eq!(Format::from_path("apps/a.yaml"), Format::Yaml);
     assert_eq!(Format::from_path("a.JSON"), Format::Json);
     assert_eq!(Format::from_path("a.json.j2"), Format::Json);
@@ -130,7 +148,31 @@ fn a_result_is_in_its_format() {
 fn a_result_has_a_limit() {
     let large = "{% for a in range(1000) %}{{ 'x' * 100000 }}{% endfor %}";
     let error = filled_as(Format::Text, large, 1).unwrap_err();
-    assert_eq!(error, "the result has more than 16777216 bytes");
+    assert_eq!(error, "the result has more than 1048576 bytes");
+}
+
+/// The limit of one template would allow any number of them.
+#[test]
+fn the_templates_of_a_run_share_their_steps() {
+    let steps = StepBudget::default();
+    let engine = TemplateEngine::new(Constructs::All, steps.clone(), |_| None).unwrap();
+    let text = "{% for a in range(1000) %}{% for b in range(100) %}{% endfor %}{% endfor %}";
+    let mut template = engine.compile("test", text, Format::Text).unwrap();
+    assert!(steps.take_text(&"x".repeat(49_000_000)).is_ok());
+    assert!(template.fill(context! {}).is_ok());
+    let filled = (0..99)
+        .take_while(|_| template.fill(context! {}).is_ok())
+        .count();
+    assert!((1..10).contains(&filled), "{filled}");
+    let refusal = template.fill(context! {}).unwrap_err().to_string();
+    insta::assert_snapshot!(refusal, @"the templates of this run need more than 50000000 steps together");
+    // A text counts, too, even if it is empty.
+    let steps = StepBudget::default();
+    assert!(steps.take_text(&"x".repeat(47_500_000)).is_ok());
+    let taken = (0..99_999)
+        .take_while(|_| steps.take_text("").is_ok())
+        .count();
+    assert_eq!(taken, 998);
 }
 
 /// Each step only makes one more list, which fuel allows.

@@ -1,12 +1,15 @@
 //! Whole values: in YAML and JSON a string comes with its quotes, so text beside it would be outside
 //! of them, and the value another one.
 
-use super::Format;
+use super::{Format, SIZE_LIMIT};
 
 /// Stand before and after each value in a result until it is checked. Unicode keeps these code points
 /// for such uses: no text has them.
 const START: char = '\u{fdd0}';
 const END: char = '\u{fdd1}';
+
+/// The largest result with its marks, in bytes. Even values of one character are no more than a fourth of it.
+pub(super) const MARKED_LIMIT: usize = 4 * SIZE_LIMIT;
 
 /// Returns a value with its marks.
 pub(super) fn marked(value: &str) -> String {
@@ -36,42 +39,67 @@ pub(super) fn result(marked: &str, format: Format) -> Result<String, usize> {
 }
 
 fn has_whole_values(line: &str, format: Format) -> bool {
-    let mut before = String::new();
+    let mut before = LineStart::default();
     let mut parts = line.split(START);
-    before.push_str(parts.next().unwrap_or_default());
+    before.push(parts.next().unwrap_or_default());
     for part in parts {
         // A value has no line break, so that its end is on its line.
         let (_, after) = part.split_once(END).unwrap_or((part, ""));
-        let is_whole = may_precede(&before, format) && may_follow(after);
-        if !(is_whole || is_comment(&before, format)) {
+        let is_whole = before.may_precede(format) && may_follow(after);
+        if !(is_whole || format == Format::Yaml && before.is_comment) {
             return false;
         }
         // The text of the value is not syntax.
-        before.push('x');
-        before.push_str(after);
+        before.push("x");
+        before.push(after);
     }
     true
 }
 
-fn is_comment(before: &str, format: Format) -> bool {
-    let before = before.trim_start();
-    format == Format::Yaml && (before.starts_with('#') || before.contains(" #"))
+/// The beginning of a line, as far as it matters for the next value. A line can have a million values.
+#[derive(Default)]
+struct LineStart {
+    /// The last character.
+    end: Option<char>,
+    /// The last character other than spaces.
+    last: Option<char>,
+    /// Whether something other than `-` and spaces is in it.
+    has_text: bool,
+    /// Whether a bracket is in it.
+    has_bracket: bool,
+    /// Whether a double quote is open.
+    is_quoted: bool,
+    /// Whether a comment has begun, if this is YAML.
+    is_comment: bool,
 }
 
-/// Returns whether a value may stand after a text: at the beginning of a line, of a list item, or of
-/// the value of a key.
-fn may_precede(before: &str, format: Format) -> bool {
-    let text = before.trim_end();
-    let is_apart = text.len() < before.len() || format == Format::Json;
-    let is_quoted = text.matches('"').count() % 2 == 1;
-    !is_quoted
-        && match text.chars().last() {
-            None | Some('[' | '{') => true,
-            Some(':') => is_apart,
-            Some('-') => is_apart && text.chars().all(|it| it == '-' || it == ' '),
-            Some(',') => format == Format::Json || text.contains(['[', '{']),
-            Some(_) => false,
+impl LineStart {
+    fn push(&mut self, text: &str) {
+        for next in text.chars() {
+            self.is_comment |= next == '#' && (self.last.is_none() || self.end == Some(' '));
+            self.has_bracket |= matches!(next, '[' | '{');
+            self.is_quoted ^= next == '"';
+            if !next.is_whitespace() {
+                self.has_text |= next != '-';
+                self.last = Some(next);
+            }
+            self.end = Some(next);
         }
+    }
+
+    /// Returns whether a value may follow: at the beginning of a line, of a list item, or of the value of a
+    /// key.
+    fn may_precede(&self, format: Format) -> bool {
+        let is_apart = format == Format::Json || self.end.is_some_and(char::is_whitespace);
+        !self.is_quoted
+            && match self.last {
+                None | Some('[' | '{') => true,
+                Some(':') => is_apart,
+                Some('-') => is_apart && !self.has_text,
+                Some(',') => format == Format::Json || self.has_bracket,
+                Some(_) => false,
+            }
+    }
 }
 
 fn may_follow(after: &str) -> bool {

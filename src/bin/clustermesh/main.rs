@@ -51,6 +51,7 @@ mod disk;
 mod inputs;
 mod fabric;
 mod files;
+mod filling;
 mod git;
 mod input_file;
 mod check;
@@ -76,7 +77,7 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = completion::answer() {
+    if let Some(code) = filling::worker::answer().or_else(completion::answer) {
         return code;
     }
     let command = match arguments::parse(env::args_os()) {

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use clustermesh::analysis::target_load;
 use clustermesh::fleet::Fleet;
-use clustermesh::outputs::{self, Context, Digest, Record, TemplateTexts, Values, wrong_output};
+use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wrong_output};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
 
 use crate::disk::beside::Beside;
 use crate::disk::tree::RECORD;
 use crate::disk::{self, Roots};
+use crate::filling::FillProcess;
 use crate::input_file;
-use crate::settings::{ConfigFile, Settings};
+use crate::settings::Settings;
 
 /// The largest template that is read, in bytes.
 pub(crate) const TEMPLATE_LIMIT: u64 = 1 << 20;
@@ -49,12 +50,17 @@ impl Outputs {
     }
 }
 
-/// Returns the values of templates.
-pub(crate) fn values(fleet: &Fleet, plan: &Plan, bytes: &[usize], settings: &Settings) -> Values {
+/// Returns the facts that the values of templates are made of.
+pub(crate) fn facts<'a>(
+    fleet: &'a Fleet,
+    plan: &'a Plan,
+    bytes: &[usize],
+    settings: &Settings,
+) -> FleetFacts<'a> {
     let config = &settings.config.content;
     let loads = target_load::loads(fleet, plan, bytes);
     let rendered = own_tree(settings);
-    Context::new(fleet, plan, &loads, &config.limits.capacity, rendered).values()
+    FleetFacts::new(fleet, plan, &loads, &config.limits.capacity, rendered)
 }
 
 /// Compares the outputs on disk with those rendered from their templates for a plan whose sets of Peers
@@ -80,8 +86,13 @@ pub(crate) fn compare(
     let texts = if wanted.is_empty() {
         TemplateTexts::new()
     } else {
-        let values = values(fleet, plan, bytes, settings);
-        outputs::fill(wanted, &values, loader(config))?
+        let facts = facts(fleet, plan, bytes, settings);
+        let mut process = FillProcess::new(&facts);
+        let base = config.join("");
+        let load = |path: &str| read_template(&config.roots, &base, path);
+        outputs::fill(wanted, &facts, load, |order| {
+            process.fill(order, |path| load(path).ok())
+        })?
     };
     let mut survey = OutputSurvey {
         settings,
@@ -113,14 +124,6 @@ fn is_own_tree(settings: &Settings) -> bool {
 fn own_tree(settings: &Settings) -> &str {
     let rendered = settings.config.content.rendered.as_deref();
     rendered.unwrap_or("rendered")
-}
-
-/// Returns what reads templates: by paths of the config, and only visible files within the roots.
-fn loader(
-    config: &ConfigFile,
-) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync + 'static {
-    let (roots, base) = (config.roots.clone(), config.join(""));
-    move |path: &str| read_template(&roots, &base, path)
 }
 
 /// Returns the text of a template that is named relative to a folder.

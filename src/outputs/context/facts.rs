@@ -2,74 +2,132 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Number;
 
 use super::{
-    Context, ContextApiVersion, ContextCluster, ContextKind, ContextMesh, ContextNode,
-    ContextSegment, ContextSource, ContextTarget,
+    ContextCluster, ContextMesh, ContextNode, ContextSegment, ContextSource, ContextTarget,
 };
 use crate::capacity::{Load, estimates};
+use crate::config::Per;
 use crate::config::capacity::Capacity;
 use crate::fleet::{Fleet, Member};
 use crate::manifest;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
+use crate::outputs::order::ResultSubject;
 use crate::plan::{PeerSet, Plan};
 use crate::wireguard::Endpoint;
 
-impl Context {
-    /// Returns the context of a fleet and its plan, given the load of each target and the folder of
+/// The facts that the values of all results are made of. Targets share their sources.
+#[derive(Debug, Deserialize)]
+pub struct Facts {
+    /// Every different set of Peers.
+    pub(super) sources: Vec<ContextSource>,
+    /// All clusters as targets, with the places of their sources.
+    pub(super) targets: Vec<ContextTarget<usize>>,
+    /// All meshes.
+    pub(super) meshes: Vec<ContextMesh>,
+    /// All clusters as sources.
+    pub(super) clusters: Vec<ContextCluster>,
+}
+
+/// The same facts, as a fleet and its plan bear them out.
+#[derive(Serialize)]
+pub struct FleetFacts<'a> {
+    sources: SourceFacts<'a>,
+    targets: Vec<ContextTarget<usize>>,
+    meshes: Vec<ContextMesh>,
+    clusters: Vec<ContextCluster>,
+}
+
+/// The sources, one after the other: there can be half a million Peers.
+struct SourceFacts<'a> {
+    fleet: &'a Fleet<'a>,
+    plan: &'a Plan,
+}
+
+impl Serialize for SourceFacts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let peer_sets = self.plan.peer_sets.iter();
+        serializer.collect_seq(peer_sets.map(|it| source(self.fleet, it)))
+    }
+}
+
+impl<'a> FleetFacts<'a> {
+    /// Returns the facts about a fleet and its plan, given the load of each target and the folder of
     /// the rendered tree relative to the config's.
     pub fn new(
-        fleet: &Fleet,
-        plan: &Plan,
+        fleet: &'a Fleet,
+        plan: &'a Plan,
         loads: &[Load],
         capacity: &Capacity,
         rendered: &str,
     ) -> Self {
         let targets = plan.targets.iter().zip(loads);
-        let mut meshes: Vec<ContextMesh> = Vec::new();
-        for member in fleet.members() {
-            let name = member.mesh.name.to_string();
-            if meshes.iter().all(|it| it.name != name) {
-                let entries = member.mesh.entries.iter();
-                let clusters = entries.map(|it| it.name.to_string()).collect();
-                meshes.push(ContextMesh { name, clusters });
+        let targets = targets.map(|(target, load)| {
+            let peer_sets = || {
+                let places = target.peer_sets.iter();
+                places.filter_map(|&it| plan.peer_sets.get(it))
+            };
+            let peers = peer_sets().map(|it| it.peers.len()).sum();
+            ContextTarget {
+                name: target.cluster.to_string(),
+                path: format!("{}/{}", rendered.trim_end_matches('/'), target.cluster),
+                peers,
+                files: peer_sets().map(manifest::file).collect(),
+                sources: target.peer_sets.clone(),
+                reconcile_minutes: reconcile_minutes(peers),
+                capacity: figures(load, capacity),
             }
-        }
+        });
+        let clusters = fleet.clusters();
         Self {
-            api_version: ContextApiVersion::V1,
-            kind: ContextKind::TemplateContext,
-            target: None,
-            mesh: None,
-            targets: targets
-                .map(|(target, load)| {
-                    let peer_sets = target
-                        .peer_sets
-                        .iter()
-                        .filter_map(|&it| plan.peer_sets.get(it));
-                    let sources: Vec<ContextSource> =
-                        peer_sets.map(|it| source(fleet, it)).collect();
-                    let peers = sources.iter().map(|it| it.segments.len()).sum();
-                    ContextTarget {
-                        name: target.cluster.to_string(),
-                        path: format!("{}/{}", rendered.trim_end_matches('/'), target.cluster),
-                        peers,
-                        files: sources.iter().map(|it| it.file.clone()).collect(),
-                        sources,
-                        reconcile_minutes: reconcile_minutes(peers),
-                        capacity: figures(load, capacity),
-                    }
-                })
-                .collect(),
-            meshes,
-            clusters: fleet
-                .clusters()
-                .filter_map(|it| cluster(fleet, it))
-                .collect(),
+            targets: targets.collect(),
+            sources: SourceFacts { fleet, plan },
+            meshes: meshes(fleet),
+            clusters: clusters.filter_map(|it| cluster(fleet, it)).collect(),
         }
     }
+
+    /// Returns the subjects of the results of an output.
+    pub fn subjects(&self, per: Per) -> Vec<ResultSubject> {
+        match per {
+            Per::Target => {
+                let targets = self.targets();
+                targets
+                    .map(|it| ResultSubject::Target(it.to_owned()))
+                    .collect()
+            }
+            Per::Mesh => {
+                let meshes = self.meshes.iter();
+                meshes
+                    .map(|it| ResultSubject::Mesh(it.name.clone()))
+                    .collect()
+            }
+            Per::Repository => vec![ResultSubject::Repository],
+        }
+    }
+
+    /// Returns the names of all targets.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        self.targets.iter().map(|it| it.name.as_str())
+    }
+}
+
+/// Returns all meshes, in the order of the files.
+fn meshes(fleet: &Fleet) -> Vec<ContextMesh> {
+    let mut meshes: Vec<ContextMesh> = Vec::new();
+    for member in fleet.members() {
+        let name = member.mesh.name.to_string();
+        if meshes.iter().all(|it| it.name != name) {
+            let entries = member.mesh.entries.iter();
+            let clusters = entries.map(|it| it.name.to_string()).collect();
+            meshes.push(ContextMesh { name, clusters });
+        }
+    }
+    meshes
 }
 
 fn source(fleet: &Fleet, peer_set: &PeerSet) -> ContextSource {

@@ -1,72 +1,84 @@
 //! Values: a context as the template engine takes it, once for all results.
 
+use std::collections::BTreeMap;
+
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 
-use super::{Context, ContextApiVersion, ContextKind, ContextMesh, ContextTarget};
-use crate::config::Per;
+use super::{ContextApiVersion, ContextKind, ContextTarget, Facts};
+use crate::outputs::order::ResultSubject;
 
 /// The values of all results of a run.
 #[derive(Debug)]
 pub struct Values {
-    targets: Vec<(String, Value)>,
-    meshes: Vec<(String, Value)>,
-    clusters: Value,
+    targets: BTreeMap<String, Value>,
+    meshes: BTreeMap<String, Value>,
+    /// The values that all results have.
+    shared: Value,
 }
 
-impl Context {
+impl Facts {
     /// Returns the values for templates.
     pub fn values(self) -> Values {
-        let target = |it: ContextTarget| (it.name.clone(), Value::from(Serde(it)));
-        let mesh = |it: ContextMesh| (it.name.clone(), Value::from(Serde(it)));
+        let sources: Vec<Value> = self
+            .sources
+            .into_iter()
+            .map(|it| Value::from(Serde(it)))
+            .collect();
+        let target = |it: ContextTarget<usize>| {
+            let name = it.name.clone();
+            (name, Value::from(Serde(it.with_sources(&sources))))
+        };
+        let targets: Vec<(String, Value)> = self.targets.into_iter().map(target).collect();
+        let meshes = self.meshes.into_iter();
+        let meshes: Vec<(String, Value)> = meshes
+            .map(|it| (it.name.clone(), Value::from(Serde(it))))
+            .collect();
+        let all = |of: &[(String, Value)]| of.iter().map(|(_, it)| it.clone()).collect::<Value>();
         Values {
-            targets: self.targets.into_iter().map(target).collect(),
-            meshes: self.meshes.into_iter().map(mesh).collect(),
-            clusters: Value::from(Serde(self.clusters)),
+            shared: context! {
+                apiVersion => Value::from(Serde(ContextApiVersion::V1)),
+                kind => Value::from(Serde(ContextKind::TemplateContext)),
+                targets => all(&targets),
+                meshes => all(&meshes),
+                clusters => Value::from(Serde(self.clusters)),
+            },
+            targets: targets.into_iter().collect(),
+            meshes: meshes.into_iter().collect(),
+        }
+    }
+}
+
+impl ContextTarget<usize> {
+    fn with_sources(self, sources: &[Value]) -> ContextTarget<Value> {
+        let used = self
+            .sources
+            .iter()
+            .filter_map(|&it| sources.get(it).cloned());
+        ContextTarget {
+            sources: used.collect(),
+            name: self.name,
+            path: self.path,
+            peers: self.peers,
+            files: self.files,
+            reconcile_minutes: self.reconcile_minutes,
+            capacity: self.capacity,
         }
     }
 }
 
 impl Values {
-    /// Returns the values of each result, and whom it is for.
-    pub(in crate::outputs) fn each(&self, per: Per) -> Vec<(Option<&str>, Value)> {
-        match per {
-            Per::Target => self
-                .targets
-                .iter()
-                .map(|(name, it)| (Some(name.as_str()), self.with("target", Some(it))))
-                .collect(),
-            Per::Mesh => self
-                .meshes
-                .iter()
-                .map(|(name, it)| (Some(name.as_str()), self.with("mesh", Some(it))))
-                .collect(),
-            Per::Repository => vec![(None, self.with("", None))],
-        }
-    }
-
-    /// Returns the values of a template that is for a cluster, or for the repository; none if no
-    /// target has this name.
-    pub fn for_target(&self, target: Option<&str>) -> Option<Value> {
-        let Some(name) = target else {
-            return Some(self.with("", None));
+    /// Returns the values of a template for a subject.
+    pub fn of(&self, subject: &ResultSubject) -> Value {
+        let (name, value) = match subject {
+            ResultSubject::Target(target) => ("target", self.targets.get(target)),
+            ResultSubject::Mesh(mesh) => ("mesh", self.meshes.get(mesh)),
+            ResultSubject::Repository => ("", None),
         };
-        let (_, target) = self.targets.iter().find(|(it, _)| it == name)?;
-        Some(self.with("target", Some(target)))
-    }
-
-    fn with(&self, name: &'static str, subject: Option<&Value>) -> Value {
-        let all = |of: &[(String, Value)]| of.iter().map(|(_, it)| it.clone()).collect::<Vec<_>>();
-        let shared = context! {
-            apiVersion => Value::from(Serde(ContextApiVersion::V1)),
-            kind => Value::from(Serde(ContextKind::TemplateContext)),
-            targets => all(&self.targets),
-            meshes => all(&self.meshes),
-            clusters => self.clusters.clone(),
-        };
-        match subject {
-            Some(subject) => {
-                let subject = Value::from_pairs([(name, subject.clone())]);
+        let shared = self.shared.clone();
+        match value {
+            Some(value) => {
+                let subject = Value::from_pairs([(name, value.clone())]);
                 context! { ..subject, ..shared }
             }
             None => shared,

@@ -11,3 +11,5 @@ mod hostile;
 mod limits;
 mod mutants;
 pub(super) mod printers;
+#[cfg(target_os = "linux")]
+mod templates;

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::outputs;
+use clustermesh::outputs::{Facts, FillOrder, FleetFacts, ResultPath, ResultSubject};
 use clustermesh::rules::Purpose;
-use clustermesh::template::Format;
 
 use crate::allowance;
 use crate::check::OutputCheck;
 use crate::disk::{self, Roots};
+use crate::filling::FillProcess;
 use crate::output::Printer;
-use crate::outputs::{TEMPLATE_LIMIT, read_template, values};
-use crate::settings::CommonOptions;
+use crate::outputs::{TEMPLATE_LIMIT, facts, read_template};
+use crate::settings::{CommonOptions, Settings};
 use crate::{Outcome, check, input_file, inputs};
 
 /// Fill in a template and print the result
@@ -67,30 +67,51 @@ pub(crate) fn run(
         .iter()
         .map(|it| it.len())
         .collect();
-    let values = values(fleet, plan, &bytes, &inputs.settings);
-    let Some(context) = values.for_target(args.target.as_deref()) else {
-        let name = args.target.as_deref().unwrap_or_default();
-        return Err(allowance::unknown_target(name, plan));
+    let facts = facts(fleet, plan, &bytes, &inputs.settings);
+    let subject = match &args.target {
+        None => ResultSubject::Repository,
+        Some(name) if facts.targets().any(|it| it == name) => ResultSubject::Target(name.clone()),
+        Some(name) => return Err(allowance::unknown_target(name, plan)),
     };
-    let Some(file) = &args.file else {
-        let mut text = serde_json::to_string_pretty(&context)?;
-        text.push('\n');
-        crate::print(result, &text)?;
-        return Ok(Outcome::Clean);
+    let text = match &args.file {
+        None => {
+            let facts: Facts = serde_json::from_slice(&serde_json::to_vec(&facts)?)?;
+            serde_json::to_string_pretty(&facts.values().of(&subject))? + "\n"
+        }
+        Some(file) => filled(file, subject, &facts, &inputs.settings)?,
     };
-    let name = input_file::name(file);
-    let text = disk::read_text(&Roots::anywhere(), file, TEMPLATE_LIMIT)?;
-    let format = if file == Path::new("-") {
-        Format::Yaml
-    } else {
-        Format::from_path(&name)
-    };
-    // Included templates are in the same folder.
-    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let roots = inputs.settings.config.roots.clone().and(&folder);
-    let load = move |included: &str| read_template(&roots, &folder, included).ok();
-    let filled = outputs::one(&name, &text, format, context, load);
-    let text = filled.map_err(|problem| anyhow!("{name}: {problem}"))?;
     crate::print(result, &text)?;
     Ok(Outcome::Clean)
+}
+
+/// Returns the result of a template.
+fn filled(
+    file: &Path,
+    subject: ResultSubject,
+    facts: &FleetFacts,
+    settings: &Settings,
+) -> anyhow::Result<String> {
+    let name = input_file::name(file);
+    let is_input = file == Path::new("-");
+    let order = FillOrder {
+        text: disk::read_text(&Roots::anywhere(), file, TEMPLATE_LIMIT)?,
+        path: ResultPath::Fixed(if is_input {
+            "stdin.yaml".to_owned()
+        } else {
+            name.clone()
+        }),
+        // Included templates are in the same folder.
+        template: file
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        subjects: vec![subject],
+    };
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let roots = settings.config.roots.clone().and(folder);
+    let load = |included: &str| read_template(&roots, folder, included).ok();
+    let filled = FillProcess::new(facts).fill(&order, load);
+    let filled = filled.map_err(|failure| anyhow!("{name}: {}", failure.problem))?;
+    Ok(filled.into_iter().map(|it| it.text).collect())
 }
