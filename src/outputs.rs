@@ -101,18 +101,17 @@ fn order(
 
 fn failed(output: &Output, failure: &FillFailure) -> Finding {
     let problem = &failure.problem;
-    let (field, what) = match &failure.part {
-        OrderPart::Paths => ("path", "invalid output path".to_owned()),
-        OrderPart::Text(ResultSubject::Target(name) | ResultSubject::Mesh(name)) => {
-            let template = Quoted(&output.template);
-            (
-                "template",
-                format!("template {template} for {}", Quoted(name)),
-            )
+    let template = Quoted(&output.template);
+    let (field, what) = match (&failure.part, problem) {
+        (_, FillProblem::Ended(FillerEnd::Failed(_)))
+        | (OrderPart::Text(ResultSubject::Repository), _) => {
+            ("template", format!("template {template}"))
         }
-        OrderPart::Text(ResultSubject::Repository) => {
-            ("template", format!("template {}", Quoted(&output.template)))
-        }
+        (OrderPart::Paths, _) => ("path", "invalid output path".to_owned()),
+        (OrderPart::Text(ResultSubject::Target(name) | ResultSubject::Mesh(name)), _) => (
+            "template",
+            format!("template {template} for {}", Quoted(name)),
+        ),
     };
     let finding = wrong(output, field, format!("{what}: {problem}"));
     match help(output, problem) {

@@ -128,7 +128,10 @@ impl TemplateEngine {
             included
                 .take_text(text.as_deref().unwrap_or_default())
                 .and_then(|()| text.as_deref().map_or(Ok(()), |it| constructs.check(it)))
-                .map_err(|problem| Error::new(ErrorKind::SyntaxError, problem.to_string()))?;
+                .map_err(|problem| match problem {
+                    Problem::TooManySteps => ErrorKind::OutOfFuel.into(),
+                    problem => Error::new(ErrorKind::SyntaxError, problem.to_string()),
+                })?;
             Ok(text.map(|it| whole::template(&it)))
         });
         environment.add_filter("plain", format::plain);

@@ -1,6 +1,6 @@
 //! Constructs: the parts of the template language that a template may use.
 //!
-//! Where a system cannot limit the memory of a process, only constructs are possible with which no value
+//! On a system that cannot limit the memory of a process, only constructs are possible with which no value
 //! grows: a value comes from the context, and at most a few of them are joined to a text. Then a template needs
 //! little more memory than its values and its result. All other constructs are refused.
 

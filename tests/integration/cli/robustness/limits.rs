@@ -87,6 +87,29 @@ fn one_thread_is_enough() {
 }
 
 #[test]
+fn without_a_process_no_template_is_filled_in() {
+    if !crate::support::has_other_users() {
+        return;
+    }
+    let folder = Folder::mesh();
+    folder.write("app.yaml", "a: 1\n");
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\noutputs:\n\
+         - { template: app.yaml, path: 'apps/{{ target.name }}.yaml' }\n",
+    );
+    fs::set_permissions(folder.path(""), fs::Permissions::from_mode(0o777)).unwrap();
+    let script = "ulimit -u 1; exec \"$0\" render --config clustermesh.yaml";
+    let output = shell(&folder, script).uid(NOBODY).output().unwrap();
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    let expected = "error[invalid-output]: template `app.yaml`: cannot start the process that fills in templates: \
+                    Resource temporarily unavailable (os error 11)";
+    assert!(report.contains(expected), "{report}");
+    assert!(!folder.path("rendered").exists());
+}
+
+#[test]
 fn a_lack_of_memory_leaves_the_tree_whole() {
     let (folder, [old, new]) = change();
     let run = |room: u64| {

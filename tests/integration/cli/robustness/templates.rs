@@ -104,6 +104,103 @@ fn are_nested_no_deeper_than_the_stack() {
     }
 }
 
+/// The path is a template too, and it may be the only one that is wrong.
+#[test]
+fn a_path_is_named_as_the_path() {
+    let folder = Folder::rendered();
+    folder.write("templates/app.yaml", "a: 1");
+    let double =
+        "{% set n = namespace(x=1) %}{% for i in range(99) %}{% set n.x = n.x ~ n.x %}{% endfor %}";
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\noutputs:";
+    folder.write(
+        "clustermesh.yaml",
+        format!("{config}\n- template: templates/app.yaml\n  path: \"{double}\"\n"),
+    );
+    let check = run(&folder, &["validate"]);
+    assert_eq!(check.code, 1);
+    let line = format!("error[invalid-output]: invalid output path: {EXHAUSTED}");
+    assert_contains(&check.stdout, &line);
+    assert_contains(&check.stdout, "clustermesh.yaml:5:");
+    assert_contains(
+        &check.stdout,
+        "help: write each text where it belongs, instead of a variable that grows with each step",
+    );
+}
+
+/// Templates before it are fine, and those after it are not looked at.
+#[test]
+fn the_one_that_ends_the_process_is_named() {
+    let folder = Folder::rendered();
+    folder.write("templates/app.yaml", "a: {{ target.name }}");
+    folder.write("templates/wrong.yaml", "a: {{ nothing }}");
+    folder.write(
+        "templates/bad.yaml",
+        "a: {% if target.name == 'north' %}{{ '%99999999999d' | format(1) }}{% endif %}",
+    );
+    let outputs: Vec<String> = ["app", "wrong", "bad", "app", "wrong"]
+        .iter()
+        .enumerate()
+        .map(|(index, name)| {
+            format!("- {{ template: templates/{name}.yaml, path: '{index}/{{{{ target.name }}}}.yaml' }}\n")
+        })
+        .collect();
+    let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\noutputs:";
+    folder.write(
+        "clustermesh.yaml",
+        format!("{config}\n{}", outputs.concat()),
+    );
+    let check = run(&folder, &["render"]);
+    assert_eq!(check.code, 1);
+    let findings: Vec<&str> = check
+        .stderr
+        .lines()
+        .filter(|it| it.starts_with("error"))
+        .collect();
+    assert_eq!(
+        findings,
+        [
+            "error[invalid-output]: template `templates/wrong.yaml` for `east`: line 1: `nothing` is undefined",
+            &format!(
+                "error[invalid-output]: template `templates/bad.yaml` for `north`: {EXHAUSTED}"
+            ),
+        ]
+    );
+    assert!(!folder.path("0").exists());
+}
+
+/// The process asks for every template that is included, but not for ever.
+#[test]
+fn includes_end() {
+    assert_refused(
+        "{% for i in range(99999) %}{% include 'x' ~ i ignore missing %}{% endfor %}",
+        "the templates of this run need more than 50000000 steps together",
+    );
+    assert_refused(
+        "{% include 'app.yaml' %}",
+        "line 1: could not render include",
+    );
+}
+
+/// Only this program starts the process, but a person can.
+#[test]
+fn the_process_refuses_other_input() {
+    let folder = Folder::empty();
+    for input in [
+        "",
+        "x",
+        "{}",
+        "{\"sources\":[],\"targets\":[],\"meshes\":[],\"clusters\":[]}\nx",
+    ] {
+        let run = folder.run_with_input(&["fill-in-templates"], input);
+        assert_eq!(
+            (run.code, run.stdout.as_str(), run.stderr.as_str()),
+            (1, "", ""),
+            "{input}"
+        );
+    }
+    assert!(!folder.run(&["--help"]).stdout.contains("fill-in"));
+}
+
 /// A result is checked in a time that grows with its length, and 1 MiB at most.
 #[test]
 fn results_are_checked_in_time() {
