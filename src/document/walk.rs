@@ -157,7 +157,11 @@ impl<'a> Walk<'a> {
                 .push(problem::misread_key(&entry.key.scalar, named));
             return None;
         }
-        let Some(schema) = known.or(mapping.others) else {
+        // Of a mapping that has fields and labels, what is no text is a misspelled field.
+        let others = mapping.others.filter(|_| {
+            mapping.fields.is_none() || matches!(entry.value.value, TreeValue::Scalar(_))
+        });
+        let Some(schema) = known.or(others) else {
             let named = place.clone().named();
             self.problems
                 .push(problem::unknown_field(name, &self.known(mapping), named));

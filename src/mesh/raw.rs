@@ -280,22 +280,36 @@ pub(super) struct RawSecretKeyRef {
     pub(super) key: String,
 }
 
-/// A label selector. All its conditions must be met.
+/// A label selector: conditions under `matchLabels` and `matchExpressions`, or only labels with their required values, as
+/// in the `nodeSelector` of a Pod. All its conditions must be met.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(rename = "Selector")]
+#[serde(rename_all = "camelCase")]
+#[schemars(
+    rename = "Selector",
+    extend(
+        "propertyNames" = { "pattern": pattern::label_key() },
+        "additionalProperties" = label_value()
+    )
+)]
 pub(crate) struct RawSelector {
     /// Labels and their required values.
     #[schemars(
         extend(
             "propertyNames" = { "pattern": pattern::label_key() },
-            "additionalProperties" = { "type": "string", "pattern": pattern::LABEL_VALUE }
+            "additionalProperties" = label_value()
         ),
         example = json!({"node-role.kubernetes.io/gateway": "true"})
     )]
     pub(super) match_labels: Option<BTreeMap<String, String>>,
     /// Conditions on labels.
     pub(super) match_expressions: Option<Vec<RawRequirement>>,
+    /// Labels and their required values.
+    #[serde(flatten)]
+    pub(super) labels: BTreeMap<String, String>,
+}
+
+fn label_value() -> serde_json::Value {
+    json!({ "type": "string", "pattern": pattern::LABEL_VALUE })
 }
 
 /// A condition on a label.

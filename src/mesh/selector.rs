@@ -18,9 +18,11 @@ pub(crate) fn selector(
     };
     let before = findings.len();
     let labels_place = place.key("matchLabels");
+    let labels = written.match_labels.unwrap_or_default().into_iter();
+    let labels = labels.map(|it| (it, &labels_place));
     let mut requirements = Vec::new();
-    for (key, value) in written.match_labels.unwrap_or_default() {
-        let place = labels_place.key(&key);
+    for ((key, value), place) in labels.chain(written.labels.into_iter().map(|it| (it, place))) {
+        let place = place.key(&key);
         check_key(&key, place.clone().named(), findings);
         check_value(&value, place, findings);
         let test = Test::In(vec![value]);
@@ -115,8 +117,12 @@ spec:
           - { key: zone, operator: In }
           - { key: zone, operator: Exists, values: [a] }
           - { key: '', operator: NotIn, values: [ok, 'not ok'] }
-    - { name: b, allowedNetworks: [10.1.0.0/16] }
+    - { name: b, allowedNetworks: [10.1.0.0/16], nodeSelector: { storage-role: ceph } }
+    - { name: c, allowedNetworks: [10.2.0.0/16], nodeSelector: { a/b/c: -x, matchLable: {} } }
 "), @r"
+        error[unknown-field]: unknown field `matchLable`
+          16:77 | matchLable
+          help: did you mean `matchLabels`?
         error[invalid-value]: `a/b/c` is not a valid label key
           10:24 | a/b/c
           help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
@@ -132,6 +138,12 @@ spec:
           help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
         error[invalid-value]: `not ok` is not a valid label value
           14:54 | 'not ok'
+          help: write at most 63 letters, digits and inner `-`, `_` and `.`
+        error[invalid-value]: `a/b/c` is not a valid label key
+          16:66 | a/b/c
+          help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+        error[invalid-value]: `-x` is not a valid label value
+          16:73 | -x
           help: write at most 63 letters, digits and inner `-`, `_` and `.`
         ");
     }
