@@ -9,6 +9,7 @@ use super::Folder;
 use crate::support::{assert_contains, project};
 
 mod jobs;
+mod program;
 mod proposed;
 
 const FLUX: &[&str] = &["init", "--gitops", "flux", "--ci", "github", "--pre-commit"];
@@ -44,11 +45,13 @@ fn writes_what_is_not_there() {
     4. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
     5. Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`
        from templates/flux-kustomization.yaml.j2; otherwise set its name there. Then render again.
-    6. Create the GitHub App and the kubeconfig that the first lines of
+    6. Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or
+       remove the jobs and run `init` again with --program-source.
+    7. Create the GitHub App and the kubeconfig that the first lines of
        .github/workflows/clustermesh-refresh.yml describe.
-    7. Enable the hooks: `pre-commit install`.
-    8. Commit everything, `rendered` included, and push.
-    9. Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.
+    8. Enable the hooks: `pre-commit install`.
+    9. Commit everything, `rendered` included, and push.
+    10. Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.
     ");
     let before = folder.touches(".");
     let run = folder.run(FLUX);
@@ -184,6 +187,56 @@ fn ci_belongs_to_the_root_of_a_repository() {
     assert_eq!(fs::read_dir(folder.path("inner")).unwrap().count(), 0);
     assert_eq!(folder.run(&["-C", "inner", "init"]).code, 0);
     assert_eq!(folder.run(&["init", "--ci", "github"]).code, 0);
+}
+
+/// Flux and Argo CD read paths from the root of the repository.
+#[test]
+fn paths_begin_at_the_root_of_the_repository() {
+    let example = project().join("examples/quickstart");
+    let folder = Folder::empty();
+    fs::create_dir_all(folder.path(".git")).unwrap();
+    fs::create_dir_all(folder.path("net/mesh")).unwrap();
+    let run = |arguments: &[&str]| {
+        let run = folder.run(&[&["-C", "net/mesh"], arguments].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    };
+    for tool in ["flux", "argocd"] {
+        run(&["init", "--gitops", tool]);
+        fs::copy(example.join("mesh.yaml"), folder.path("net/mesh/mesh.yaml")).unwrap();
+        for cluster in ["east", "west"] {
+            let dump = example.join(format!("nodes/{cluster}.json"));
+            run(&["snapshot", cluster, "--from", dump.to_str().unwrap()]);
+        }
+        run(&["render"]);
+        if tool == "flux" {
+            assert_contains(
+                &folder.read("net/mesh/flux/west.yaml"),
+                "\n  path: \"./net/mesh/rendered/west\"\n",
+            );
+            assert_contains(
+                &folder.read("net/mesh/flux/gitrepository.yaml"),
+                "    /*\n    !/net\n    /net/*\n    !/net/mesh\n    /net/mesh/*\n    !/net/mesh/rendered\n",
+            );
+        } else {
+            assert_contains(
+                &folder.read("net/mesh/argocd/west.yaml"),
+                "\n    path: net/mesh/rendered/west\n",
+            );
+        }
+        fs::remove_file(folder.path("net/mesh/clustermesh.yaml")).unwrap();
+    }
+    fs::create_dir_all(folder.path("a\"b")).unwrap();
+    let run = folder.run(&["-C", "a\"b", "init", "--gitops", "flux"]);
+    assert_eq!(run.code, 2);
+    assert_contains(
+        &run.stderr,
+        "cannot be written into the files for Flux and Argo CD",
+    );
+    for flag in ["--ci=github", "--pre-commit"] {
+        let run = folder.run(&["-C", "net/mesh", "init", flag]);
+        assert_eq!(run.code, 2);
+        assert_contains(&run.stderr, "must be in the root of the repository");
+    }
 }
 
 #[test]

@@ -10,16 +10,20 @@ use clustermesh::rules::{Purpose, costs};
 use clustermesh::yaml::scalar;
 
 use self::clusters::{ClusterOptions, ProposedMesh};
+use self::home::Home;
+use self::program_source::ProgramSource;
 use crate::check::{self, OutputCheck};
 use crate::commands::snapshot::{self, ListedNodes};
 use crate::disk::{self, Roots};
 use crate::files::ShownFiles;
 use crate::input_file::Unreadable;
 use crate::output::Printer;
-use crate::settings::{CommonOptions, FolderOptions, WorkingRepository};
+use crate::settings::{CommonOptions, FolderOptions};
 use crate::{Outcome, input_file, inputs};
 
 mod clusters;
+mod home;
+mod program_source;
 
 /// Create the files of a new repository
 ///
@@ -37,6 +41,13 @@ pub(crate) struct InitArgs {
     /// CI service, for jobs that check pull requests and refresh snapshots
     #[arg(long, value_name = "SERVICE", default_value = "none")]
     ci: Ci,
+
+    /// Commit of clustermesh that the CI jobs build
+    ///
+    /// The address of a git repository and the full hash of a commit. Without it, the jobs fail until you write both at
+    /// the top of the workflow.
+    #[arg(long, value_name = "URL@COMMIT")]
+    program_source: Option<ProgramSource>,
 
     /// Add pre-commit hooks that check each commit
     #[arg(long)]
@@ -108,21 +119,25 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
-    if let Some(home) = WorkingRepository::default().repository()
-        && args.ci != Ci::None
-        && disk::canonical(&home) != disk::canonical(Path::new("."))
+    let home = Home::find();
+    let flag = (args.ci != Ci::None).then_some("--ci");
+    if let Some(flag) = flag.or(args.pre_commit.then_some("--pre-commit"))
+        && !home.is_root()
     {
         bail!(
-            "CI jobs must be in the root of the repository: run this in {}, or without --ci",
-            disk::shown(&home)
+            "CI jobs and hooks must be in the root of the repository: run this in {}, or without {flag}",
+            disk::shown(home.root())
         );
+    }
+    if args.gitops != Gitops::None {
+        home.check()?;
     }
     args.clusters.check()?;
     let mut proposed = match proposed(args) {
         Ok(proposed) => proposed,
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
-    let files = files(args, proposed.as_ref());
+    let files = files(args, &home, proposed.as_ref());
     let kept = write(&files, proposed.as_ref(), printer)?;
     let mut written = KeptNodes::default();
     if let Some(proposed) = &mut proposed {
@@ -235,11 +250,17 @@ fn keep(
     })
 }
 
-fn files(args: &InitArgs, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
-    let version = env!("CARGO_PKG_VERSION");
+fn files(args: &InitArgs, home: &Home, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
     let file = |path, text: &str| StarterFile {
         path,
-        text: text.replace("@VERSION", &format!("@{version}")),
+        text: text.to_owned(),
+    };
+    let object = |path, text: &str| file(path, &home.rebase(text));
+    let jobs = |path, text: &str| {
+        file(
+            path,
+            &ProgramSource::fill_in(args.program_source.as_ref(), text),
+        )
     };
     let mut config = text!("templates/init/clustermesh.yaml").to_owned();
     config.push_str(&proposed.map(contexts).unwrap_or_default());
@@ -253,15 +274,15 @@ fn files(args: &InitArgs, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
     ];
     match args.gitops {
         Gitops::Flux => files.extend([
-            file("flux/gitrepository.yaml", text!("flux/gitrepository.yaml")),
-            file(
+            object("flux/gitrepository.yaml", text!("flux/gitrepository.yaml")),
+            object(
                 "templates/flux-kustomization.yaml.j2",
                 text!("templates/gallery/flux-kustomization.yaml.j2"),
             ),
         ]),
         Gitops::Argocd => files.extend([
-            file("argocd/project.yaml", text!("argocd/project.yaml")),
-            file(
+            object("argocd/project.yaml", text!("argocd/project.yaml")),
+            object(
                 "templates/argocd-application.yaml.j2",
                 text!("templates/gallery/argocd-application.yaml.j2"),
             ),
@@ -270,16 +291,16 @@ fn files(args: &InitArgs, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
     }
     match args.ci {
         Ci::Github => files.extend([
-            file(
+            jobs(
                 ".github/workflows/clustermesh-check.yml",
                 text!("templates/init/github-check.yml"),
             ),
-            file(
+            jobs(
                 ".github/workflows/clustermesh-refresh.yml",
                 text!("templates/init/github-refresh.yml"),
             ),
         ]),
-        Ci::Gitlab => files.push(file(
+        Ci::Gitlab => files.push(jobs(
             ".gitlab-ci.yml",
             text!("templates/init/gitlab-ci.yml"),
         )),
@@ -391,6 +412,13 @@ fn next(
                 .to_owned(),
         ),
         Gitops::None => {}
+    }
+    if args.ci != Ci::None && args.program_source.is_none() {
+        steps.push(
+            "Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or\n   \
+             remove the jobs and run `init` again with --program-source."
+                .to_owned(),
+        );
     }
     match args.ci {
         Ci::Github => steps.push(

@@ -563,7 +563,6 @@ fn the_action_shows_what_a_pull_request_does() {
     jobs.script(script, &[("GITHUB_BASE_REF", "other")]);
 }
 
-/// Inputs and results of other jobs reach scripts as variables: in a script they would be code.
 /// Only a person can know that nothing was applied yet.
 #[test]
 fn no_job_compares_with_nothing() {
@@ -576,6 +575,7 @@ fn no_job_compares_with_nothing() {
     }
 }
 
+/// Inputs and results of other jobs reach scripts as variables: in a script they would be code.
 #[test]
 fn scripts_contain_no_expressions_and_jobs_have_few_rights() {
     let jobs = Jobs::of("github");
