@@ -30,7 +30,7 @@ func (it site) east(t *testing.T) string {
 func TestFailuresLoseNothing(t *testing.T) {
 	it := newSite(t, "admin", "")
 	before := it.east(t)
-	grant(t, it.server)
+	Grant(t, it.server)
 	it.as(t, "admin", token(t, it.server))
 	if run := it.run(t, "snapshot", "east"); run.Code != 0 {
 		t.Fatal(run)
@@ -66,7 +66,7 @@ func TestFailuresLoseNothing(t *testing.T) {
 // A pod reads its own cluster with its service account, also without a file with its namespace.
 func TestInCluster(t *testing.T) {
 	it := newSite(t, "admin", "")
-	grant(t, it.server)
+	Grant(t, it.server)
 	Write(t, "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters: { east: { inCluster: true } }\n",
 		it.repository, "clustermesh.yaml")
 	text, err := os.ReadFile(it.server.Kubeconfig)
@@ -118,8 +118,8 @@ func TestOperatorSecrets(t *testing.T) {
 	mesh = strings.Replace(mesh, "- name: east\n", "- name: east\n      kubeconfigSecretRef: {name: east, key: config}\n", 1)
 	Write(t, mesh, it.repository, "mesh.yaml")
 	config := []byte(Kubeconfig(t, map[string]Login{"east": {Server: it.server, Context: "admin"}}))
-	grant(t, it.server)
-	grant(t, it.server, "--secret", "kilo/east")
+	Grant(t, it.server)
+	Grant(t, it.server, "--secret", "kilo/east")
 	it.as(t, "admin", token(t, it.server))
 	snapshot := func(data Object) Run {
 		t.Helper()
@@ -172,7 +172,7 @@ func TestOperatorSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	grant(t, it.server, "--secret", "kilo/other")
+	Grant(t, it.server, "--secret", "kilo/other")
 	run := snapshot(Object{"config": encoded(config)})
 	if run.Code != 2 || !strings.Contains(run.Stderr, "clustermesh rbac --secret kilo/east") {
 		t.Error(run)
@@ -338,8 +338,8 @@ func (it site) answers(t *testing.T, status string) int {
 func TestRestart(t *testing.T) {
 	it := newSite(t, "admin", "")
 	before := it.east(t)
-	grant(t, it.server)
-	grant(t, it.server, "--peers")
+	Grant(t, it.server)
+	Grant(t, it.server, "--peers")
 	it.as(t, "admin", token(t, it.server))
 	waiting := make(chan Run, 1)
 	it.server.Restart(t, func() {

@@ -63,30 +63,16 @@ func token(t *testing.T, server *Server) string {
 	return answer["status"].(Object)["token"].(string)
 }
 
-// grant applies what `clustermesh rbac` prints.
-func grant(t *testing.T, server *Server, arguments ...string) {
-	t.Helper()
-	run := Clustermesh(t, t.TempDir(), append([]string{"rbac"}, arguments...)...)
-	if run.Code != 0 {
-		t.Fatal(run)
-	}
-	for _, document := range strings.Split(run.Stdout, "---\n") {
-		if err := server.Apply([]byte(document)); err != nil {
-			t.Fatal(err, document)
-		}
-	}
-}
-
 // The rights of `clustermesh rbac --peers` suffice for `status` and `--live`, and those of `rbac` do not.
 func TestStatus(t *testing.T) {
 	it := newSite(t, "admin", "")
-	grant(t, it.server)
+	Grant(t, it.server)
 	it.as(t, "admin", token(t, it.server))
 	run := it.run(t, "status", "east")
 	if run.Code != 2 || !strings.Contains(run.Stdout, "clustermesh rbac --peers") {
 		t.Fatal("without the right to list Peers:", run)
 	}
-	grant(t, it.server, "--peers")
+	Grant(t, it.server, "--peers")
 	for range 100 {
 		if run = it.run(t, "status", "east"); run.Code == 0 {
 			break

@@ -162,6 +162,10 @@ func (c *controllers) reconcile(t *testing.T, server *cluster.Server, repository
 	}
 	// The controller's defaults for --kube-api-qps and --kube-api-burst.
 	config.QPS, config.Burst = 50, 300
+	if account := c.kustomization.Spec.ServiceAccountName; account != "" {
+		cluster.GrantDelivery(t, server)
+		config.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", c.kustomization.Namespace, account)
+	}
 	var requests atomic.Int64
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return counter{next, &requests}

@@ -10,7 +10,7 @@ use clustermesh::yaml;
 
 use crate::Outcome;
 
-/// Print the manifests that grant the rights to read a cluster
+/// Print the manifests that grant rights in a cluster
 ///
 /// `snapshot` needs the right to list nodes in every cluster of a mesh. Apply the manifests there, and
 /// put a token of the service account into the kubeconfig of the job.
@@ -20,6 +20,13 @@ pub(crate) struct RbacArgs {
     /// Also grant the right to list Kilo's Peers, for `status` and `--live`
     #[arg(long)]
     peers: bool,
+
+    /// Grant only the rights that Flux needs to deliver Peers
+    ///
+    /// The Kustomizations of `flux/` name this service account. Flux can then apply nothing but Peers, whatever the
+    /// repository contains.
+    #[arg(long, conflicts_with_all = ["peers", "secret"])]
+    delivery: bool,
 
     /// Grant only the right to read this Secret; repeatable
     ///
@@ -38,6 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh rbac | kubectl --context east apply -f -
   kubectl --context east -n clustermesh create token snapshot --duration 24h
+  clustermesh rbac --delivery | kubectl --context east apply -f -
   clustermesh rbac --secret kilo-clustermesh/west-kubeconfig | kubectl --context hub apply -f -";
 
 /// The manifests that grant the rights in a cluster, up to the rules.
@@ -83,6 +91,38 @@ const PEERS: &str = "  - apiGroups: [kilo.squat.ai]
     verbs: [list]
 ";
 
+/// The rights of the service account as which Flux applies Peers: to compare, create, change and delete them.
+const DELIVERY: &str = "\
+# The rights that Flux needs to deliver Peers, and no others. Apply this in every cluster in which Flux runs.
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: clustermesh
+  namespace: flux-system
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: clustermesh-delivery
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: clustermesh-delivery
+subjects:
+  - kind: ServiceAccount
+    name: clustermesh
+    namespace: flux-system
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: clustermesh-delivery
+rules:
+  - apiGroups: [kilo.squat.ai]
+    resources: [peers]
+    verbs: [get, list, watch, create, patch, delete]
+";
+
 /// The prefix of the names of the roles for Secrets.
 const ROLE: &str = "clustermesh-snapshot-";
 
@@ -102,6 +142,9 @@ pub(crate) fn run(args: &RbacArgs, result: &mut impl io::Write) -> anyhow::Resul
 }
 
 fn manifests(args: &RbacArgs) -> String {
+    if args.delivery {
+        return DELIVERY.to_owned();
+    }
     if !args.secret.is_empty() {
         let secrets: Vec<String> = args.secret.iter().map(GrantedSecret::manifests).collect();
         return secrets.join("---\n");

@@ -292,8 +292,8 @@ impl Hostile {
     fn attack(self, jobs: &Jobs) {
         let mut nodes = [node(2, 1), node(2, 2), node(2, 3)];
         let of_all = |nodes: &mut [serde_json::Value], key: &str, value: &str| {
-            for node in nodes {
-                node["annotations"][format!("kilo.squat.ai/{key}")] = json!(value);
+            for it in nodes {
+                it["annotations"][format!("kilo.squat.ai/{key}")] = json!(value);
             }
         };
         match self {
@@ -301,9 +301,9 @@ impl Hostile {
             Self::Keys => of_all(&mut nodes[1..], "key", ""),
             Self::Family => of_all(&mut nodes, "internal-ip", "fd00:2::5/64"),
             Self::KeysOfOthers => {
-                for (node, number) in nodes.iter_mut().zip(1..) {
+                for (it, number) in nodes.iter_mut().zip(1..) {
                     let other = node(3, number);
-                    node["annotations"]["kilo.squat.ai/key"] =
+                    it["annotations"]["kilo.squat.ai/key"] =
                         other["annotations"]["kilo.squat.ai/key"].clone();
                 }
             }
