@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
                 .push(problem::misread_key(&entry.key.scalar, named));
             return None;
         }
-        // Of a mapping that has fields and labels, what is no text is a misspelled field.
+        // In a mapping that has fields and labels, a label is a text: anything else is a misspelled field.
         let others = mapping.others.filter(|_| {
             mapping.fields.is_none() || matches!(entry.value.value, TreeValue::Scalar(_))
         });

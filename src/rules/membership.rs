@@ -26,8 +26,8 @@ mod silent;
 
 use contradiction::contradiction;
 pub use contradiction::granularity_advice;
-use excluded::{excluded, overlap};
 pub(super) use excluded::rule_of;
+use excluded::{excluded, overlap};
 use reasons::foreign;
 pub use reasons::words;
 pub(super) use silent::silent;

@@ -51,7 +51,8 @@ fn writes_what_is_not_there() {
        .github/workflows/clustermesh-refresh.yml describe.
     8. Enable the hooks: `pre-commit install`.
     9. Commit everything, `rendered` included, and push.
-    10. Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.
+    10. In each cluster, create the service account of Flux, `clustermesh rbac --delivery | kubectl apply -f -`,
+       and apply flux/gitrepository.yaml and flux/CLUSTER.yaml.
     ");
     let before = folder.touches(".");
     let run = folder.run(FLUX);

@@ -198,16 +198,16 @@ fn every_example_holds_what_it_promises() {
     only tenant-dijkstra/dijkstra-md0-r9m3c-6nhfs carries 10.114.0.0/16 for management
 
     warning[unproved-nodes]: tenant-curie: 1 of 3 nodes is not part of this proof: curie-md0-zt5hn-wb4kr (annotation kilo.squat.ai/wireguard-ip is missing or empty)
-      --> snapshots/tenant-curie.json:80:15
+      --> snapshots/tenant-curie.json:82:15
        |
-    80 |       "name": "curie-md0-zt5hn-wb4kr",
+    82 |       "name": "curie-md0-zt5hn-wb4kr",
        |               ^^^^^^^^^^^^^^^^^^^^^^^
     help: correct the nodes and run `clustermesh snapshot tenant-curie`, or leave them out with the `nodeSelector` of `tenant-curie`
 
     warning[unproved-nodes]: tenant-dijkstra: 1 of 3 nodes is not part of this proof: dijkstra-md0-r9m3c-xq7dw (not ready: its Kilo agent stopped sending heartbeats)
-      --> snapshots/tenant-dijkstra.json:96:15
+      --> snapshots/tenant-dijkstra.json:99:15
        |
-    96 |       "name": "dijkstra-md0-r9m3c-xq7dw",
+    99 |       "name": "dijkstra-md0-r9m3c-xq7dw",
        |               ^^^^^^^^^^^^^^^^^^^^^^^^^^
     help: correct the nodes and run `clustermesh snapshot tenant-dijkstra`, or leave them out with the `nodeSelector` of `tenant-dijkstra`
 

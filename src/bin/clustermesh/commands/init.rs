@@ -7,11 +7,12 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
 use clustermesh::rules::{Purpose, costs};
-use clustermesh::yaml::scalar;
 
 use self::clusters::{ClusterOptions, ProposedMesh};
 use self::home::Home;
+use self::next_steps::next;
 use self::program_source::ProgramSource;
+use self::starter_files::{MESH, StarterFile, files};
 use crate::check::{self, OutputCheck};
 use crate::commands::snapshot::{self, ListedNodes};
 use crate::disk::{self, Roots};
@@ -23,7 +24,9 @@ use crate::{Outcome, input_file, inputs};
 
 mod clusters;
 mod home;
+mod next_steps;
 mod program_source;
+mod starter_files;
 
 /// Create the files of a new repository
 ///
@@ -97,22 +100,6 @@ enum Ci {
     /// No CI jobs
     None,
 }
-
-/// A file of a new repository.
-struct StarterFile {
-    path: &'static str,
-    text: String,
-}
-
-/// Texts in `templates/` and other folders of this project.
-macro_rules! text {
-    ($path:literal) => {
-        include_str!(concat!("../../../../", $path))
-    };
-}
-
-const CONFIG: &str = "clustermesh.yaml";
-const MESH: &str = "mesh.yaml";
 
 pub(crate) fn run(
     args: &InitArgs,
@@ -248,207 +235,4 @@ fn keep(
         outcome,
         first: first.collect(),
     })
-}
-
-fn files(args: &InitArgs, home: &Home, proposed: Option<&ProposedMesh>) -> Vec<StarterFile> {
-    let file = |path, text: &str| StarterFile {
-        path,
-        text: text.to_owned(),
-    };
-    let object = |path, text: &str| file(path, &home.rebase(text));
-    let jobs = |path, text: &str| {
-        file(
-            path,
-            &ProgramSource::fill_in(args.program_source.as_ref(), text),
-        )
-    };
-    let mut config = text!("templates/init/clustermesh.yaml").to_owned();
-    config.push_str(&proposed.map(contexts).unwrap_or_default());
-    config.push_str(&outputs(args.gitops));
-    let mesh = proposed.map(|it| it.yaml.as_str());
-    let mesh = mesh.unwrap_or(text!("templates/init/mesh.yaml"));
-    let mut files = vec![
-        file(CONFIG, &config),
-        file(MESH, mesh),
-        file(".gitattributes", text!("templates/init/gitattributes")),
-    ];
-    match args.gitops {
-        Gitops::Flux => files.extend([
-            object("flux/gitrepository.yaml", text!("flux/gitrepository.yaml")),
-            object(
-                "templates/flux-kustomization.yaml.j2",
-                text!("templates/gallery/flux-kustomization.yaml.j2"),
-            ),
-        ]),
-        Gitops::Argocd => files.extend([
-            object("argocd/project.yaml", text!("argocd/project.yaml")),
-            object(
-                "templates/argocd-application.yaml.j2",
-                text!("templates/gallery/argocd-application.yaml.j2"),
-            ),
-        ]),
-        Gitops::None => {}
-    }
-    match args.ci {
-        Ci::Github => files.extend([
-            jobs(
-                ".github/workflows/clustermesh-check.yml",
-                text!("templates/init/github-check.yml"),
-            ),
-            jobs(
-                ".github/workflows/clustermesh-refresh.yml",
-                text!("templates/init/github-refresh.yml"),
-            ),
-        ]),
-        Ci::Gitlab => files.push(jobs(
-            ".gitlab-ci.yml",
-            text!("templates/init/gitlab-ci.yml"),
-        )),
-        Ci::None => {}
-    }
-    if args.pre_commit {
-        files.push(file(
-            ".pre-commit-config.yaml",
-            text!("templates/init/pre-commit-config.yaml"),
-        ));
-    }
-    files
-}
-
-/// Returns the lines of the config for contexts with other names than their clusters.
-fn contexts(proposed: &ProposedMesh) -> String {
-    let contexts = proposed.contexts.iter().map(|it| {
-        let (cluster, context) = (scalar(it.cluster.as_str()), scalar(&it.context));
-        format!("  {cluster}: {{ context: {context} }}\n")
-    });
-    let lines: Vec<String> = contexts.collect();
-    if lines.is_empty() {
-        return String::new();
-    }
-    format!("\nclusters:\n{}", lines.concat())
-}
-
-/// Returns the lines of the config that make `render` write a file for each cluster.
-fn outputs(gitops: Gitops) -> String {
-    let (template, path) = match gitops {
-        Gitops::Flux => (
-            "templates/flux-kustomization.yaml.j2",
-            "flux/{{ target.name }}.yaml",
-        ),
-        Gitops::Argocd => (
-            "templates/argocd-application.yaml.j2",
-            "argocd/{{ target.name }}.yaml",
-        ),
-        Gitops::None => return String::new(),
-    };
-    let head = text!("templates/init/outputs.yaml");
-    format!("{head}  - template: {template}\n    path: \"{path}\"\n")
-}
-
-/// Returns what a person does next.
-fn next(
-    args: &InitArgs,
-    kept: &[&str],
-    proposed: Option<&ProposedMesh>,
-    first: &[String],
-) -> String {
-    let mut steps = Vec::new();
-    if kept.contains(&CONFIG) && args.gitops != Gitops::None {
-        let lines = outputs(args.gitops);
-        let lines: Vec<&str> = lines.lines().filter(|it| it.starts_with(' ')).collect();
-        steps.push(format!(
-            "Add to `outputs` in your existing {CONFIG}:\n   {}",
-            lines.join("\n   ")
-        ));
-    }
-    let contexts = proposed.map(contexts).unwrap_or_default();
-    if kept.contains(&CONFIG) && !contexts.is_empty() {
-        let lines: Vec<&str> = contexts.lines().filter(|it| it.starts_with(' ')).collect();
-        steps.push(format!(
-            "Add to `clusters` in your existing {CONFIG}:\n   {}",
-            lines.join("\n   ")
-        ));
-    }
-    if proposed.is_some_and(|it| it.is_operators) {
-        steps.push(
-            "Before you apply anything, scale the operator down, but keep its objects: while it runs, it\n   \
-             restores its Peers, and it deletes all of them if a ClusterMesh is deleted."
-                .to_owned(),
-        );
-    } else if proposed.is_some() {
-        steps.push(
-            "Check every line of mesh.yaml, and add `serviceCIDR` to the clusters whose Services others\n   \
-             should reach."
-                .to_owned(),
-        );
-    } else {
-        steps.push("Put your clusters and their ranges into mesh.yaml.".to_owned());
-        steps.push(
-            "Annotate the nodes of every cluster, so that changes of Peers interrupt no requests:\n   \
-             `kubectl --context east annotate node --all kilo.squat.ai/persistent-keepalive=25`."
-                .to_owned(),
-        );
-        steps.push(
-            "Take snapshots: `clustermesh snapshot`, or from a file,\n   \
-             `kubectl --context east get nodes -o json | clustermesh snapshot east --from -`."
-                .to_owned(),
-        );
-    }
-    let first = first.iter();
-    steps.extend(first.map(|it| format!("Before Peers are applied, {it}.")));
-    steps.push(
-        "Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`."
-            .to_owned(),
-    );
-    match args.gitops {
-        Gitops::Flux => steps.push(
-            "Set the repository in flux/gitrepository.yaml. If Flux does not install Kilo, remove `dependsOn`\n   \
-             from templates/flux-kustomization.yaml.j2; otherwise set its name there. Then render again."
-                .to_owned(),
-        ),
-        Gitops::Argocd => steps.push(
-            "Set the repository in argocd/project.yaml and templates/argocd-application.yaml.j2, then\n   \
-             render again."
-                .to_owned(),
-        ),
-        Gitops::None => {}
-    }
-    if args.ci != Ci::None && args.program_source.is_none() {
-        steps.push(
-            "Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or\n   \
-             remove the jobs and run `init` again with --program-source."
-                .to_owned(),
-        );
-    }
-    match args.ci {
-        Ci::Github => steps.push(
-            "Create the GitHub App and the kubeconfig that the first lines of\n   \
-             .github/workflows/clustermesh-refresh.yml describe."
-                .to_owned(),
-        ),
-        Ci::Gitlab => steps.push(
-            "Create the token, the kubeconfig and the schedule that the first lines of .gitlab-ci.yml\n   \
-             describe."
-                .to_owned(),
-        ),
-        Ci::None => {}
-    }
-    if args.pre_commit {
-        steps.push("Enable the hooks: `pre-commit install`.".to_owned());
-    }
-    steps.push("Commit everything, `rendered` included, and push.".to_owned());
-    match args.gitops {
-        Gitops::Flux => steps.push(
-            "Apply flux/gitrepository.yaml and flux/CLUSTER.yaml in each cluster.".to_owned(),
-        ),
-        Gitops::Argocd => {
-            steps.push("Apply the folder argocd in the cluster of Argo CD.".to_owned());
-        }
-        Gitops::None => {}
-    }
-    let steps: Vec<String> = (1..)
-        .zip(steps)
-        .map(|(number, step)| format!("{number}. {step}\n"))
-        .collect();
-    format!("\nNext steps:\n{}", steps.concat())
 }

@@ -23,8 +23,8 @@ pub(crate) struct RbacArgs {
 
     /// Grant only the rights that Flux needs to deliver Peers
     ///
-    /// The Kustomizations of `flux/` name this service account. Flux can then apply nothing but Peers, whatever the
-    /// repository contains.
+    /// The Kustomizations of `flux/` name this service account. Flux can then apply only Peers, even if the
+    /// repository contains other objects.
     #[arg(long, conflicts_with_all = ["peers", "secret"])]
     delivery: bool,
 

@@ -74,7 +74,7 @@ fn lists_its_commands_by_purpose() {
 
     Clusters:
       status       Compare what clusters have with what is rendered
-      rbac         Print the manifests that grant the rights to read a cluster
+      rbac         Print the manifests that grant rights in a cluster
 
     Learn:
       explain      Explain a rule: what it finds, why it matters and what to do

@@ -364,7 +364,7 @@ fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_github() {
         let asked = jobs.script(step(&workflow, "refresh", "git push"), &variables);
         assert_contains(&asked, "gh pr merge --auto");
         is_all_but_north(&jobs);
-        let report = step(&workflow, "refresh", "::error::");
+        let report = step(&workflow, "refresh", "::error::Held back");
         let (output, _) = jobs.attempt(report, &[("HELD", "north")]);
         assert!(!output.status.success());
         assert_contains(&String::from_utf8(output.stdout).unwrap(), "north");

@@ -133,7 +133,7 @@ fn a_tag_is_no_source() {
     assert_contains(&run.stderr, "`v1` is not the full hash of a commit");
 }
 
-/// Whoever registers a name that a job installs from a registry runs programs in the job.
+/// A job that installs a name from a registry runs the program of the person who has registered it.
 #[test]
 fn nothing_is_installed_by_a_name_of_ours_in_a_registry() {
     let folders = [

@@ -100,9 +100,6 @@ fn validate_names_the_pairs_that_verify_finds_closed() {
     );
     // The advice.
     let mut nodes = [node(1, 1), node(1, 2), node(1, 3)];
-    for node in &mut nodes {
-        node["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("25");
-    }
     nodes[2]["annotations"]["kilo.squat.ai/clustermesh-endpoint"] = json!("198.18.113.13:51820");
     folder.keep("east", &nodes);
     assert_eq!(folder.run(&["render"]).code, 0);
@@ -124,6 +121,7 @@ fn a_node_without_keepalives_has_to_send_something_first() {
     let folder = partly_behind_nat(1, 0);
     let mut nodes = [node(1, 1), node(1, 2), node(1, 3)];
     nodes[2]["addresses"].as_array_mut().unwrap().pop();
+    nodes[2]["annotations"]["kilo.squat.ai/persistent-keepalive"] = json!("0");
     folder.keep("east", &nodes);
     assert_eq!(folder.run(&["render"]).code, 0);
     let run = folder.run(&["trace", "west/n1", "east/n3"]);

@@ -38,7 +38,7 @@ fn most_nodes_of_a_cluster_that_are_left_out_are_an_error() {
     }
     let folder = with(&west);
     let (codes, text) = judged(&folder);
-    insta::assert_snapshot!(text, @"snapshots/west.json:1:1283: error[unproved-nodes] west: 7 of 9 nodes are not part of this proof: n7, n8, n9 (missing-endpoint), n3, n4, n5, n6 (missing-public-key)");
+    insta::assert_snapshot!(text, @"snapshots/west.json:1:1409: error[unproved-nodes] west: 7 of 9 nodes are not part of this proof: n7, n8, n9 (missing-endpoint), n3, n4, n5, n6 (missing-public-key)");
     assert_eq!(codes, [1, 1]);
     let config = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nlimits: { lostPercent: 80 }\n";
     folder.write("clustermesh.yaml", config);
@@ -114,7 +114,7 @@ fn an_uncertain_location_among_certain_ones_is_a_warning() {
     annotate(&mut west[2..3], "endpoint", "192.168.3.3:51820");
     annotate(&mut west[2..3], "wireguard-ip", "10.103.0.2/24");
     let (codes, text) = judged(&with(&west));
-    insta::assert_snapshot!(text, @"snapshots/west.json:1:1411: warning[unproved-nodes] west: 2 of 4 nodes are not part of this proof: n3, n4 (uncertain-leader)");
+    insta::assert_snapshot!(text, @"snapshots/west.json:1:1537: warning[unproved-nodes] west: 2 of 4 nodes are not part of this proof: n3, n4 (uncertain-leader)");
     assert_eq!(codes, [0, 1]);
 }
 

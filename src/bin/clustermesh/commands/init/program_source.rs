@@ -30,8 +30,8 @@ impl ProgramSource {
 impl FromStr for ProgramSource {
     type Err = String;
 
-    /// Reads `URL@COMMIT`. A tag or branch is refused: whoever can move it could run programs in the job that has the
-    /// kubeconfig.
+    /// Reads `URL@COMMIT`. A tag or branch is refused: it can be moved to another program, and the job that runs it
+    /// has the kubeconfig.
     fn from_str(text: &str) -> Result<Self, String> {
         let (repository, commit) = text.rsplit_once('@').ok_or("expected URL@COMMIT")?;
         let is_digit = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
