@@ -89,7 +89,7 @@ pub fn kustomization(files: &[&str]) -> Result<String, TemplateError> {
 /// so it has to be a value of its own: a template that works for one name works for all. `plain` writes
 /// a string as it is, if it has nothing but letters, digits and `._:/@+-`.
 ///
-/// StepBudget bound neither the memory, nor the stack, nor the time that one step takes. A template of a user is
+/// A [`StepBudget`] bounds neither the memory, nor the stack, nor the time that one step takes. A template of a user is
 /// filled in by a process of its own that bounds them, or has no constructs that need much.
 #[derive(Debug)]
 pub struct TemplateEngine {

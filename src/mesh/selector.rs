@@ -118,10 +118,10 @@ spec:
           - { key: zone, operator: Exists, values: [a] }
           - { key: '', operator: NotIn, values: [ok, 'not ok'] }
     - { name: b, allowedNetworks: [10.1.0.0/16], nodeSelector: { storage-role: ceph } }
-    - { name: c, allowedNetworks: [10.2.0.0/16], nodeSelector: { a/b/c: -x, matchLable: {} } }
+    - { name: c, allowedNetworks: [10.2.0.0/16], nodeSelector: { a/b/c: -x, matchLabel: {} } }
 "), @r"
-        error[unknown-field]: unknown field `matchLable`
-          16:77 | matchLable
+        error[unknown-field]: unknown field `matchLabel`
+          16:77 | matchLabel
           help: did you mean `matchLabels`?
         error[invalid-value]: `a/b/c` is not a valid label key
           10:24 | a/b/c

@@ -114,9 +114,9 @@ impl<'a> Review<'a> {
         match statement {
             Stmt::Template(it) => self.statements(&it.children, depth),
             Stmt::EmitRaw(_) => Ok(()),
-            Stmt::EmitExpr(it) => self.expression(&it.expr),
+            Stmt::EmitExpr(it) => expression(&it.expr),
             Stmt::IfCond(it) => {
-                self.expression(&it.expr)?;
+                expression(&it.expr)?;
                 self.statements(&it.true_body, depth)?;
                 self.statements(&it.false_body, depth)
             }
@@ -127,7 +127,7 @@ impl<'a> Review<'a> {
                 }
                 it.filter_expr
                     .iter()
-                    .try_for_each(|filter| self.expression(filter))?;
+                    .try_for_each(|filter| expression(filter))?;
                 self.statements(&it.body, depth)?;
                 self.statements(&it.else_body, depth)
             }
@@ -150,14 +150,6 @@ impl<'a> Review<'a> {
         }
     }
 
-    fn expression(&self, expression: &Expr<'a>) -> Result<(), UnlistedConstruct> {
-        ExpressionReview {
-            left: PARTS,
-            assigned: None,
-        }
-        .take(expression)
-    }
-
     /// Checks an expression that may not use what a `set` has assigned, since values would grow from one to the
     /// next.
     fn unassigned(&self, expression: &Expr<'a>) -> Result<(), UnlistedConstruct> {
@@ -167,6 +159,15 @@ impl<'a> Review<'a> {
         }
         .take(expression)
     }
+}
+
+/// Checks an expression.
+fn expression(expression: &Expr) -> Result<(), UnlistedConstruct> {
+    ExpressionReview {
+        left: PARTS,
+        assigned: None,
+    }
+    .take(expression)
 }
 
 /// The parts of an expression.
@@ -184,11 +185,10 @@ impl<'a> ExpressionReview<'_, 'a> {
             None => return refused(&format!("an expression of more than {PARTS} parts")),
         };
         match expression {
-            Expr::Const(_) => Ok(()),
             Expr::Var(it) if self.assigned.is_some_and(|names| names.contains(it.id)) => {
                 refused("`set` or `for` with a variable that `set` has assigned")
             }
-            Expr::Var(_) => Ok(()),
+            Expr::Const(_) | Expr::Var(_) => Ok(()),
             Expr::GetAttr(it) => self.take(&it.expr),
             Expr::GetItem(it) => {
                 self.take(&it.expr)?;

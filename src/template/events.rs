@@ -21,9 +21,9 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| unparsed(error.marker().line()))?;
         let is_new = match &event {
-            Event::Scalar(text, ..) => begin(open.last_mut(), Some(text)),
+            Event::Scalar(text, ..) => begin(&mut open, Some(text)),
             Event::Alias(_) | Event::SequenceStart(..) | Event::MappingStart(..) => {
-                begin(open.last_mut(), None)
+                begin(&mut open, None)
             }
             _ => true,
         };
@@ -49,11 +49,11 @@ pub(super) fn unparsed(line: usize) -> String {
 }
 
 /// Takes the begin of a key, a value or an item; returns whether it is not a key that was there before.
-fn begin(around: Option<&mut Open>, text: Option<&str>) -> bool {
+fn begin(open: &mut [Open], text: Option<&str>) -> bool {
     let Some(Open::Mapping {
         keys,
         is_value_next,
-    }) = around
+    }) = open.last_mut()
     else {
         return true;
     };

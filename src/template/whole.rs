@@ -67,8 +67,8 @@ struct LineStart {
     has_text: bool,
     /// Whether a bracket is in it.
     has_bracket: bool,
-    /// Whether a double quote is open.
-    is_quoted: bool,
+    /// The number of double quotes: one is open if it is odd.
+    quotes: usize,
     /// Whether a comment has begun, if this is YAML.
     is_comment: bool,
 }
@@ -78,7 +78,7 @@ impl LineStart {
         for next in text.chars() {
             self.is_comment |= next == '#' && (self.last.is_none() || self.end == Some(' '));
             self.has_bracket |= matches!(next, '[' | '{');
-            self.is_quoted ^= next == '"';
+            self.quotes += usize::from(next == '"');
             if !next.is_whitespace() {
                 self.has_text |= next != '-';
                 self.last = Some(next);
@@ -91,7 +91,7 @@ impl LineStart {
     /// key.
     fn may_precede(&self, format: Format) -> bool {
         let is_apart = format == Format::Json || self.end.is_some_and(char::is_whitespace);
-        !self.is_quoted
+        self.quotes.is_multiple_of(2)
             && match self.last {
                 None | Some('[' | '{') => true,
                 Some(':') => is_apart,

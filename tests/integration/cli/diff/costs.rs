@@ -53,7 +53,10 @@ impl Repository {
         let head = format!("{cluster}: ");
         let lines = text.lines().skip_while(|it| !it.starts_with(&head));
         let lines = lines.take_while(|it| !it.is_empty() && !it.starts_with("    "));
-        lines.map(|it| format!("{it}\n")).collect()
+        lines
+            .map(|it| format!("{it}\n"))
+            .collect::<Vec<_>>()
+            .concat()
     }
 }
 

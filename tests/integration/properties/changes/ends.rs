@@ -178,7 +178,7 @@ fn reports(node: &Node, address: IpAddr) -> bool {
     let mut ranges = ranges.filter_map(|it| it.parse::<Cidr>().ok());
     let annotations = ["internal-ip", "force-internal-ip", "wireguard-ip"];
     let mut annotated = annotations.iter().filter_map(|it| {
-        let text = node.annotations.get(&format!("kilo.squat.ai/{it}"))?;
+        let text = node.annotations.get(format!("kilo.squat.ai/{it}"))?;
         text.split('/').next()?.parse::<IpAddr>().ok()
     });
     let mut addresses = node.addresses.iter();

@@ -79,12 +79,12 @@ impl Home {
     /// Returns the patterns that ignore everything except the rendered folder. A file is ignored if one of the folders
     /// above it is, so each of these is named.
     fn only_rendered(&self) -> String {
-        let mut patterns = String::from("    /*\n");
         let mut path = String::new();
-        for folder in &self.folders {
+        let folders = self.folders.iter().map(|folder| {
             path = format!("{path}/{folder}");
-            patterns += &format!("    !{path}\n    {path}/*\n");
-        }
-        patterns + &format!("    !{path}/rendered\n")
+            format!("    !{path}\n    {path}/*\n")
+        });
+        let folders = folders.collect::<Vec<_>>().concat();
+        format!("    /*\n{folders}    !{path}/rendered\n")
     }
 }

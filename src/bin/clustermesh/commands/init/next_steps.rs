@@ -107,9 +107,11 @@ pub(super) fn next(
         }
         Gitops::None => {}
     }
-    let steps: Vec<String> = (1..)
-        .zip(steps)
-        .map(|(number, step)| format!("{number}. {step}\n"))
-        .collect();
-    format!("\nNext steps:\n{}", steps.concat())
+    numbered(steps)
+}
+
+fn numbered(steps: Vec<String>) -> String {
+    let steps = (1..).zip(steps);
+    let steps = steps.map(|(number, step)| format!("{number}. {step}\n"));
+    format!("\nNext steps:\n{}", steps.collect::<Vec<_>>().concat())
 }
