@@ -96,6 +96,8 @@ struct Handling {
     check: bool,
 
     /// Warn instead of fail when a cluster cannot be refreshed
+    ///
+    /// Its old snapshot stays. If no cluster can be read, the exit code is still 2.
     #[arg(long)]
     keep_going: bool,
 

@@ -44,30 +44,36 @@ impl Jobs {
             let run = folder.run(arguments);
             assert_eq!(run.code, 0, "{}", run.stderr);
         }
-        let fakes = tempfile::tempdir().unwrap();
-        for (name, text) in [("gh", GH), ("git", GIT)] {
-            let [text_file, program] =
-                [format!("{name}.txt"), name.to_owned()].map(|it| fakes.path().join(it));
-            fs::write(&text_file, text).unwrap();
-            // Another process writes it, as a program that is open for writing cannot be run.
-            let install = Command::new("install")
-                .args(["-m", "0755"])
-                .args([text_file, program])
-                .status();
-            assert!(install.unwrap().success());
-        }
+        let jobs = Self {
+            folder,
+            fakes: tempfile::tempdir().unwrap(),
+        };
+        jobs.install("gh", GH);
+        jobs.install("git", GIT);
         symlink(
             env!("CARGO_BIN_EXE_clustermesh"),
-            fakes.path().join("clustermesh"),
+            jobs.fakes.path().join("clustermesh"),
         )
         .unwrap();
         for name in ["log", "waiting", "opened", "comment"] {
-            fs::write(fakes.path().join(name), "").unwrap();
+            jobs.answer(name, "");
         }
-        let jobs = Self { folder, fakes };
         jobs.script("git init --quiet --initial-branch=main", &[]);
         jobs.commit(30);
         jobs
+    }
+
+    /// Installs a fake program.
+    fn install(&self, name: &str, text: &str) {
+        let fakes = self.fakes.path();
+        let text_file = fakes.join(format!("{name}.txt"));
+        fs::write(&text_file, text).unwrap();
+        // Another process writes it, as a program that is open for writing cannot be run.
+        let install = Command::new("install")
+            .args(["-m", "0755"])
+            .args([text_file, fakes.join(name)])
+            .status();
+        assert!(install.unwrap().success());
     }
 
     /// Commits everything, this many hours ago.
@@ -377,6 +383,57 @@ fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_github() {
     assert_eq!(jobs.read("output"), "held=\n", "no cluster is hostile");
 }
 
+/// A `clustermesh` that ends with a code.
+const SNAPSHOT: &str = "#!/bin/sh
+exit \"$CODE\"
+";
+
+#[test]
+fn a_job_that_could_not_read_a_cluster_goes_on_and_fails() {
+    let jobs = Jobs::of("github");
+    let workflow = jobs.yaml(REFRESH);
+    fs::remove_file(jobs.fakes.path().join("clustermesh")).unwrap();
+    jobs.install("clustermesh", SNAPSHOT);
+    for (code, ends, problems) in [
+        ("0", true, "problems=0\n"),
+        ("1", true, "problems=1\n"),
+        ("2", false, ""),
+    ] {
+        jobs.answer("output", "");
+        let script = step(&workflow, "refresh", "clustermesh snapshot");
+        let variables = [("CODE", code), ("KUBECONFIG_TEXT", "secret")];
+        let (output, _) = jobs.attempt(script, &variables);
+        assert_eq!(output.status.success(), ends, "{code}");
+        assert_eq!(jobs.read("output"), problems);
+        assert!(
+            !jobs.fakes.path().join("kubeconfig").exists(),
+            "the kubeconfig stays"
+        );
+    }
+    let report = step(&workflow, "refresh", "::error::Held back");
+    let (output, _) = jobs.attempt(report, &[("HELD", "")]);
+    assert!(!output.status.success());
+    assert_contains(
+        &String::from_utf8(output.stdout).unwrap(),
+        "A snapshot is old",
+    );
+    let steps = workflow["jobs"]["refresh"]["steps"].as_sequence().unwrap();
+    let last = steps.last().unwrap()["if"].as_str().unwrap();
+    assert_contains(last, "steps.snapshot.outputs.problems == '1'");
+}
+
+#[test]
+fn a_job_on_gitlab_that_could_not_read_a_cluster_fails_at_its_end() {
+    for (problems, ends) in [("0", true), ("1", false)] {
+        let jobs = Jobs::of("gitlab");
+        jobs.add_node();
+        let variables = [GITLAB.as_slice(), &[("PROBLEMS", problems)]].concat();
+        let (output, asked) = jobs.attempt(&gitlab_refresh(&jobs), &variables);
+        assert_eq!(output.status.success(), ends);
+        assert_contains(&asked, "git push");
+    }
+}
+
 #[test]
 fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_gitlab() {
     for hostile in HOSTILE {
@@ -464,7 +521,8 @@ fn gitlab_refresh(jobs: &Jobs) -> String {
         .unwrap();
     let lines = script.iter().map(|it| it.as_str().unwrap());
     let taken = lines.skip_while(|it| !it.contains("clustermesh snapshot"));
-    taken.skip(1).collect::<Vec<&str>>().join("\n")
+    let rest: Vec<&str> = taken.skip(1).collect();
+    format!("problems=${{PROBLEMS:-0}}\n{}", rest.join("\n"))
 }
 
 #[test]

@@ -50,11 +50,13 @@ pub(super) fn run(
     let (all, mut left) = (asked.len(), asked.clone());
     let mut queue = Queue::new(asked, !printer.is_terminal());
     let mut failure = None;
+    let mut answered = 0_usize;
     let limits = TimeLimits {
         answer: args.reach.patience(),
         total: None,
     };
     cluster::ask(routes, Wanted::Nodes, limits, |arrival| {
+        answered += usize::from(arrival.answer.is_ok());
         let cluster = arrival.cluster.clone();
         left.remove(&cluster);
         queue.arrived(cluster, kept(&keeper, arrival, printer.is_terminal()));
@@ -71,6 +73,10 @@ pub(super) fn run(
     drop(progress);
     match failure {
         Some(error) => Err(error),
+        // A job that runs on without any answer would never notice that its login has expired.
+        None if answered == 0 && args.handling.keep_going => {
+            bail!("no cluster could be read, so all snapshots are old")
+        }
         None => Ok(outcome.max(keeper.report_twins(&clusters, printer))),
     }
 }
