@@ -71,18 +71,21 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             ),
         )
     };
-    let excluded = member.membership.excluded.iter().map(|it| &it.reason);
+    // A node is left out for one reason, and may contradict several lines.
+    let selector = &member.entry.selector;
+    let nodes = member.cluster.nodes.iter();
+    let nodes = nodes.filter(|it| selector.matches(&it.node.labels));
     match what {
         Contradicted::PodRanges => {
-            let actual = excluded.filter_map(|it| match it {
-                ExcludedReason::PodCidrOutOfRange { cidr } => Some(cidr.to_string()),
+            let actual = nodes.filter_map(|it| match &it.checked.pods {
+                Err(ExcludedReason::PodCidrOutOfRange { cidr }) => Some(cidr.to_string()),
                 _ => None,
             });
             outside(actual.collect(), "pod CIDRs", pods)
         }
         Contradicted::WireguardRange => {
-            let actual = excluded.filter_map(|it| match it {
-                ExcludedReason::WireguardIpOutOfRange { address } => Some(address.to_string()),
+            let actual = nodes.filter_map(|it| match &it.checked.wireguard {
+                Err(ExcludedReason::WireguardIpOutOfRange { address }) => Some(address.to_string()),
                 _ => None,
             });
             outside(actual.collect(), "WireGuard addresses", wireguard)

@@ -369,7 +369,7 @@ fn errors_stay_errors() {
     assert_eq!(code, 1);
     insta::assert_snapshot!(report, @"
     mesh.yaml:15:22: error[overlapping-ranges] 10.1.0.0/24 of `west` overlaps 10.1.0.0/16 of `east`
-    mesh.yaml:15:22: error[contradicted-declaration] west: all 3 nodes have WireGuard addresses outside the declared 10.1.0.0/24: 10.103.0.1
+    mesh.yaml:15:22: error[contradicted-declaration] west: all 3 nodes have WireGuard addresses outside the declared 10.1.0.0/24: 10.103.0.1, 10.103.0.2, 10.103.0.3
     ");
     assert_eq!(render(&folder, &lowest, &[]).0, 1);
     assert!(!folder.path("rendered").exists());
