@@ -49,7 +49,7 @@ pub(crate) struct InitArgs {
     ///
     /// The address of a git repository and the full hash of a commit. Without it, the jobs fail until you write both at
     /// the top of the workflow.
-    #[arg(long, value_name = "URL@COMMIT")]
+    #[arg(long, value_name = "URL@COMMIT", requires = "ci")]
     program_source: Option<ProgramSource>,
 
     /// Add pre-commit hooks that check each commit

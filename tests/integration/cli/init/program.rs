@@ -122,6 +122,35 @@ fn without_a_commit_jobs_fetch_nothing() {
 }
 
 #[test]
+fn a_second_run_proposes_only_what_is_missing() {
+    let folder = Folder::empty();
+    let source = format!(
+        "--program-source=https://git.example.com/a@{}",
+        "a1".repeat(20)
+    );
+    let arguments = ["init", "--gitops=flux", "--ci=github"];
+    assert_eq!(folder.run(&arguments).code, 0);
+    for (arguments, asks) in [
+        (arguments.to_vec(), false),
+        ([arguments.as_slice(), &[&source]].concat(), true),
+    ] {
+        let run = folder.run(&arguments);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(
+            run.stdout.contains("at the top of the CI jobs"),
+            asks,
+            "{}",
+            run.stdout
+        );
+        for done in ["Add to `outputs`", "Put your clusters", "Take snapshots"] {
+            assert!(!run.stdout.contains(done), "{}", run.stdout);
+        }
+    }
+    let run = folder.run(&["init", &source]);
+    assert_eq!(run.code, 2, "without jobs it has no effect");
+}
+
+#[test]
 fn a_tag_is_no_source() {
     let folder = Folder::empty();
     let run = folder.run(&[

@@ -1,7 +1,7 @@
 //! The steps that a person takes after `init`.
 
 use super::clusters::ProposedMesh;
-use super::starter_files::{CONFIG, contexts, outputs};
+use super::starter_files::{CONFIG, JOBS, MESH, contexts, has_outputs, outputs};
 use super::{Ci, Gitops, InitArgs};
 
 /// Returns what a person does next.
@@ -12,7 +12,7 @@ pub(super) fn next(
     first: &[String],
 ) -> String {
     let mut steps = Vec::new();
-    if kept.contains(&CONFIG) && args.gitops != Gitops::None {
+    if kept.contains(&CONFIG) && args.gitops != Gitops::None && !has_outputs(args.gitops) {
         let lines = outputs(args.gitops);
         let lines: Vec<&str> = lines.lines().filter(|it| it.starts_with(' ')).collect();
         steps.push(format!(
@@ -40,7 +40,7 @@ pub(super) fn next(
              should reach."
                 .to_owned(),
         );
-    } else {
+    } else if !kept.contains(&MESH) {
         steps.push("Put your clusters and their ranges into mesh.yaml.".to_owned());
         steps.push(
             "Annotate the nodes of every cluster, so that changes of Peers interrupt no requests:\n   \
@@ -72,7 +72,9 @@ pub(super) fn next(
         ),
         Gitops::None => {}
     }
-    if args.ci != Ci::None && args.program_source.is_none() {
+    // Jobs that are kept may have a source, but not the one that was asked for now.
+    let are_kept = JOBS.iter().any(|it| kept.contains(it));
+    if args.ci != Ci::None && args.program_source.is_some() == are_kept {
         steps.push(
             "Write the repository and a commit of clustermesh at the top of the CI jobs, which build it; or\n   \
              remove the jobs and run `init` again with --program-source."

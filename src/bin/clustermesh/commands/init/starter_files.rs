@@ -1,11 +1,17 @@
 //! The files of a new repository.
 
+use std::path::Path;
+
 use clustermesh::yaml::scalar;
 
 use super::clusters::ProposedMesh;
 use super::home::Home;
 use super::program_source::ProgramSource;
 use super::{Ci, Gitops, InitArgs};
+use crate::disk::{self, Roots};
+
+/// The largest config that is read, in bytes.
+const LIMIT: u64 = 1 << 20;
 
 /// A file of a new repository.
 pub(super) struct StarterFile {
@@ -24,6 +30,13 @@ macro_rules! text {
 pub(super) const CONFIG: &str = "clustermesh.yaml";
 /// The mesh's path.
 pub(super) const MESH: &str = "mesh.yaml";
+
+const CHECK_JOB: &str = ".github/workflows/clustermesh-check.yml";
+const REFRESH_JOB: &str = ".github/workflows/clustermesh-refresh.yml";
+const GITLAB_JOBS: &str = ".gitlab-ci.yml";
+
+/// The paths of the CI jobs, which build this program.
+pub(super) const JOBS: [&str; 3] = [CHECK_JOB, REFRESH_JOB, GITLAB_JOBS];
 
 /// Returns the files that the arguments ask for.
 pub(super) fn files(
@@ -71,19 +84,10 @@ pub(super) fn files(
     }
     match args.ci {
         Ci::Github => files.extend([
-            jobs(
-                ".github/workflows/clustermesh-check.yml",
-                text!("templates/init/github-check.yml"),
-            ),
-            jobs(
-                ".github/workflows/clustermesh-refresh.yml",
-                text!("templates/init/github-refresh.yml"),
-            ),
+            jobs(CHECK_JOB, text!("templates/init/github-check.yml")),
+            jobs(REFRESH_JOB, text!("templates/init/github-refresh.yml")),
         ]),
-        Ci::Gitlab => files.push(jobs(
-            ".gitlab-ci.yml",
-            text!("templates/init/gitlab-ci.yml"),
-        )),
+        Ci::Gitlab => files.push(jobs(GITLAB_JOBS, text!("templates/init/gitlab-ci.yml"))),
         Ci::None => {}
     }
     if args.pre_commit {
@@ -108,9 +112,25 @@ pub(super) fn contexts(proposed: &ProposedMesh) -> String {
     format!("\nclusters:\n{}", lines.concat())
 }
 
+/// Returns whether the config that is there has these lines.
+pub(super) fn has_outputs(gitops: Gitops) -> bool {
+    let config = disk::read_text(&Roots::within(Path::new(".")), Path::new(CONFIG), LIMIT);
+    config.is_ok_and(|text| text.contains(output(gitops).0))
+}
+
 /// Returns the lines of the config that make `render` write a file for each cluster.
 pub(super) fn outputs(gitops: Gitops) -> String {
-    let (template, path) = match gitops {
+    if gitops == Gitops::None {
+        return String::new();
+    }
+    let (template, path) = output(gitops);
+    let head = text!("templates/init/outputs.yaml");
+    format!("{head}  - template: {template}\n    path: \"{path}\"\n")
+}
+
+/// Returns the template of the objects of a tool, and the path of each.
+fn output(gitops: Gitops) -> (&'static str, &'static str) {
+    match gitops {
         Gitops::Flux => (
             "templates/flux-kustomization.yaml.j2",
             "flux/{{ target.name }}.yaml",
@@ -119,8 +139,6 @@ pub(super) fn outputs(gitops: Gitops) -> String {
             "templates/argocd-application.yaml.j2",
             "argocd/{{ target.name }}.yaml",
         ),
-        Gitops::None => return String::new(),
-    };
-    let head = text!("templates/init/outputs.yaml");
-    format!("{head}  - template: {template}\n    path: \"{path}\"\n")
+        Gitops::None => ("", ""),
+    }
 }
