@@ -55,8 +55,8 @@ pub enum Reason {
     /// Peers lose this many ranges, and no other Peer of their source has them. Without the old nodes, no proof shows
     /// what was there, so all of it counts as lost.
     RangesLost(usize),
-    /// Peers lose this many ranges of which no proof shows what was there: no node or cluster of the old version has
-    /// them.
+    /// Peers lose this many ranges to which no packets are followed: `WireGuard` addresses of nodes that stay, and ranges
+    /// that no node or cluster of the old version has.
     RangesUnproved(usize),
     /// The two clusters of a path have too many states to prove all of them.
     UnprovenPaths,

@@ -66,7 +66,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             count(*ranges, "range")
         ),
         Reason::RangesUnproved(ranges) => format!(
-            "Peers lose {} that no node or cluster of the old version has, so no proof shows what is lost",
+            "Peers lose {} that the proof does not follow, such as WireGuard addresses or unknown networks",
             count(*ranges, "range")
         ),
         Reason::OthersChanged(peers) => format!("{} with other changes", count(*peers, "Peer")),
