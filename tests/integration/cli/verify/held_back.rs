@@ -200,14 +200,15 @@ fn a_cluster_without_an_old_snapshot_is_not_listed() {
 }
 
 #[test]
-fn a_commit_is_needed_only_if_there_are_errors() {
-    let folder = Folder::rendered();
-    assert_eq!(held_back(&folder).stdout, "");
-    folder.keep("north", &annotated(nodes(2, 2), "key", |_| String::new()));
-    let repository = Repository::of(folder);
-    let run = repository.folder.run(&["verify", "--held-back", "HEAD"]);
-    assert_contains(&run.stderr, "the repository has no commit yet");
-    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+fn a_commit_is_needed_also_if_there_are_no_errors() {
+    let repository = Repository::of(Folder::rendered());
+    let run = |revision| repository.folder.run(&["verify", "--held-back", revision]);
+    let without = run("HEAD");
+    assert_contains(&without.stderr, "the repository has no commit yet");
+    assert_eq!((without.code, without.stdout.as_str()), (2, ""));
+    repository.commit();
+    assert_eq!(run("HEAD").code, 0);
+    assert_eq!(run("HAED").code, 2, "a typing error");
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub(super) fn list(
 
 /// Finds the snapshots to hold back, compared with those of a commit.
 fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh, Unreadable> {
+    // A typing error is one also if there is nothing to hold back.
+    let revision = Arc::new(Revision::open(revision)?);
     let (expectations, _) = expectations::read(&mut inputs, None)?;
     let mut refresh = Refresh {
         inputs,
@@ -87,7 +89,7 @@ fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh
     if refresh.errors()?.is_empty() {
         return Ok(refresh);
     }
-    refresh.others = refreshed(args, revision, &refresh.inputs)?;
+    refresh.others = refreshed(args, &revision, &refresh.inputs)?;
     let clusters: Vec<ClusterName> = refresh.others.keys().cloned().collect();
     refresh.swap(&clusters);
     refresh.known = refresh.errors()?.into_keys().collect();
@@ -98,11 +100,10 @@ fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh
 /// Reads the snapshots of a commit that have another version now. Those of new clusters are not among them.
 fn refreshed(
     args: &VerifyArgs,
-    revision: &str,
+    revision: &Arc<Revision>,
     now: &Inputs,
 ) -> Result<BTreeMap<ClusterName, SnapshotFile>, Unreadable> {
-    let revision = Arc::new(Revision::open(revision)?);
-    let gathered = inputs::gather(&args.common.files.at(&revision));
+    let gathered = inputs::gather(&args.common.files.at(revision));
     revision.check()?;
     let mut old = match gathered {
         Ok(inputs) => inputs.snapshots,
