@@ -1,5 +1,6 @@
 //! Sites: one cluster as its own Kilo makes it, and who in it has which address.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -270,6 +271,19 @@ impl<'a> Site<'a> {
                         || route.destination.interface.network == Cidr::host(*it)
                 }),
             }
+    }
+
+    /// Returns whether at most half of the nodes report an internal address at which a Peer is dialled.
+    pub fn is_captured_by_few(&self) -> bool {
+        let endpoints = self.model.peers.ids().filter_map(|it| {
+            let endpoint = self.model.endpoint(Tunnel::Peer(it))?;
+            endpoint.address()
+        });
+        let endpoints: BTreeSet<IpAddr> = endpoints.collect();
+        let nodes = &self.model.topology.nodes;
+        let internal = nodes.iter().filter_map(|it| it.kilo.internal_address());
+        let capturing = internal.filter(|it| endpoints.contains(it)).count();
+        2 * capturing <= nodes.len() || nodes.len() == 1
     }
 
     /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the

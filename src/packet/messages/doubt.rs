@@ -97,8 +97,8 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             ))
             .at(peer.allowed_ip(*index), "the kernel refuses it")
             .help(
-                "write ranges without host bits, in the address family of the nodes' internal \
-                 addresses",
+                "write ranges without host bits, in the address family of the cluster's pods; if \
+                 `clustermesh render` wrote them, `mismatched-subnet` in `clustermesh validate` has the command",
             )
         }
         Doubt::Leader => Finding::new(

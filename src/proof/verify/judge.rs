@@ -249,7 +249,11 @@ impl<'j> PairJudge<'j, '_, '_> {
             }
             Ending::LocalShadow { at, .. } => self.have_few(at.site, packet.destination),
             // A node of the cluster itself has an endpoint as its address.
-            Ending::Loops { claim, range, .. } if claim.peer().is_none() => range.is_host(),
+            Ending::Loops {
+                at, claim, range, ..
+            } if claim.peer().is_none() => {
+                range.is_host() && self.reach.fabric.site(at.site).is_captured_by_few()
+            }
             Ending::Loops {
                 at, peer, address, ..
             } => {

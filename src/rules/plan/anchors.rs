@@ -38,7 +38,9 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
         ),
         AnchorProblem::NoNode => (
             format!("the snapshot has no node {node}"),
-            "correct the name, or remove it from `anchors`".to_owned(),
+            "correct the name; if the node is gone, write another node in its place, because removing a line moves the parts of \
+             all nodes after it"
+                .to_owned(),
         ),
         AnchorProblem::LeftOut => (
             format!("the Peer of {node} is left out"),

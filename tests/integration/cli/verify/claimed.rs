@@ -46,6 +46,29 @@ fn an_endpoint_as_internal_address_costs_the_paths_to_this_endpoint() {
     );
 }
 
+/// What most nodes report is not the claim of a few.
+#[test]
+fn endpoints_as_internal_addresses_of_most_nodes_fail_the_proof() {
+    let folder = Folder::mesh();
+    folder.keep("west", &[node(3, 1), node(3, 2), node(3, 3)]);
+    let capturing = |number: u8| {
+        let mut node = node(1, number);
+        node["annotations"]["kilo.squat.ai/force-internal-ip"] =
+            json!(format!("198.18.113.3{number}/24"));
+        node
+    };
+    for (nodes, expected) in [
+        ([capturing(1), node(1, 2), node(1, 3)], 0),
+        ([capturing(1), capturing(2), capturing(3)], 1),
+    ] {
+        folder.keep("east", &nodes);
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let (code, total) = total(&folder);
+        assert_ne!(total["kept"], total["promised"]);
+        assert_eq!(code, expected, "{total}");
+    }
+}
+
 /// Its cluster is uncertain, but the others are proved.
 #[test]
 fn an_internal_address_of_another_family_does_not_fail_the_proof_of_others() {
