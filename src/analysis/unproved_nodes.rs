@@ -45,13 +45,27 @@ pub enum Unproved<'f> {
     Withheld(&'f Withheld),
     /// The leader of its location is uncertain.
     UncertainLeader,
+    /// Its agent divides the cluster with another granularity than most agents.
+    OtherGranularity,
 }
 
 impl UnprovedNodes<'_> {
-    /// Returns the number of nodes that are left out. An election of a leader ends by itself.
+    /// Returns the number of nodes that are left out. An election of a leader and the roll-out of a granularity end by
+    /// themselves.
     pub fn left_out(&self) -> usize {
-        let is_left_out = |it: &&UnprovedNode| !matches!(it.why, Unproved::UncertainLeader);
+        let is_left_out = |it: &&UnprovedNode| {
+            !matches!(
+                it.why,
+                Unproved::UncertainLeader | Unproved::OtherGranularity
+            )
+        };
         self.nodes.iter().filter(is_left_out).count()
+    }
+
+    /// Returns whether an agent has another granularity than most of its cluster.
+    pub fn has_other_granularity(&self) -> bool {
+        let mut nodes = self.nodes.iter();
+        nodes.any(|it| matches!(it.why, Unproved::OtherGranularity))
     }
 }
 
@@ -89,6 +103,7 @@ fn of_member<'f>(
         let excluded = excluded.get(node.node.name.as_str()).copied().cloned();
         excluded
             .map(Unproved::Excluded)
+            .or_else(|| divides_otherwise(member, node).then_some(Unproved::OtherGranularity))
             .or_else(|| unled(member, id, node))
             .or_else(|| ungiven.get(&id).copied().map(Unproved::Withheld))
     };
@@ -109,6 +124,13 @@ fn of_member<'f>(
         nodes,
         of: cluster.nodes.iter().filter(|it| is_selected(it)).count(),
     })
+}
+
+/// Returns whether the agent of a node forms other segments than the agents that the proof follows. A node that reports no
+/// granularity does not deny any.
+fn divides_otherwise(member: &Member, node: &ClusterNode) -> bool {
+    let reported = node.kilo.granularity;
+    reported.is_some_and(|it| it != member.cluster.topology.granularity)
 }
 
 /// Returns why a node that is not left out has no tunnel end for certain, if it has none.

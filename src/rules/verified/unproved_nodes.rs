@@ -9,7 +9,7 @@ use crate::fleet::{Fleet, Member};
 use crate::membership::Contradicted;
 use crate::plan::Plan;
 use crate::proof::rule::UNPROVED_NODES;
-use crate::rules::kilo::UNCERTAIN_LEADER;
+use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
 use crate::rules::membership::{contradicted, rule_of};
 use crate::rules::{Finding, Rule, bare, excluded, plan};
 use crate::text::{count, first};
@@ -44,6 +44,11 @@ fn finding(unproved: &UnprovedNodes, limits: &Limits) -> Finding {
         finding = finding.of_nodes();
     }
     let cluster = &member.entry.name;
+    if unproved.left_out() == 0 && unproved.has_other_granularity() {
+        return finding.help(format!(
+            "give all Kilo agents of `{cluster}` the same `--mesh-granularity`, then run `clustermesh snapshot {cluster}`"
+        ));
+    }
     if unproved.left_out() == 0 {
         return finding.help(format!(
             "wait until Kilo has elected its leaders, then run `clustermesh snapshot {cluster}`"
@@ -73,6 +78,7 @@ fn reasons(nodes: &[UnprovedNode]) -> String {
             Unproved::Excluded(reason) => rule_of(reason),
             Unproved::Withheld(withheld) => plan::rule_of(withheld),
             Unproved::UncertainLeader => &UNCERTAIN_LEADER,
+            Unproved::OtherGranularity => &MIXED_GRANULARITY,
         };
         by_rule.entry(rule).or_default().push(bare(&node.name));
     }

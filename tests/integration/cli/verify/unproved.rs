@@ -118,6 +118,22 @@ fn an_uncertain_location_among_certain_ones_is_a_warning() {
     assert_eq!(codes, [0, 1]);
 }
 
+/// Half of a cluster or less denies no declaration, but the tunnels of these nodes are unknown.
+#[test]
+fn agents_with_another_granularity_are_no_part_of_the_proof() {
+    for (dissenters, expected) in [(1, "1 of 4 nodes is not"), (2, "2 of 4 nodes are not")] {
+        let mut west = nodes(4);
+        annotate(&mut west[..dissenters], "granularity", "location");
+        let (codes, text) = judged(&with(&west));
+        assert_contains(
+            &text,
+            &format!("warning[unproved-nodes] west: {expected} part of this proof: n1"),
+        );
+        assert_contains(&text, "(mixed-granularity)");
+        assert_eq!(codes, [0, 1]);
+    }
+}
+
 /// Its Peers are left out of every target, because another cluster that ranks first has their keys.
 #[test]
 fn nodes_whose_peers_no_target_gets_count() {
