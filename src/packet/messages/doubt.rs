@@ -5,7 +5,9 @@ use crate::agent::fabric::{At, Fabric};
 use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, PeerId, PeerStanding, Prize};
-use crate::diagnostic::Finding;
+use crate::agent::route::Route;
+use crate::diagnostic::{Finding, bare};
+use crate::kilo::node::annotation;
 use crate::packet::Doubt;
 use crate::packet::rule;
 
@@ -66,23 +68,7 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             Finding::new(&rule::AMBIGUOUS, message)
         }),
         Doubt::Refused(KernelRefusal::Segment { node, route }) => {
-            let node = called(fabric, At { node: *node, ..at });
-            let gateway = route
-                .gateway
-                .or(route.source)
-                .map_or_else(String::new, |it| format!(" via {it}"));
-            let message = format!(
-                "the kernel refuses the route to {}{gateway} that Kilo sets on {node}: Kilo stops \
-                 there, so other routes of {here} may be missing",
-                route.destination
-            );
-            Finding::new(&rule::AMBIGUOUS, message).help(if route.suits_source() {
-                "run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, \
-                 such as `--subnet fd00:10:4::/112` for IPv6"
-            } else {
-                "let the first pod CIDR and the internal IP of each node be of one family: \
-                 `mismatched-subnet` in `clustermesh validate` has the command"
-            })
+            refused_segment(fabric, At { node: *node, ..at }, &here, route)
         }
         Doubt::Refused(KernelRefusal::Range { peer, index }) => {
             let peer = &fabric.site(at.site).model.peers[*peer];
@@ -109,6 +95,42 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
         )
         .help("take a new snapshot after the election"),
     }
+}
+
+/// Reports that the kernel refuses a route to another node of the cluster itself.
+fn refused_segment(fabric: &Fabric, at: At, here: &str, route: &Route) -> Finding {
+    let gateway = route
+        .gateway
+        .or(route.source)
+        .map_or_else(String::new, |it| format!(" via {it}"));
+    let message = format!(
+        "the kernel refuses the route to {}{gateway} that Kilo sets on {}: Kilo stops there, so other routes of {here} \
+         may be missing",
+        route.destination,
+        called(fabric, at)
+    );
+    let range = route.destination.interface;
+    let mut nodes = fabric.site(at.site).model.topology.nodes.iter();
+    let reporting = nodes.find(|it| {
+        let mut ranges = it.kilo.location_ranges.iter();
+        ranges.any(|it| it.interface == range)
+    });
+    Finding::new(&rule::AMBIGUOUS, message).help(match reporting {
+        Some(node) => format!(
+            "remove {} from the annotation `{}` of {}",
+            route.destination,
+            annotation::ALLOWED_LOCATION_IPS,
+            bare(&node.kilo.name)
+        ),
+        None if route.suits_source() => {
+            "run Kilo with a `--subnet` of the family of the nodes' internal IPs and pod CIDRs, \
+             such as `--subnet fd00:10:4::/112` for IPv6"
+                .to_owned()
+        }
+        None => "let the first pod CIDR and the internal IP of each node be of one family: \
+                 `mismatched-subnet` in `clustermesh validate` has the command"
+            .to_owned(),
+    })
 }
 
 /// Finds why it is not certain which of these Peers a node has: what stops every agent of the cluster,

@@ -305,3 +305,27 @@ fn a_range_on_the_lan_of_a_node_that_does_not_carry_it_is_assumed() {
         "{value:#}"
     );
 }
+
+/// The advice of `verify` ends the finding.
+#[test]
+fn a_location_range_of_another_family_is_named_with_its_node() {
+    let folder = Folder::rendered();
+    let mut nodes = [node(3, 1), node(3, 2)];
+    let ranges = "kilo.squat.ai/allowed-location-ips";
+    nodes[0]["annotations"][ranges] = json!("fd99::/64");
+    folder.keep("west", &nodes);
+    let (_, value) = verified(&folder);
+    let findings = value["findings"].as_array().unwrap();
+    let report = findings
+        .iter()
+        .find(|it| it["rule"] == "ambiguous")
+        .unwrap();
+    let help = format!("remove fd99::/64 from the annotation `{ranges}` of n1");
+    assert_eq!(report["help"], help, "{value:#}");
+    nodes[0]["annotations"]
+        .as_object_mut()
+        .unwrap()
+        .remove(ranges);
+    folder.keep("west", &nodes);
+    assert_eq!(verified(&folder).0, 0);
+}
