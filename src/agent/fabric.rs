@@ -17,7 +17,7 @@ use crate::wireguard::{Endpoint, Host};
 pub use diversion::Diversion;
 pub use own_addresses::Owner;
 pub use secrets::Secret;
-pub use site::Site;
+pub use site::{Site, are_few};
 
 use secrets::MutualSecrets;
 

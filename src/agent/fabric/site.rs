@@ -22,6 +22,11 @@ use crate::net::{Cidr, Families, Family, family};
 use crate::snapshot::{Node, Snapshot};
 use crate::wireguard::Endpoint;
 
+/// Returns whether nodes are only a few of their cluster: at most half of it, or its only one.
+pub fn are_few(nodes: usize, all: usize) -> bool {
+    2 * nodes <= all || all == 1
+}
+
 /// One cluster.
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
@@ -283,7 +288,7 @@ impl<'a> Site<'a> {
         let nodes = &self.model.topology.nodes;
         let internal = nodes.iter().filter_map(|it| it.kilo.internal_address());
         let capturing = internal.filter(|it| endpoints.contains(it)).count();
-        2 * capturing <= nodes.len() || nodes.len() == 1
+        are_few(capturing, nodes.len())
     }
 
     /// Returns the longest range that a node is connected to and `address` is in: its own pods, or the

@@ -10,7 +10,7 @@ use super::failures::Failures;
 use super::link_terms::LinkTerms;
 use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally};
 use super::{excused, undeclared};
-use crate::agent::fabric::{At, SiteId, SitePair};
+use crate::agent::fabric::{At, SiteId, SitePair, are_few};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
 use crate::mesh::Link;
@@ -281,7 +281,7 @@ impl<'j> PairJudge<'j, '_, '_> {
             site.connection(*node, address).is_some() || site.has_address(*node, address)
         };
         let having = nodes.filter(has).count();
-        2 * having <= all || all == 1
+        are_few(having, all)
     }
 
     /// Adds a failure to those of its cause.
