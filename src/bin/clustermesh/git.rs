@@ -120,9 +120,7 @@ impl GitRepository {
         };
         match commit {
             Some(commit) => Ok(commit),
-            None if name == "HEAD" => bail!(
-                "the repository has no commit yet; to compare with a rendered folder, add --against DIR"
-            ),
+            None if name == "HEAD" => bail!("the repository has no commit yet"),
             None if is_range(name) => bail!(
                 "`{name}` is not one commit; write `main...` for the commit at which the current branch left `main`"
             ),
@@ -263,9 +261,7 @@ fn refusal(stderr: &[u8]) -> String {
     let text = words.join(" ");
     let text = text.strip_prefix("fatal: ").unwrap_or(&text);
     if text.starts_with("not a git repository") {
-        return "this folder is not in a git repository; to compare with a rendered folder, add \
-                --against DIR"
-            .to_owned();
+        return "this folder is not in a git repository".to_owned();
     }
     if text.starts_with("this operation must be run in a work tree")
         || text.starts_with("cannot use bare repository")
@@ -297,8 +293,7 @@ mod tests {
         for (stderr, reason) in [
             (
                 "fatal: not a git repository (or any of the parent directories): .git\n",
-                "this folder is not in a git repository; to compare with a rendered folder, add \
-                 --against DIR",
+                "this folder is not in a git repository",
             ),
             (
                 "fatal: this operation must be run in a work tree\n",

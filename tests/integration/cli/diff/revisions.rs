@@ -488,7 +488,7 @@ fn needs_git_and_a_repository() {
     let path = [("PATH", empty.path().to_str().unwrap())];
     let run = repository.diff_with(&path, &[]);
     assert_eq!(run.code, 2);
-    insta::assert_snapshot!(run.stderr, @"error: `git` was not found in PATH; install git");
+    insta::assert_snapshot!(run.stderr, @"error: `git` was not found in PATH; install git; to compare with a rendered folder, add --against DIR");
     // Where no commit is asked for, no git is needed.
     let run = repository.diff_with(&path, &["--against", "rendered"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -517,7 +517,7 @@ fn a_bare_repository_has_worktrees() {
     crate::support::copy(Folder::rendered().0.path(), &repository.folder.path("bare"));
     let run = repository.diff_in("bare", &[]);
     assert_eq!(run.code, 2, "{}", run.stdout);
-    insta::assert_snapshot!(run.stderr, @"error: this is a bare repository, which has no working tree");
+    insta::assert_snapshot!(run.stderr, @"error: this is a bare repository, which has no working tree; to compare with a rendered folder, add --against DIR");
 }
 
 /// Names of objects have 64 digits there.

@@ -209,6 +209,8 @@ fn a_commit_is_needed_also_if_there_are_no_errors() {
     repository.commit();
     assert_eq!(run("HEAD").code, 0);
     assert_eq!(run("HAED").code, 2, "a typing error");
+    let outside = Folder::rendered().run(&["verify", "--held-back", "HEAD"]);
+    insta::assert_snapshot!(outside.stderr, @"error: this folder is not in a git repository");
 }
 
 #[test]

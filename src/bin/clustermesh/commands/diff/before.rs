@@ -72,7 +72,10 @@ impl<'a> Against<'a> {
             return Ok(Self::Dumps(&args.dumps));
         }
         let Some(name) = &args.against else {
-            return Ok(Self::Revision(Arc::new(Revision::open(HEAD)?)));
+            let revision = Revision::open(HEAD).map_err(|error| {
+                anyhow!("{error:#}; to compare with a rendered folder, add {AGAINST} DIR")
+            })?;
+            return Ok(Self::Revision(Arc::new(revision)));
         };
         let path = Path::new(name);
         let is_folder = disk::is_folder(&Roots::anywhere(), path);
