@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::fleet::{Fleet, Member};
+use crate::kilo::seen::PUBLISHING;
 use crate::name::ClusterName;
 
 /// Nodes of a cluster that others may forget.
@@ -18,9 +19,6 @@ pub struct LearnedEndpoints<'f> {
     /// Those of them that have too few nodes which can be dialled, so that no annotation helps.
     pub small_targets: BTreeSet<&'f ClusterName>,
 }
-
-/// The number of leaders with keepalives of which one publishes what the other has forgotten.
-const PUBLISHING: usize = 2;
 
 impl<'f> LearnedEndpoints<'f> {
     /// Returns those of all clusters, in order of name.

@@ -12,7 +12,7 @@ use super::stages::Passage;
 use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::kilo::id::NodeId;
 use crate::kilo::node::KiloNode;
-use crate::kilo::seen::SeenAddress;
+use crate::kilo::seen::{PUBLISHING, SeenAddress};
 
 /// Leaders of a target that may forget the addresses of nodes behind NAT. Any of these and any of those are a pair.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -32,9 +32,6 @@ pub const FORGOTTEN_SECONDS: f64 = 15.0;
 
 /// The same for a node that sends nothing: its session has to end first, in seconds.
 pub const FORGOTTEN_IDLE_SECONDS: f64 = 205.0;
-
-/// The number of leaders with keepalives of which one publishes what the other has forgotten.
-const PUBLISHING: usize = 2;
 
 impl ForgottenAddresses {
     /// Finds those of a target.

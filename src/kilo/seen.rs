@@ -10,6 +10,9 @@ use super::node::KiloNode;
 use crate::net::{Cidr, private_network};
 use crate::wireguard::Endpoint;
 
+/// The number of leaders with keepalives of which one publishes the address that the other has forgotten (`kilo.md` §2.9).
+pub const PUBLISHING: usize = 2;
+
 /// The address from which other clusters see a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SeenAddress {
