@@ -151,6 +151,18 @@ fn several_clusters_are_listed_by_name() {
     assert_eq!(held_back(folder).stdout, "east\nwest\n");
 }
 
+/// The nodes of `north` moved to `east`, and both snapshots are sound only together.
+#[test]
+fn snapshots_that_need_each_other_are_not_held_for_a_third_one() {
+    let repository = refreshed();
+    let folder = &repository.folder;
+    folder.keep("east", &with_keys_of(1, 2));
+    folder.keep("north", &with_keys_of(2, 9));
+    assert_eq!(held_back(folder).stdout, "");
+    folder.keep("west", &annotated(nodes(3, 3), "key", |_| String::new()));
+    assert_eq!(held_back(folder).stdout, "west\n");
+}
+
 /// Each of both snapshots alone is sound.
 #[test]
 fn one_of_two_clusters_that_get_the_same_keys_is_listed() {

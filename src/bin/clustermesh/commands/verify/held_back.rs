@@ -90,11 +90,18 @@ fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh
         return Ok(refresh);
     }
     refresh.others = refreshed(args, &revision, &refresh.inputs)?;
-    let clusters: Vec<ClusterName> = refresh.others.keys().cloned().collect();
+    let mut clusters: Vec<ClusterName> = refresh.others.keys().cloned().collect();
     refresh.swap(&clusters);
     refresh.known = refresh.errors()?.into_keys().collect();
-    refresh.admit(&clusters)?;
-    Ok(refresh)
+    // A snapshot may need another one that is admitted after it.
+    loop {
+        refresh.held.clear();
+        refresh.admit(&clusters)?;
+        if refresh.held.is_empty() || refresh.held.len() == clusters.len() {
+            return Ok(refresh);
+        }
+        clusters = refresh.held.keys().cloned().collect();
+    }
 }
 
 /// Reads the snapshots of a commit that have another version now. Those of new clusters are not among them.
