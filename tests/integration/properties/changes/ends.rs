@@ -9,14 +9,9 @@ use super::*;
 /// of a node exist while any node of the cluster reports them, or while the node is there and left out.
 #[test]
 fn only_paths_to_ends_that_are_gone_end() {
-    let config = ProptestConfig {
-        cases: cases(),
-        max_shrink_iters: 200,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
     let (ended, cleaned) = (Cell::new(0), Cell::new(0));
-    let checked = TestRunner::new(config).run(&any_versions(), |(before, after)| {
+    let is_enough = || 20 < ended.get() && 2 < cleaned.get();
+    holds_for(&any_versions(), cases(), is_enough, |(before, after)| {
         let (before, after) = (Rendered::new(&before), Rendered::new(&after));
         let changes = compared(&before, &after);
         let present = Present::new(&after);
@@ -49,11 +44,6 @@ fn only_paths_to_ends_that_are_gone_end() {
         }
         Ok(())
     });
-    checked.unwrap();
-    assert!(
-        20 < ended.get() && 2 < cleaned.get(),
-        "{ended:?} {cleaned:?}"
-    );
 }
 
 /// A path between two addresses, in any version.
