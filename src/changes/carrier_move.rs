@@ -25,6 +25,8 @@ pub struct CarrierMove {
     pub to: NodeRef,
     /// True if the range belongs to a cluster as a whole, so that an anchor has moved.
     pub is_shared: bool,
+    /// True if the old node was in the network of the range, and the new one is not. No snapshot shows that it has a route.
+    pub leaves_network: bool,
 }
 
 impl CarrierMove {
@@ -70,8 +72,12 @@ impl CarrierMove {
                 {
                     continue;
                 }
+                let is_shared = !is_own && is_shared(after.site(to.site), is.2);
                 moves.insert(Self {
-                    is_shared: !is_own && is_shared(after.site(to.site), is.2),
+                    is_shared,
+                    leaves_network: is_shared
+                        && before.site(from.site).stands_in(from.node, is.2)
+                        && !after.site(to.site).may_stand_in(to.node, is.2),
                     range: is.2,
                     from: node_ref(before, from),
                     to: node_ref(after, to),

@@ -68,6 +68,9 @@ pub enum Reason {
     KeysChanged(usize),
     /// This many Peers that stay get another endpoint.
     EndpointsChanged(usize),
+    /// This many ranges move from a carrier in their network to one that is not in it. No snapshot shows that it has a
+    /// route to them.
+    NetworksLeft(usize),
     /// This many ranges get another carrier, so connections to them break once.
     CarriersMoved(usize),
     /// This many Peers that stay differ in another way than by ranges of nodes.
@@ -137,6 +140,7 @@ impl Reason {
             | Self::RangesLost(_)
             | Self::Unapplied { .. }
             | Self::Unproven(_)
+            | Self::NetworksLeft(_)
             | Self::UnprovenPaths
             | Self::Busy(_) => Grade::Disruptive,
             Self::PathsPaused(_)

@@ -32,6 +32,8 @@ pub(super) struct Held {
 /// The place of each block of a cluster among those of another version of it, if it is there.
 pub(super) struct PlaceMap {
     places: Vec<BlockPlace>,
+    /// The blocks that a node has instead of one that it does not have any more.
+    successors: BTreeMap<usize, Vec<usize>>,
     /// Whether each block has the place that it had, which is usual.
     is_unchanged: bool,
 }
@@ -119,13 +121,20 @@ impl Blocks {
 }
 
 impl PlaceMap {
-    /// Takes the place of each block.
-    pub(super) fn new(places: Vec<BlockPlace>) -> Self {
+    /// Takes the place of each block, and the successors of those that have any.
+    pub(super) fn new(places: Vec<BlockPlace>, successors: BTreeMap<usize, Vec<usize>>) -> Self {
         let mut numbered = places.iter().enumerate();
         Self {
             is_unchanged: numbered.all(|(place, it)| it.is_whole && it.place == Some(place)),
             places,
+            successors,
         }
+    }
+
+    /// Returns the blocks by which the owner of a block is reached: itself, or its successors.
+    fn instead_of(&self, block: usize) -> impl Iterator<Item = usize> + Clone {
+        let successors = self.successors.get(&block).into_iter().flatten().copied();
+        self.at(block).place.into_iter().chain(successors)
     }
 
     /// Returns the place of each block, in their order.
@@ -257,6 +266,36 @@ impl Held {
         let rows = self.bits.chunks(self.words.max(1)).enumerate();
         let rows = rows.filter(|it| it.1.iter().any(|it| *it != 0));
         rows.map(|(sender, words)| (sender, Places(words)))
+    }
+
+    /// Returns whether it has a path.
+    fn has(&self, sender: usize, receiver: usize) -> bool {
+        let word = self.bits.get(sender * self.words + receiver / BITS);
+        receiver / BITS < self.words && word.is_some_and(|it| it >> (receiver % BITS) & 1 == 1)
+    }
+
+    /// Returns the ended paths whose ends have other addresses now, none of which takes their place.
+    pub(super) fn unreplaced(
+        &self,
+        senders: &PlaceMap,
+        receivers: &PlaceMap,
+        new: &[&Self],
+    ) -> Self {
+        let mut unreplaced = Self::default();
+        for (sender, row) in self.rows() {
+            let from = senders.instead_of(sender);
+            for receiver in row.iter() {
+                let to = receivers.instead_of(receiver);
+                let mut pairs = from
+                    .clone()
+                    .flat_map(|it| to.clone().map(move |to| (it, to)));
+                let has_ends = pairs.clone().next().is_some();
+                if has_ends && !pairs.any(|(from, to)| new.iter().any(|it| it.has(from, to))) {
+                    unreplaced.insert(sender, receiver);
+                }
+            }
+        }
+        unreplaced
     }
 
     /// Adds a path.

@@ -20,6 +20,7 @@ use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
 use crate::fleet::Fleet;
 use crate::name::ClusterName;
 use crate::net::prefixes::Span;
+use crate::net::{Family, family};
 use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, Reach};
 use crate::proof::verify::{Asked, Declared};
@@ -176,13 +177,18 @@ impl<'f, 'a> Past<'f, 'a> {
         }
         let mut counter = future.version.counter(proved.pair);
         if let Some((sender, receiver)) = origins {
+            let works = [&proved.new, &proved.kept.partial];
+            let (from, to) = (&sender.places, &receiver.places);
+            let unreplaced = old.ended.unreplaced(from, to, &works);
             let past = self.version.counter(SitePair {
                 from: sender.site,
                 to: receiver.site,
             });
             counter.declare(&past, &sender.places, &receiver.places);
             change.lost = past.count(&old.gone);
-            change.ended = past.ended(&old.ended, &change, [sender, receiver]);
+            change.lost.add(past.count(&unreplaced));
+            let ended = old.ended.without(&unreplaced);
+            change.ended = past.ended(&ended, &change, [sender, receiver]);
         }
         change.lost.add(counter.count(&lost));
         change.gained = counter.count(&gained);
@@ -222,6 +228,14 @@ impl<'f, 'a> Past<'f, 'a> {
     }
 }
 
+/// Addresses of one kind and family that a node has.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+struct NodeAddresses<'e> {
+    node: &'e str,
+    class: AddressClass,
+    family: Family,
+}
+
 /// A cluster, and its blocks.
 #[derive(Clone, Copy)]
 struct PathEnd<'e> {
@@ -238,6 +252,15 @@ impl<'e> PathEnd<'e> {
 
     fn class(self, place: usize) -> Option<AddressClass> {
         self.blocks.all.get(place)?.owner.class()
+    }
+
+    fn node_addresses(self, place: usize) -> Option<NodeAddresses<'e>> {
+        let block = self.blocks.all.get(place)?;
+        Some(NodeAddresses {
+            node: self.node(place)?,
+            class: block.owner.class()?,
+            family: family(block.span.first_address()),
+        })
     }
 
     /// Returns a name for people: that of a node, else an address.
@@ -379,7 +402,23 @@ fn translation(old: PathEnd, new: PathEnd, fleet: Option<&Fleet>) -> PlaceMap {
             },
         }
     });
-    PlaceMap::new(blocks.collect())
+    let blocks: Vec<BlockPlace> = blocks.collect();
+    let mut of_nodes: BTreeMap<NodeAddresses, Vec<usize>> = BTreeMap::new();
+    let has_moved = |it: &BlockPlace| it.end == Some(EndKind::NodeMoved);
+    if blocks.iter().any(has_moved) {
+        for place in 0..new.blocks.all.len() {
+            let addresses = new.node_addresses(place);
+            let same = addresses.map(|it| of_nodes.entry(it).or_default());
+            same.into_iter().for_each(|it| it.push(place));
+        }
+    }
+    let moved = blocks.iter().enumerate().filter(|it| has_moved(it.1));
+    let successors = moved.filter_map(|(block, _)| {
+        let same = of_nodes.get(&old.node_addresses(block)?)?;
+        Some((block, same.clone()))
+    });
+    let successors = successors.collect();
+    PlaceMap::new(blocks, successors)
 }
 
 fn change(from: &Site, to: &Site) -> PathChange {

@@ -94,6 +94,7 @@ impl TargetChange {
         let with = |is_meant: fn(&Difference) -> bool| {
             count(&|peer| peer.differences().iter().any(is_meant))
         };
+        let left = self.carriers.iter().filter(|it| it.leaves_network).count();
         let counted = [
             (
                 count(&ChangedPeer::is_removed_stranger),
@@ -106,7 +107,8 @@ impl TargetChange {
                 with(|it| matches!(it, Difference::Endpoint { .. })),
                 Reason::EndpointsChanged,
             ),
-            (self.carriers.len(), Reason::CarriersMoved),
+            (left, Reason::NetworksLeft),
+            (self.carriers.len() - left, Reason::CarriersMoved),
             (count(&has_others), Reason::OthersChanged),
             (with(is_toggled), Reason::RoamingChanged),
             (

@@ -72,6 +72,12 @@ impl Stand {
             found: found.into_iter().chain(confirmed).chain(hosts).collect(),
         }
     }
+
+    /// Returns whether the node is where a range lies.
+    pub fn is_in(&self, range: Cidr) -> bool {
+        let mut networks = self.lan.iter().chain(&self.found);
+        networks.any(|it| it.overlaps(range))
+    }
 }
 
 impl<'s> FromIterator<(NodeId, &'s Stand)> for Stands {

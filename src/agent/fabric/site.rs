@@ -14,6 +14,7 @@ use crate::kilo::cluster::Cluster;
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
 use crate::kilo::node::KiloNode;
 use crate::kilo::seen::SeenAddress;
+use crate::kilo::stand::Stand;
 use crate::kilo::topology::{Leader, TopologyNode, WireguardIp};
 use crate::mesh::Entry;
 use crate::name::ClusterName;
@@ -220,18 +221,35 @@ impl<'a> Site<'a> {
         Some(unshown.at(unshown.holding(address).next()?).0)
     }
 
+    /// Returns whether any node of a carrier's segment is in the network of a range.
+    pub fn stands_in(&self, carrier: NodeId, range: Cidr) -> bool {
+        let nodes = self.reading.nodes.numbered();
+        let mut beside = nodes.filter(|it| self.segment(it.0) == self.segment(carrier));
+        beside.any(|it| Stand::from_node(it.1).is_in(range))
+    }
+
+    /// Returns the same, or whether a person names the carrier as an anchor of it.
+    pub fn may_stand_in(&self, carrier: NodeId, range: Cidr) -> bool {
+        self.is_anchor(carrier, range) || self.stands_in(carrier, range)
+    }
+
+    /// Returns whether a node is named as an anchor of a range.
+    fn is_anchor(&self, node: NodeId, range: Cidr) -> bool {
+        let name = self.node(node).kilo.name.as_str();
+        let mut anchors = self.entry.anchors.iter().filter(|anchor| {
+            let ranges = anchor.ranges.as_ref();
+            ranges.is_none_or(|it| it.contains(&range))
+        });
+        anchors.any(|it| it.nodes.iter().any(|it| it.name == name))
+    }
+
     /// Returns the range around an address that a node carries although it is on the LAN of one
     /// node of another segment, and that node. A node that is named as its anchor is right.
     pub fn distant(&self, carrier: NodeId, address: IpAddr) -> Option<(Cidr, NodeId)> {
         let distant = &self.own.outlying.distant;
         let (range, nodes) = distant.at(distant.holding(address).next()?);
         let node = *nodes.first()?;
-        let name = self.node(carrier).kilo.name.as_str();
-        let mut anchors = self.entry.anchors.iter().filter(|anchor| {
-            let ranges = anchor.ranges.as_ref();
-            ranges.is_none_or(|it| it.contains(&range))
-        });
-        let is_named = anchors.any(|it| it.nodes.iter().any(|it| it.name == name));
+        let is_named = self.is_anchor(carrier, range);
         (!is_named && self.segment(node) != self.segment(carrier)).then_some((range, node))
     }
 

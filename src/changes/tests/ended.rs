@@ -152,3 +152,48 @@ fn nodes_that_cannot_replace_others_are_a_loss() {
     let report = report(&before, &broken, None);
     assert!(report.starts_with("destructive"), "{report}");
 }
+
+/// The declared range stays, and another node gets it, which is not in its network.
+#[test]
+fn the_last_node_in_a_network_takes_it_along() {
+    let away =
+        |nodes: &str| nodes.replace("internal-ip=192.168.1.2/24", "internal-ip=192.168.9.2/24");
+    let all = away(EAST);
+    let left = all.lines().filter(|it| !it.starts_with("n1"));
+    let left = left.collect::<Vec<_>>().join("\n");
+    let report = report(&lab(&all, WEST), &lab(&left, WEST), None);
+    assert!(report.starts_with("disruptive"), "{report}");
+    assert!(report.contains("NetworksLeft(1)"), "{report}");
+    // A person names the other node as an anchor.
+    let named = "anchors: [{ nodes: [n1, n2] }]";
+    let changes = compared(
+        &east_with(named, &all),
+        &east_with(named, &left),
+        &Engines::default(),
+    );
+    assert_eq!(changes.grade(), Grade::Brief);
+    // No snapshot shows that the old carrier had one.
+    let stranger = |nodes: &str| nodes.replace("192.168.1.", "192.168.8.");
+    let (before, after) = (lab(&stranger(&all), WEST), lab(&stranger(&left), WEST));
+    assert_eq!(
+        compared(&before, &after, &Engines::default()).grade(),
+        Grade::Brief
+    );
+}
+
+/// The target accepts only some addresses.
+#[test]
+fn a_node_whose_new_addresses_are_refused_loses_its_paths() {
+    let accepting = |east: &str| {
+        let accepted =
+            "acceptedNetworks: [10.1.0.0/21, 10.4.1.0/24, 192.168.1.0/24, 172.16.1.0/24]";
+        let west = format!("{}, {accepted}", FIELDS[1]);
+        Lab::new(&[("east", FIELDS[0], east), ("west", &west, WEST)])
+    };
+    let grade = |to: &str| {
+        let moved = EAST.replace("pod=10.1.2.0/24", to);
+        compared(&accepting(EAST), &accepting(&moved), &Engines::default()).grade()
+    };
+    assert_eq!(grade("pod=10.1.7.0/24"), Grade::Cleanup);
+    assert_eq!(grade("pod=10.1.9.0/24"), Grade::Disruptive);
+}

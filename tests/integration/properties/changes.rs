@@ -30,7 +30,7 @@ fn cases() -> u32 {
     more.and_then(|it| it.parse().ok()).unwrap_or(60)
 }
 
-/// Checks a rule with random values until enough of them said something about it: how many do is chance, and a fixed number
+/// Checks a rule with random values until enough of them matter to it: how many do is chance, and a fixed number
 /// of cases would sometimes have too few.
 fn holds_for<S: Strategy>(
     values: &S,

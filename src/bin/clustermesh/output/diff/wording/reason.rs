@@ -53,6 +53,10 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::EndpointsChanged(peers) => {
             format!("{} with another endpoint", count(*peers, "Peer"))
         }
+        Reason::NetworksLeft(ranges) => format!(
+            "{} with another carrier, which is not in that network: no snapshot shows that it has a route",
+            count(*ranges, "range")
+        ),
         Reason::CarriersMoved(ranges) => format!(
             "{} with another carrier, so connections break once",
             count(*ranges, "range")
