@@ -26,7 +26,7 @@ mod before;
 mod losses;
 
 use before::{Against, Before};
-use losses::LossCheck;
+use losses::{LossCheck, OldNodes};
 
 /// Show what a change does to the network
 ///
@@ -62,7 +62,8 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 also if a cluster has lost too many nodes
     ///
     /// Compares the nodes of both versions by the limits of `clustermesh snapshot` (`limits` in the config). A job that
-    /// merges by itself compares with a commit of the day before: each step of an hour may be within the limits.
+    /// merges by itself compares with a commit of the day before: each step of an hour may be within the limits. A cluster
+    /// that joined later is compared with the first commit that has its snapshot.
     #[arg(long)]
     check_losses: bool,
 
@@ -140,6 +141,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let against = Against::named_by(args)?;
     let name = against.name();
+    let revision = against.revision();
     let mut snapshots = KnownSnapshots::default();
     let mut inputs = match inputs::gather_and_keep(&args.common.files, Some(&mut snapshots)) {
         // The process ends after this. To free large fleets takes a twentieth of a run.
@@ -197,8 +199,15 @@ pub(crate) fn run(
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&now));
     }
-    let check = || LossCheck::new(&before, (&inputs, &name), &changes);
-    let losses = args.check_losses.then(check).transpose()?;
+    let losses = if args.check_losses {
+        let old = OldNodes::new(&before, revision, &args.common.files);
+        match LossCheck::new(old, &inputs, &changes) {
+            Ok(losses) => Some(losses),
+            Err(unreadable) => return Ok(failed(unreadable, printer)),
+        }
+    } else {
+        None
+    };
     let is_refused = losses.as_ref().is_some_and(|it| it.fails);
     printer.findings(
         &inputs.files,

@@ -481,6 +481,41 @@ fn small_losses_do_not_add_up_to_a_large_one() {
     assert_contains(&run.stderr, &found);
 }
 
+/// The commit of the day before does not have it.
+#[test]
+fn a_cluster_that_joined_today_is_not_emptied_in_small_steps() {
+    let jobs = Jobs::of("github");
+    jobs.folder.edit(
+        "mesh.yaml",
+        "  clusters:\n",
+        "  clusters:\n    - { name: south, podCIDRs: [10.4.0.0/16], wireguardCIDR: 10.104.0.0/24 }\n",
+    );
+    let keep = |nodes: u8| {
+        let nodes: Vec<serde_json::Value> = (1..=nodes).map(|it| node(4, it)).collect();
+        jobs.folder.keep("south", &nodes);
+        assert_eq!(jobs.folder.run(&["render"]).code, 0);
+    };
+    keep(6);
+    jobs.commit(5);
+    for (nodes, hours) in [(5, 4), (4, 3), (3, 2)] {
+        keep(nodes);
+        assert!(jobs.merges("cleanup"), "{nodes}");
+        jobs.commit(hours);
+    }
+    keep(2);
+    assert_eq!(jobs.folder.run(&["diff", "--fail-at", "brief"]).code, 0);
+    assert!(!jobs.merges("cleanup"));
+    let run = jobs
+        .folder
+        .run(&["diff", "--against", "HEAD~4", "--check-losses"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_contains(&run.stderr, "error[shrunk-snapshot]: south: compared with ");
+    assert_contains(
+        &run.stderr,
+        "mesh prod has lost 4 of 6 usable nodes; gone: n3",
+    );
+}
+
 /// Nothing shows what was lost since the day before.
 #[test]
 fn a_young_repository_merges_nothing() {
