@@ -8,6 +8,7 @@ use super::peers::{PeerId, PeerShare};
 use super::route::Route;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
+use crate::kilo::topology::TopologyNode;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Family, family};
 
@@ -94,44 +95,59 @@ impl Model<'_> {
         flaws
     }
 
-    /// Finds the first route that a kernel refuses, where a pass of Kilo's ends: to a range of a Peer, or
-    /// else to another segment of the cluster itself.
-    pub fn refused(&self) -> Option<KernelRefusal> {
-        self.refused_range().or_else(|| self.refused_segment())
+    /// Finds the first route that the kernels of each segment refuse, where a pass of Kilo's ends: to a range of a Peer,
+    /// or else to another node of the cluster itself. Nodes of other segments are not concerned.
+    pub fn refused(&self) -> BTreeMap<SegmentId, KernelRefusal> {
+        let mut refused = self.refused_routes();
+        refused.extend(self.refused_ranges());
+        refused
     }
 
-    /// Finds the first range of a Peer with host bits, or of the other family than a node's internal
-    /// address.
-    fn refused_range(&self) -> Option<KernelRefusal> {
-        let missing = self.without_route();
-        self.peers.numbered().find_map(|(id, peer)| {
-            let mut kept = peer.share()?.kept();
-            let refused = kept.find(|kept| {
-                let interface = kept.allowed.interface;
-                !interface.is_network() || missing(interface.network.family()).is_some()
-            });
-            Some(KernelRefusal::Range {
-                peer: id,
-                index: refused?.id.index(),
-            })
-        })
+    /// Finds the first range of a Peer with host bits, or of the other family than the internal address of a node.
+    fn refused_ranges(&self) -> BTreeMap<SegmentId, KernelRefusal> {
+        let (nodes, missing) = (|| self.topology.nodes.iter(), self.without_route());
+        let family = |node: &TopologyNode| node.kilo.internal_address().map(family);
+        let ranges = self.peers.numbered().flat_map(|(peer, it)| {
+            let kept = it.share().into_iter().flat_map(PeerShare::kept);
+            kept.map(move |it| (peer, it.id.index(), it.allowed.interface))
+        });
+        let mut refused = BTreeMap::new();
+        for (peer, index, interface) in ranges {
+            let wanted = interface.network.family();
+            // Most clusters have one family.
+            if interface.is_network() && missing(wanted).is_none() {
+                continue;
+            }
+            let nodes = nodes()
+                .filter(|it| !interface.is_network() || family(it).is_some_and(|it| it != wanted));
+            for segment in nodes.filter_map(|it| it.segment) {
+                let refusal = KernelRefusal::Range { peer, index };
+                refused.entry(segment).or_insert(refusal);
+            }
+        }
+        refused
     }
 
     /// Finds the first route between the cluster's own nodes whose families differ, also where only a
     /// first pod CIDR is of the other family: of N nodes, N − 1 such routes compete with all others, and
     /// after each later change other routes are missing (`kilo.md` §2.5).
-    fn refused_segment(&self) -> Option<KernelRefusal> {
+    fn refused_routes(&self) -> BTreeMap<SegmentId, KernelRefusal> {
         // Without an announced address, Kilo's subnet is unknown.
         let mut nodes = self.topology.nodes.iter();
         let is_known = nodes.any(|it| it.kilo.wireguard_ip().is_some());
+        let mut refused = BTreeMap::new();
         if !is_known || self.has_one_family() {
-            return None;
+            return refused;
         }
-        self.topology.nodes.ids().find_map(|node| {
-            let routes = self.own_routes(node).ok()?;
-            let route = routes.into_iter().find(|it| it.refused().is_some())?;
-            Some(KernelRefusal::Segment { node, route })
-        })
+        for (node, own) in self.topology.nodes.numbered() {
+            let routes = self.own_routes(node).unwrap_or_default();
+            let route = routes.into_iter().find(|it| it.refused().is_some());
+            if let Some((segment, route)) = own.segment.zip(route) {
+                let refusal = KernelRefusal::Segment { node, route };
+                refused.entry(segment).or_insert(refusal);
+            }
+        }
+        refused
     }
 
     /// Returns whether everything that the cluster's own routes are made of is of one family and masked,

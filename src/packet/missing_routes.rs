@@ -6,6 +6,6 @@ use crate::agent::fabric::{At, Site};
 /// Looks whether any of a node's routes may be missing: what is decided by one, for better or worse, is
 /// chance then.
 pub(super) fn missing(site: &Site, at: At) -> Option<Ending> {
-    let doubt = Doubt::Refused(site.refused()?);
+    let doubt = Doubt::Refused(site.refused(at.node)?);
     Some(Ending::Ambiguous { at, doubt })
 }

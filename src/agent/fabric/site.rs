@@ -1,6 +1,6 @@
 //! Sites: one cluster as its own Kilo makes it, and who in it has which address.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -47,9 +47,9 @@ pub struct Site<'a> {
     pub model: Model<'a>,
     /// Its own addresses, which its Peers have nothing to do with.
     own: Arc<OwnAddresses>,
-    /// A route that no kernel accepts. Kilo's pass ends at it, and all later routes are missing
+    /// A route that the kernels of a segment do not accept. Kilo's pass ends at it, and all later routes are missing
     /// (`kilo.md` §2.5).
-    refused: Option<KernelRefusal>,
+    refused: Arc<BTreeMap<SegmentId, KernelRefusal>>,
     /// Peers that have the key of a node of the cluster, in their order.
     own_keys: Vec<PeerId>,
     /// True if a node may dial a kind of address that it does not show.
@@ -122,7 +122,8 @@ impl<'a> Site<'a> {
             None => Arc::new(OwnAddresses::find(&reading)),
         };
         let alike = twin.filter(|it| it.model.has_tables_of(&model));
-        let refused = alike.map_or_else(|| model.refused(), |it| it.refused);
+        let refused = alike.map(|it| Arc::clone(&it.refused));
+        let refused = refused.unwrap_or_else(|| Arc::new(model.refused()));
         let own_keys = alike.map(|it| it.own_keys.clone());
         let own_keys = own_keys.unwrap_or_else(|| {
             let own_keys = model.peers_with_own_keys().into_iter();
@@ -265,12 +266,17 @@ impl<'a> Site<'a> {
 
     /// Returns whether nothing keeps its Kilo from working or its kernels from routing.
     pub fn is_undisturbed(&self) -> bool {
-        self.refused.is_none() && self.model.upsets.is_empty()
+        !self.has_refused_routes() && self.model.upsets.is_empty()
     }
 
-    /// Returns a route that a kernel refuses.
-    pub fn refused(&self) -> Option<KernelRefusal> {
-        self.refused
+    /// Returns whether any kernel refuses a route.
+    pub fn has_refused_routes(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// Returns a route that a kernel refuses in the segment of a node: other routes there may be missing.
+    pub fn refused(&self, node: NodeId) -> Option<KernelRefusal> {
+        self.refused.get(&self.segment(node)?).copied()
     }
 
     /// Returns whether kernels refuse a route only because a few nodes report internal addresses of another

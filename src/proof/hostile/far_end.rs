@@ -205,7 +205,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let won = self.holder(segment, slot)?;
         let is_led = matches!(leader, Leader::Certain(_));
         Some(WinningClaim {
-            is_certain: won.is_certain && is_led && self.site.refused().is_none(),
+            is_certain: won.is_certain && is_led && !self.site.has_refused_routes(),
             ..won
         })
     }

@@ -126,7 +126,7 @@ impl Reception {
         if !claims.iter().all(|it| is_own(it.tunnel)) {
             return Self::Sends(slot);
         }
-        if home.refused().is_some() && beside.is_none() {
+        if leader.is_some_and(|it| home.refused(it).is_some()) && beside.is_none() {
             return Self::Passes;
         }
         Self::Takes

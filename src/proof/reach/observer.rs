@@ -253,6 +253,7 @@ impl Observer<'_, '_> {
                 .map(|it| home.node(it.node))
                 .is_some_and(|it| 0 < it.kilo.keepalive),
             is_led: !matches!(local.leader.or_else(leads), Some(Leader::Ambiguous(_))),
+            may_lack_routes: speaker.is_some_and(|it| home.refused(it.node).is_some()),
             unique,
         }
     }

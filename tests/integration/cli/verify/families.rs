@@ -92,6 +92,32 @@ fn a_first_pod_cidr_of_the_other_family_leaves_nothing_certain() {
     assert_eq!(verified(&folder).0, 0);
 }
 
+/// One node has its IPv6 range first. Its own routes are complete; those of the other node may not be.
+#[test]
+fn only_nodes_with_a_refused_route_are_uncertain() {
+    let folder = dual_stack(false);
+    let nodes = [1, 2].map(|it| {
+        let mut node = node(1, it);
+        let (v4, v6) = (format!("10.1.{it}.0/24"), format!("fd00:1:{it}::/64"));
+        node["podCIDRs"] = if it == 1 {
+            json!([v6, v4])
+        } else {
+            json!([v4, v6])
+        };
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, value) = verified(&folder);
+    let total = &value["total"];
+    assert_eq!(code, 1, "{value:#}");
+    assert_eq!([&total["promised"], &total["kept"]], [&json!(8), &json!(4)]);
+    assert_eq!(folder.run(&["trace", "west/n1", "east/n1"]).code, 0);
+    let run = folder.run(&["trace", "west/n1", "east/n2"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "Kilo sets on east/n2");
+}
+
 #[test]
 fn a_trace_finds_whose_pods_they_are_in_either_family() {
     for is_v6_first in [true, false] {

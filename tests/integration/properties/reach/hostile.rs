@@ -158,7 +158,7 @@ fn hold(fabric: &Fabric, hostile: SiteId, exposure: &Exposure) -> Result<(), Tes
             "sent and not believed: {}",
             address
         );
-        if site.refused().is_some() {
+        if site.has_refused_routes() {
             prop_assert!(attracted.is_none_or(|it| !it.is_certain));
             continue;
         }
