@@ -5,6 +5,7 @@
 //! deletion removes its key, even if the key belongs to another Peer by then (`syncPeers`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::agent::applied::Applied;
 use crate::engine::StepOrder;
@@ -30,8 +31,8 @@ pub(super) struct Known {
     pub(super) is_new: bool,
 }
 
-/// The objects that an agent knows, by key.
-pub(super) type Memory = BTreeMap<[u8; 32], Known>;
+/// The object that an agent knows for each key, if any. Keys are numbered.
+pub(super) type Memory = Vec<Option<Known>>;
 
 /// A state of an agent.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -77,40 +78,118 @@ impl<'a> Object<'a> {
         let content = self.content(is_new)?;
         Some(content.spec.as_ref().ok()?.key)
     }
+}
 
-    /// Returns the step that it needs, if it needs one.
-    fn event(&self, object: usize) -> Option<Event> {
-        match (self.old, self.new) {
-            (Some(old), Some(new)) if old.spec == new.spec => None,
-            (None, None) => None,
-            (_, new) => Some(Event {
-                object,
-                is_deletion: new.is_none(),
-            }),
-        }
+/// What happens to an object, without its name and its content.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct ObjectShape {
+    /// The number of its old key.
+    old_key: Option<usize>,
+    /// The number of its new key.
+    new_key: Option<usize>,
+    /// True if nothing happens to it.
+    is_same: bool,
+    /// True if it is there in the old version.
+    was_there: bool,
+    /// True if it is there in the new version.
+    is_there: bool,
+}
+
+/// Some objects of a target, whose orders are tried. Those that are equal have the same states.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Arrivals {
+    objects: Vec<ObjectShape>,
+    keys: usize,
+}
+
+/// The states of objects that were tried before.
+#[derive(Default)]
+pub(super) struct KnownArrivals(BTreeMap<(Arrivals, StepOrder), Arc<BTreeSet<ArrivalState>>>);
+
+impl KnownArrivals {
+    /// Returns every state in which an agent can be, with all sequences of steps that an order allows.
+    pub(super) fn states(
+        &mut self,
+        arrivals: &Arrivals,
+        order: StepOrder,
+    ) -> Arc<BTreeSet<ArrivalState>> {
+        let known = self.0.entry((arrivals.clone(), order));
+        Arc::clone(known.or_insert_with(|| Arc::new(arrivals.states(order))))
     }
 }
 
-/// Some objects of a target, whose orders are tried.
-pub(super) struct Arrivals<'o, 'a> {
-    objects: &'o [Object<'a>],
-    events: Vec<Event>,
-}
-
-impl<'o, 'a> Arrivals<'o, 'a> {
+impl Arrivals {
     /// Takes objects.
-    pub(super) fn new(objects: &'o [Object<'a>]) -> Self {
-        let events = objects.iter().enumerate();
-        let events = events.filter_map(|(place, it)| it.event(place));
+    pub(super) fn new(objects: &[Object]) -> Self {
+        let mut numbers: Vec<[u8; 32]> = Vec::new();
+        let mut number = |key: [u8; 32]| {
+            let known = numbers.iter().position(|it| *it == key);
+            known.unwrap_or_else(|| {
+                numbers.push(key);
+                numbers.len() - 1
+            })
+        };
+        let objects = objects.iter().map(|it| ObjectShape {
+            old_key: it.key(false).map(&mut number),
+            new_key: it.key(true).map(&mut number),
+            is_same: it.old.map(|it| &it.spec) == it.new.map(|it| &it.spec),
+            was_there: it.old.is_some(),
+            is_there: it.new.is_some(),
+        });
         Self {
-            objects,
-            events: events.collect(),
+            objects: objects.collect(),
+            keys: numbers.len(),
         }
+    }
+
+    /// Returns what all objects are in a version, if they are there.
+    pub(super) fn whole(&self, is_new: bool) -> Vec<Option<bool>> {
+        let objects = self.objects.iter();
+        let there = objects.map(|it| if is_new { it.is_there } else { it.was_there });
+        there.map(|it| it.then_some(is_new)).collect()
+    }
+
+    /// Takes objects to which nothing happens as new.
+    pub(super) fn unified(&self, versions: Vec<Option<bool>>) -> Vec<Option<bool>> {
+        let versions = versions.into_iter().zip(&self.objects);
+        let unified = versions.map(|(version, it)| version.map(|is_new| is_new || it.is_same));
+        unified.collect()
+    }
+
+    /// Returns the version of each object that an agent has.
+    pub(super) fn versions(&self, state: &ArrivalState) -> Vec<Option<bool>> {
+        let mut versions = vec![None; self.objects.len()];
+        for it in state.memory.iter().flatten() {
+            if let Some(version) = versions.get_mut(it.object) {
+                *version = Some(it.is_new);
+            }
+        }
+        versions
+    }
+
+    /// Returns the objects of which an agent should have the new content in the end, and does not have the key.
+    pub(super) fn lost(&self, state: &ArrivalState) -> impl Iterator<Item = usize> {
+        let has = |key: usize| state.memory.get(key).is_some_and(Option::is_some);
+        let objects = self.objects.iter().enumerate();
+        let lost = objects.filter(move |it| it.1.new_key.is_some_and(|key| !has(key)));
+        lost.map(|it| it.0)
+    }
+
+    /// Returns the step that each object needs, if it needs one.
+    fn events(&self) -> Vec<Event> {
+        let objects = self.objects.iter().enumerate();
+        let changed = objects.filter(|(_, it)| !it.is_same);
+        let events = changed.map(|(object, it)| Event {
+            object,
+            is_deletion: !it.is_there,
+        });
+        events.collect()
     }
 
     /// Returns every state in which an agent can be, with all sequences of steps that an order allows. Of two Peers that
     /// have one key already, either may be the one that the agent has.
-    pub(super) fn states(&self, order: StepOrder) -> BTreeSet<ArrivalState> {
+    fn states(&self, order: StepOrder) -> BTreeSet<ArrivalState> {
+        let events = self.events();
         let mut found = BTreeSet::new();
         let mut seen: BTreeSet<(BTreeSet<Event>, Memory)> = BTreeSet::new();
         let starts = self.starts().into_iter();
@@ -122,9 +201,9 @@ impl<'o, 'a> Arrivals<'o, 'a> {
             }
             found.insert(ArrivalState {
                 memory: memory.clone(),
-                is_final: done.len() == self.events.len(),
+                is_final: done.len() == events.len(),
             });
-            for event in self.next(order, &done) {
+            for event in next(&events, order, &done) {
                 let mut done = done.clone();
                 done.insert(event);
                 open.push((done, self.after(memory.clone(), event)));
@@ -133,91 +212,70 @@ impl<'o, 'a> Arrivals<'o, 'a> {
         found
     }
 
-    /// Returns the objects of which an agent should have the new content in the end.
-    pub(super) fn wanted(&self) -> BTreeMap<usize, [u8; 32]> {
-        let objects = self.objects.iter().enumerate();
-        let keyed = objects.filter_map(|(place, it)| Some((place, it.key(true)?)));
-        keyed.collect()
-    }
-
     /// Returns what an agent may have before the first step.
     fn starts(&self) -> Vec<Memory> {
-        let mut by_key: BTreeMap<[u8; 32], Vec<Known>> = BTreeMap::new();
+        let mut choices = vec![Vec::new(); self.keys];
         for (object, it) in self.objects.iter().enumerate() {
-            if let Some(key) = it.key(false) {
+            if let Some(choices) = it.old_key.and_then(|key| choices.get_mut(key)) {
                 let is_new = false;
-                by_key
-                    .entry(key)
-                    .or_default()
-                    .push(Known { object, is_new });
+                choices.push(Some(Known { object, is_new }));
             }
         }
-        let mut starts = vec![Memory::new()];
-        for (key, choices) in by_key {
-            let with = |start: Memory| {
-                let choices = choices.iter().copied();
-                choices.map(move |known| {
-                    let mut start = start.clone();
-                    start.insert(key, known);
-                    start
-                })
-            };
-            starts = starts.into_iter().flat_map(with).collect();
-        }
-        starts
-    }
-
-    /// Returns the steps that may come next.
-    fn next(&self, order: StepOrder, done: &BTreeSet<Event>) -> Vec<Event> {
-        let left: Vec<Event> = self
-            .events
-            .iter()
-            .filter(|it| !done.contains(it))
-            .copied()
-            .collect();
-        let is_first = |it: &Event| match order {
-            StepOrder::AppliesFirst => !it.is_deletion,
-            StepOrder::DeletesFirst => it.is_deletion,
-            StepOrder::Mixed => true,
-        };
-        let first: Vec<Event> = left.iter().copied().filter(is_first).collect();
-        if first.is_empty() { left } else { first }
+        choices
+            .into_iter()
+            .fold(vec![Memory::new()], |starts, choices| {
+                let choices = if choices.is_empty() {
+                    vec![None]
+                } else {
+                    choices
+                };
+                let with = |start: Memory| {
+                    let choices = choices.iter().copied();
+                    choices.map(move |known| start.iter().copied().chain([known]).collect())
+                };
+                starts.into_iter().flat_map(with).collect()
+            })
     }
 
     /// Returns what an agent has after a step (`syncPeers`). It ignores events about Peers that it does
     /// not accept.
     fn after(&self, mut memory: Memory, event: Event) -> Memory {
-        let Some(object) = self.objects.get(event.object) else {
+        let Some(&ObjectShape {
+            old_key: old,
+            new_key: new,
+            ..
+        }) = self.objects.get(event.object)
+        else {
             return memory;
         };
-        let old = object.key(false);
+        let mut set = |key: usize, known| {
+            if let Some(place) = memory.get_mut(key) {
+                *place = known;
+            }
+        };
         if event.is_deletion {
-            old.map(|key| memory.remove(&key));
-            return memory;
-        }
-        let Some(key) = object.key(true) else {
-            return memory;
-        };
-        if let Some(old) = old.filter(|old| *old != key) {
-            memory.remove(&old);
-        }
-        memory.insert(
-            key,
-            Known {
+            old.map(|key| set(key, None));
+        } else if let Some(key) = new {
+            old.map(|key| set(key, None));
+            let known = Known {
                 object: event.object,
                 is_new: true,
-            },
-        );
+            };
+            set(key, Some(known));
+        }
         memory
     }
 }
 
-/// Returns the objects whose key nothing has any more.
-pub(super) fn lost<'w>(
-    memory: &Memory,
-    wanted: &'w BTreeMap<usize, [u8; 32]>,
-) -> impl Iterator<Item = usize> + use<'w> {
-    let keys: BTreeSet<[u8; 32]> = memory.keys().copied().collect();
-    let lost = wanted.iter().filter(move |it| !keys.contains(it.1));
-    lost.map(|it| *it.0)
+/// Returns the steps that may come next.
+fn next(events: &[Event], order: StepOrder, done: &BTreeSet<Event>) -> Vec<Event> {
+    let left = events.iter().filter(|it| !done.contains(it)).copied();
+    let left: Vec<Event> = left.collect();
+    let is_first = |it: &Event| match order {
+        StepOrder::AppliesFirst => !it.is_deletion,
+        StepOrder::DeletesFirst => it.is_deletion,
+        StepOrder::Mixed => true,
+    };
+    let first: Vec<Event> = left.iter().copied().filter(is_first).collect();
+    if first.is_empty() { left } else { first }
 }

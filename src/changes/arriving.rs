@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apart::are_apart;
-use super::arrival::{ArrivalState, Arrivals, MOST_OBJECTS, Object};
+use super::arrival::{Arrivals, KnownArrivals, MOST_OBJECTS, Object};
 use super::grounds::Grounds;
 use super::key_move::KeyMove;
 use super::peer_differences::PeerDifferences;
@@ -48,14 +48,21 @@ pub(super) struct TransientTable<'s> {
 
 /// Objects that are tried together, and all states but the old and the new one.
 struct Trial {
-    objects: BTreeSet<usize>,
-    states: Vec<TrialState>,
+    objects: Vec<usize>,
+    states: Arc<[TrialState]>,
 }
 
 struct TrialState {
-    /// By object: its version, or nothing if the agent does not have it.
-    known: BTreeMap<usize, Option<bool>>,
+    /// The version of each object, or nothing if the agent does not have it.
+    versions: Vec<Option<bool>>,
     is_final: bool,
+}
+
+/// Trials in some orders of steps. Many are of equal objects.
+struct Trials<'o> {
+    orders: &'o BTreeSet<StepOrder>,
+    arrivals: KnownArrivals,
+    states: BTreeMap<Arrivals, Arc<[TrialState]>>,
 }
 
 impl<'s> Arriving<'s> {
@@ -72,20 +79,26 @@ impl<'s> Arriving<'s> {
         let objects = objects(peers);
         let groups = Groups::new(&objects, fabric);
         let mut arriving = Self::default();
+        let mut known = Trials {
+            orders,
+            arrivals: KnownArrivals::default(),
+            states: BTreeMap::new(),
+        };
         let mut trials = Vec::new();
         for group in groups.members.values() {
             let members: Vec<Object> = group
                 .iter()
                 .filter_map(|it| objects.get(*it).copied())
                 .collect();
-            arriving.key_moves.extend(KeyMove::find(&members, orders));
+            let moved = KeyMove::find(&members, orders, &mut known.arrivals);
+            arriving.key_moves.extend(moved);
         }
         for set in groups.sets(&objects, (fabric, grounds)) {
             if MOST_OBJECTS < set.len() {
                 arriving.give_up(&objects, &set);
                 continue;
             }
-            let trial = trial(&objects, &set, orders);
+            let trial = known.of(&objects, set);
             arriving.states += trial.states.len();
             if !trial.states.is_empty() {
                 trials.push(trial);
@@ -101,7 +114,7 @@ impl<'s> Arriving<'s> {
                 continue;
             }
             for place in 0..count {
-                let states = round.iter().filter_map(|it| it.states.get(place));
+                let states = round.iter().filter_map(|it| it.state(place));
                 let table = TransientTable::new(&objects, states);
                 arriving.tables.push(table);
             }
@@ -109,8 +122,8 @@ impl<'s> Arriving<'s> {
         arriving
     }
 
-    fn give_up(&mut self, objects: &[Object], set: &BTreeSet<usize>) {
-        let names = set.iter().filter_map(|it| objects.get(*it));
+    fn give_up<'p>(&mut self, objects: &[Object], set: impl IntoIterator<Item = &'p usize>) {
+        let names = set.into_iter().filter_map(|it| objects.get(*it));
         self.unproven.extend(names.map(|it| it.name().to_owned()));
     }
 }
@@ -262,62 +275,42 @@ fn has_always(objects: &[Object], place: usize, range: Cidr) -> bool {
         })
 }
 
-/// Tries all orders of some objects.
-fn trial(objects: &[Object], set: &BTreeSet<usize>, orders: &BTreeSet<StepOrder>) -> Trial {
-    let places: Vec<usize> = set.iter().copied().collect();
-    let members = places.iter().filter_map(|it| objects.get(*it).copied());
-    let members: Vec<Object> = members.collect();
-    let arrivals = Arrivals::new(&members);
-    let mut found: BTreeMap<BTreeMap<usize, Option<bool>>, bool> = BTreeMap::new();
-    for order in orders {
-        for state in arrivals.states(*order) {
-            let known = known(&places, &state);
-            *found.entry(known).or_default() |= state.is_final;
+impl Trials<'_> {
+    /// Tries all orders of some objects.
+    fn of(&mut self, objects: &[Object], set: BTreeSet<usize>) -> Trial {
+        let members = set.iter().filter_map(|it| objects.get(*it).copied());
+        let members: Vec<Object> = members.collect();
+        let arrivals = Arrivals::new(&members);
+        let known = self.states.get(&arrivals).map(Arc::clone);
+        Trial {
+            objects: set.into_iter().collect(),
+            states: known.unwrap_or_else(|| self.tried(arrivals)),
         }
     }
-    let whole = |is_new: bool| {
-        let of = |place: usize| {
-            let content = objects.get(place).and_then(|it| it.content(is_new));
-            content.map(|_| is_new)
-        };
-        places.iter().map(|it| (*it, of(*it))).collect()
-    };
-    let is_same = |place: usize| {
-        let object = objects.get(place);
-        object.is_some_and(|it| it.old.map(|it| &it.spec) == it.new.map(|it| &it.spec))
-    };
-    let ends = [whole(false), whole(true)].map(|it| unified(it, is_same));
-    let states = found.into_iter().map(|(known, is_final)| TrialState {
-        known: unified(known, is_same),
-        is_final,
-    });
-    Trial {
-        objects: set.clone(),
-        states: states.filter(|it| !ends.contains(&it.known)).collect(),
+
+    fn tried(&mut self, arrivals: Arrivals) -> Arc<[TrialState]> {
+        let mut found: BTreeMap<Vec<Option<bool>>, bool> = BTreeMap::new();
+        for order in self.orders {
+            for state in &*self.arrivals.states(&arrivals, *order) {
+                *found.entry(arrivals.versions(state)).or_default() |= state.is_final;
+            }
+        }
+        let ends = [false, true].map(|is_new| arrivals.unified(arrivals.whole(is_new)));
+        let states = found.into_iter().map(|(versions, is_final)| TrialState {
+            versions: arrivals.unified(versions),
+            is_final,
+        });
+        let states: Arc<[TrialState]> = states.filter(|it| !ends.contains(&it.versions)).collect();
+        self.states.insert(arrivals, Arc::clone(&states));
+        states
     }
 }
 
-/// Takes objects that stay as new.
-fn unified(
-    known: BTreeMap<usize, Option<bool>>,
-    is_same: impl Fn(usize) -> bool,
-) -> BTreeMap<usize, Option<bool>> {
-    let known = known.into_iter();
-    let unify = |(place, version): (usize, Option<bool>)| {
-        let version = version.map(|is_new| is_new || is_same(place));
-        (place, version)
-    };
-    known.map(unify).collect()
-}
-
-fn known(places: &[usize], state: &ArrivalState) -> BTreeMap<usize, Option<bool>> {
-    let mut known: BTreeMap<usize, Option<bool>> = places.iter().map(|it| (*it, None)).collect();
-    for it in state.memory.values() {
-        if let Some(place) = places.get(it.object) {
-            known.insert(*place, Some(it.is_new));
-        }
+impl Trial {
+    /// Returns a state, with its objects.
+    fn state(&self, place: usize) -> Option<(&[usize], &TrialState)> {
+        Some((&self.objects, self.states.get(place)?))
     }
-    known
 }
 
 /// Puts trials together that have no object in common.
@@ -325,12 +318,12 @@ fn rounds(trials: Vec<Trial>) -> Vec<Vec<Trial>> {
     let mut rounds: Vec<(BTreeSet<usize>, Vec<Trial>)> = Vec::new();
     for trial in trials {
         let mut free = rounds.iter_mut();
-        match free.find(|it| it.0.is_disjoint(&trial.objects)) {
+        match free.find(|it| trial.objects.iter().all(|object| !it.0.contains(object))) {
             Some(round) => {
                 round.0.extend(&trial.objects);
                 round.1.push(trial);
             }
-            None => rounds.push((trial.objects.clone(), vec![trial])),
+            None => rounds.push((trial.objects.iter().copied().collect(), vec![trial])),
         }
     }
     rounds.into_iter().map(|it| it.1).collect()
@@ -338,15 +331,18 @@ fn rounds(trials: Vec<Trial>) -> Vec<Vec<Trial>> {
 
 impl<'s> TransientTable<'s> {
     /// Combines some states of objects.
-    fn new<'t>(objects: &[Object<'s>], states: impl Iterator<Item = &'t TrialState>) -> Self {
+    fn new<'t>(
+        objects: &[Object<'s>],
+        states: impl Iterator<Item = (&'t [usize], &'t TrialState)>,
+    ) -> Self {
         let mut table = Self {
             absent: BTreeSet::new(),
             old: Vec::new(),
             is_final: false,
         };
-        for state in states {
+        for (places, state) in states {
             table.is_final |= state.is_final;
-            for (place, version) in &state.known {
+            for (place, version) in places.iter().zip(&state.versions) {
                 let Some(object) = objects.get(*place) else {
                     continue;
                 };

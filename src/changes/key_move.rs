@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::arrival::{self, Arrivals, MOST_OBJECTS, Object};
+use super::arrival::{Arrivals, KnownArrivals, MOST_OBJECTS, Object};
 use crate::engine::StepOrder;
 
 /// Peers that change together because keys move between them.
@@ -47,7 +47,11 @@ pub enum KeyMoveKind {
 impl KeyMove {
     /// Describes what happens to some objects of a target that are connected by their keys; none if
     /// each keeps its own.
-    pub(super) fn find(objects: &[Object], orders: &BTreeSet<StepOrder>) -> Option<Self> {
+    pub(super) fn find(
+        objects: &[Object],
+        orders: &BTreeSet<StepOrder>,
+        arrivals: &mut KnownArrivals,
+    ) -> Option<Self> {
         let kind = kind(objects)?;
         let mut peers: Vec<String> = names(objects, 0..objects.len());
         peers.sort();
@@ -61,13 +65,11 @@ impl KeyMove {
                 peers,
             });
         }
-        let arrivals = Arrivals::new(objects);
-        let wanted = arrivals.wanted();
-        let lost = |order: StepOrder| -> BTreeSet<usize> {
-            let states = arrivals.states(order).into_iter();
-            let states = states.filter(|it| it.is_final);
-            let lost = states.flat_map(|it| arrival::lost(&it.memory, &wanted));
-            lost.collect()
+        let own = Arrivals::new(objects);
+        let mut lost = |order: StepOrder| -> BTreeSet<usize> {
+            let states = arrivals.states(&own, order);
+            let states = states.iter().filter(|it| it.is_final);
+            states.flat_map(|it| own.lost(it)).collect()
         };
         let by_order = orders.iter().map(|it| (*it, lost(*it)));
         let by_order: BTreeMap<StepOrder, BTreeSet<usize>> = by_order.collect();

@@ -87,7 +87,7 @@ fn paths(compared: &Compared) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    more(&mut text, paths.len(), "", "pair of clusters");
+    more(&mut text, paths.len(), "", "cluster pair");
     text
 }
 

@@ -102,7 +102,7 @@ fn paths(page: &mut String, compared: &Compared, limit: usize) {
             wording::path_change(path).join(", ")
         )
     });
-    rest(page, rows, limit, "pair of clusters");
+    rest(page, rows, limit, "cluster pair");
 }
 
 /// Adds rows while there is room, and how many there are more.
