@@ -40,6 +40,7 @@ mod mixed;
 mod nodes;
 mod path_summary;
 mod paths;
+mod place_map;
 mod pause;
 mod peer_differences;
 mod proved;

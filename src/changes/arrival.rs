@@ -80,7 +80,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// What happens to an object, without its name and its content.
+/// The part of an object on which the states depend.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct ObjectShape {
     /// The number of its old key.

@@ -36,7 +36,7 @@ pub(super) struct OldNodes<'b> {
 }
 
 /// A snapshot, and the commit that has it.
-struct OldSnapshot<'n> {
+struct CommittedSnapshot<'n> {
     file: &'n SnapshotFile,
     commit: String,
 }
@@ -95,7 +95,7 @@ impl<'b> OldNodes<'b> {
         &mut self,
         cluster: &ClusterName,
         now: &Inputs,
-    ) -> Result<Option<OldSnapshot<'_>>, Unreadable> {
+    ) -> Result<Option<CommittedSnapshot<'_>>, Unreadable> {
         let (Some(inputs), Some(revision)) = (&self.before.inputs, &self.revision) else {
             let error = anyhow!(
                 "the old nodes are unknown, so losses cannot be checked; compare with another commit"
@@ -104,7 +104,7 @@ impl<'b> OldNodes<'b> {
         };
         if let Some(file) = inputs.snapshots.get(cluster) {
             let commit = escaped(revision.name(), SHOWN);
-            return Ok(Some(OldSnapshot { file, commit }));
+            return Ok(Some(CommittedSnapshot { file, commit }));
         }
         let path = now.settings.snapshots.value.join(format!("{cluster}.json"));
         let Some(joined) = revision.first_change(&path)? else {
@@ -117,7 +117,7 @@ impl<'b> OldNodes<'b> {
         }
         let snapshots = self.later.get(&commit);
         let file = snapshots.and_then(|it| it.get(cluster));
-        Ok(file.map(|file| OldSnapshot { file, commit }))
+        Ok(file.map(|file| CommittedSnapshot { file, commit }))
     }
 }
 
