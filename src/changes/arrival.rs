@@ -253,10 +253,13 @@ impl Arrivals {
                 *place = known;
             }
         };
-        if event.is_deletion {
-            old.map(|key| set(key, None));
-        } else if let Some(key) = new {
-            old.map(|key| set(key, None));
+        if !event.is_deletion && new.is_none() {
+            return memory;
+        }
+        if let Some(old) = old {
+            set(old, None);
+        }
+        if let Some(key) = new {
             let known = Known {
                 object: event.object,
                 is_new: true,

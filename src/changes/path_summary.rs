@@ -408,9 +408,9 @@ fn translation(old: PathEnd, new: PathEnd, fleet: Option<&Fleet>) -> PlaceMap {
     let has_moved = |it: &BlockPlace| it.end == Some(EndKind::NodeMoved);
     if blocks.iter().any(has_moved) {
         for place in 0..new.blocks.all.len() {
-            let addresses = new.node_addresses(place);
-            let same = addresses.map(|it| of_nodes.entry(it).or_default());
-            same.into_iter().for_each(|it| it.push(place));
+            if let Some(addresses) = new.node_addresses(place) {
+                of_nodes.entry(addresses).or_default().push(place);
+            }
         }
     }
     let moved = blocks.iter().enumerate().filter(|it| has_moved(it.1));

@@ -38,8 +38,6 @@ pub(super) struct PieceView {
     pub(super) calls: bool,
     /// Whether it is certain who does.
     pub(super) is_led: bool,
-    /// Whether routes of its leader may be missing.
-    pub(super) may_lack_routes: bool,
     /// Its segment, if addresses of several segments in one range may have different results,
     /// because of the result of a contest or other claims to the range in its own cluster.
     pub(super) segment: Option<SegmentId>,

@@ -38,7 +38,7 @@ pub(super) enum Reception {
     Takes,
     /// It has no route to the node that has them: Kilo does not know of a node's second pod CIDR.
     Lacks,
-    /// It has a route within the location for it, which may be missing.
+    /// Routes there, or for the answer, may be missing.
     Passes,
     /// This range has other claims.
     Sends(SlotId),
@@ -125,9 +125,6 @@ impl Reception {
         let is_own = |it: Tunnel| segment.map(Tunnel::Segment) == Some(it);
         if !claims.iter().all(|it| is_own(it.tunnel)) {
             return Self::Sends(slot);
-        }
-        if leader.is_some_and(|it| home.refused(it).is_some()) && beside.is_none() {
-            return Self::Passes;
         }
         Self::Takes
     }

@@ -233,6 +233,11 @@ impl Observer<'_, '_> {
                 Reception::Takes
             }
         });
+        let lacks_routes = || speaker.is_some_and(|it| home.refused(it.node).is_some());
+        let deliver = match deliver {
+            Reception::Takes if lacks_routes() => Reception::Passes,
+            other => other,
+        };
         let is_doubtful = matches!(next_hop, NextHop::Contested(_))
             || [onward, back]
                 .iter()
@@ -253,7 +258,6 @@ impl Observer<'_, '_> {
                 .map(|it| home.node(it.node))
                 .is_some_and(|it| 0 < it.kilo.keepalive),
             is_led: !matches!(local.leader.or_else(leads), Some(Leader::Ambiguous(_))),
-            may_lack_routes: speaker.is_some_and(|it| home.refused(it.node).is_some()),
             unique,
         }
     }

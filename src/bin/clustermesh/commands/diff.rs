@@ -199,14 +199,11 @@ pub(crate) fn run(
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&now));
     }
-    let losses = if args.check_losses {
-        let old = OldNodes::new(&before, revision, &args.common.files);
-        match LossCheck::new(old, &inputs, &changes) {
-            Ok(losses) => Some(losses),
-            Err(unreadable) => return Ok(failed(unreadable, printer)),
-        }
-    } else {
-        None
+    let old = OldNodes::new(&before, revision, &args.common.files);
+    let check = || LossCheck::new(old, &inputs, &changes);
+    let losses = match args.check_losses.then(check).transpose() {
+        Ok(losses) => losses,
+        Err(unreadable) => return Ok(failed(unreadable, printer)),
     };
     let is_refused = losses.as_ref().is_some_and(|it| it.fails);
     printer.findings(
