@@ -288,7 +288,7 @@ impl<'a> Site<'a> {
             .filter_map(|it| it.kilo.internal_address())
             .filter(|it| Some(family(*it)) != self.reading.family)
             .collect();
-        let is_few = !of_other.is_empty() && 2 * of_other.len() <= nodes.len();
+        let is_few = !of_other.is_empty() && are_few(of_other.len(), nodes.len());
         is_few
             && match refusal {
                 KernelRefusal::Range { peer, index } => self.model.share(peer).is_some_and(|it| {
