@@ -12,6 +12,9 @@ const SUBDOMAIN_LIMIT: usize = 253;
 /// The longest label value and the longest DNS label, in bytes.
 const LABEL_LIMIT: usize = 63;
 
+/// The characters of a hash at the end of a name, with its dash.
+const HASH: usize = 17;
+
 /// The number of bytes of an overlong Peer name that stay before its hash.
 const PEER_NAME_HEAD: usize = 236;
 
@@ -123,6 +126,25 @@ pub fn is_peer_of(mesh: &str, peer: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with("--"))
 }
 
+/// Returns the name of an object that delivers the Peers of a cluster: `clustermesh-` and the cluster, shortened if it does
+/// not fit into a label. Flux writes it into a label of every Peer.
+pub fn delivery_name(cluster: &ClusterName) -> String {
+    let name = format!("clustermesh-{cluster}");
+    if name.len() <= LABEL_LIMIT {
+        return name;
+    }
+    hashed(&name, &name, LABEL_LIMIT - HASH)
+}
+
+/// Returns the beginning of a name, with the hash of a text.
+fn hashed(name: &str, text: &str, head: usize) -> String {
+    let head = name[..head].trim_end_matches(['-', '.']);
+    let digest = Sha256::digest(text.as_bytes());
+    let mut hash = [0; 8];
+    hash.copy_from_slice(&digest[..8]);
+    format!("{head}-{:016x}", u64::from_be_bytes(hash))
+}
+
 /// Returns the operator's Peer name for three texts of any kind (its `PeerName`).
 ///
 /// Names that this crate accepts give a DNS-1123 subdomain; others may not.
@@ -133,11 +155,7 @@ pub fn peer_name(mesh: &str, cluster: &str, node: &str) -> String {
     if name.len() <= SUBDOMAIN_LIMIT {
         return name;
     }
-    let head = name[..PEER_NAME_HEAD].trim_end_matches(['-', '.']);
-    let digest = Sha256::digest(raw.as_bytes());
-    let mut hash = [0; 8];
-    hash.copy_from_slice(&digest[..8]);
-    format!("{head}-{:016x}", u64::from_be_bytes(hash))
+    hashed(&name, &raw, PEER_NAME_HEAD)
 }
 
 /// Returns whether `text` is a DNS-1123 label: what namespaces are called.

@@ -62,6 +62,8 @@ enum ContextKind {
 struct ContextTarget<S> {
     /// The cluster's name.
     name: String,
+    /// The name of the object that delivers its Peers: `clustermesh-` and its name, shortened to 63 characters.
+    delivery_name: String,
     /// The folder of its manifests, relative to the config's folder: `rendered/west`.
     path: String,
     /// The number of its Peers.
@@ -192,6 +194,7 @@ pub fn schema() -> Schema {
 fn example() -> serde_json::Value {
     let target = json!({
         "name": "west",
+        "deliveryName": "clustermesh-west",
         "path": "rendered/west",
         "peers": 1,
         "files": ["prod--east.yaml"],

@@ -14,7 +14,7 @@ use crate::config::capacity::Capacity;
 use crate::fleet::{Fleet, Member};
 use crate::manifest;
 use crate::mesh::{Networks, Range};
-use crate::name::ClusterName;
+use crate::name::{ClusterName, delivery_name};
 use crate::net::Cidr;
 use crate::outputs::order::ResultSubject;
 use crate::plan::{PeerSet, Plan};
@@ -74,6 +74,7 @@ impl<'a> FleetFacts<'a> {
             let peers = peer_sets().map(|it| it.peers.len()).sum();
             ContextTarget {
                 name: target.cluster.to_string(),
+                delivery_name: delivery_name(&target.cluster),
                 path: format!("{}/{}", rendered.trim_end_matches('/'), target.cluster),
                 peers,
                 files: peer_sets().map(manifest::file).collect(),

@@ -58,6 +58,7 @@ impl ContextTarget<usize> {
         ContextTarget {
             sources: used.collect(),
             name: self.name,
+            delivery_name: self.delivery_name,
             path: self.path,
             peers: self.peers,
             files: self.files,
