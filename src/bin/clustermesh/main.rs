@@ -169,10 +169,19 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// Returns how many threads work at the same time: one for each processor, or fewer if the variable of rayon
+/// is set. More of them would only wait for each other.
+fn wanted_threads() -> usize {
+    let available = thread::available_parallelism().map_or(1, NonZero::get);
+    let wanted = env::var("RAYON_NUM_THREADS").ok();
+    let wanted = wanted.and_then(|it| it.parse::<NonZero<usize>>().ok());
+    wanted.map_or(available, |it| it.get().min(available))
+}
+
 /// Makes do with the thread that we have where no more can be started, as under a limit of processes
 /// or of memory: the work is the same, only slower.
 fn start_threads() -> anyhow::Result<()> {
-    let wanted = thread::available_parallelism().map_or(1, NonZero::get);
+    let wanted = wanted_threads();
     let gate = Arc::new(Mutex::new(()));
     let closed = gate.lock();
     let started: Vec<_> = (0..wanted)
@@ -189,7 +198,7 @@ fn start_threads() -> anyhow::Result<()> {
     }
     let builder = ThreadPoolBuilder::new();
     let builder = if can_start_all {
-        builder
+        builder.num_threads(wanted)
     } else {
         builder.num_threads(1).use_current_thread()
     };

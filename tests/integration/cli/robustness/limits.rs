@@ -215,3 +215,10 @@ fn nothing_panics_where_nobody_listens() {
         assert_eq!(code(">/dev/full"), expected, "{arguments}");
     }
 }
+
+#[test]
+fn more_threads_than_processors_are_not_started() {
+    let folder = Folder::rendered();
+    let run = folder.run_with(&[("RAYON_NUM_THREADS", "100000")], &["verify"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
