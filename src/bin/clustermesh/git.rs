@@ -113,7 +113,13 @@ impl GitRepository {
 
     fn resolve(&self, name: &str) -> anyhow::Result<ObjectId> {
         let is_name = !name.is_empty() && name.len() <= NAME && !name.contains(['\n', '\r', '\0']);
-        let object = if is_name { self.find(name)? } else { None };
+        let object = if is_name {
+            // git ends at names of which it has no log.
+            let found = self.find(name);
+            found.with_context(|| format!("`{name}` is not a commit of this repository"))?
+        } else {
+            None
+        };
         let commit = match object {
             Some(object) => self.find(&format!("{object}^{{commit}}"))?,
             None => None,
@@ -121,6 +127,10 @@ impl GitRepository {
         match commit {
             Some(commit) => Ok(commit),
             None if name == "HEAD" => bail!("the repository has no commit yet"),
+            None if name.contains("@{") => bail!(
+                "`{name}` is not a commit of this repository: git has no log of it here, as in a new clone; name \
+                 the commit, such as `HEAD~1`"
+            ),
             None if is_range(name) => bail!(
                 "`{name}` is not one commit; write `main...` for the commit at which the current branch left `main`"
             ),
@@ -274,12 +284,18 @@ fn unstarted(error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context("cannot start `git`")
 }
 
-/// Returns why git refused, from what it printed.
-fn refusal(stderr: &[u8]) -> String {
+/// Returns what git printed as the reason for which it ended.
+fn reason(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
-    let text = text.strip_prefix("fatal: ").unwrap_or(&text);
+    text.strip_prefix("fatal: ")
+        .map_or(text.clone(), str::to_owned)
+}
+
+/// Returns why git refused, from what it printed.
+fn refusal(stderr: &[u8]) -> String {
+    let text = reason(stderr);
     if text.starts_with("not a git repository") {
         return "this folder is not in a git repository".to_owned();
     }

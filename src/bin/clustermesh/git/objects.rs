@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, bail};
 
-use super::{program, refusal, run, unstarted};
+use super::{program, reason, unstarted};
 
 /// The longest line before an object, in bytes: the name that was asked for, and a few words.
 const HEADER: u64 = 8192;
@@ -108,7 +108,7 @@ impl Batch {
         let mut child = program(&["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(unstarted)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
@@ -128,7 +128,7 @@ impl Batch {
             answers.read_until(b'\n', &mut line)?;
         }
         if line.pop() != Some(b'\n') {
-            bail!(why_ended(name));
+            bail!(self.why_ended());
         }
         let (id, size) = match Header::parse(&line)? {
             Header::Missing => return Ok(None),
@@ -142,9 +142,24 @@ impl Batch {
         let mut answers = (&mut self.answers).take(size.saturating_add(1));
         answers.read_to_end(&mut content)?;
         if content.len() as u64 != size.saturating_add(1) || content.pop() != Some(b'\n') {
-            bail!(why_ended(name));
+            bail!(self.why_ended());
         }
         Ok(Some(GitObject { id, content }))
+    }
+
+    /// Returns why git ended instead of printing an object.
+    fn why_ended(&mut self) -> String {
+        // It may be that only its output has ended.
+        let _ = self.child.kill();
+        let mut stderr = Vec::new();
+        if let Some(pipe) = self.child.stderr.take() {
+            // Without a reason there is another message.
+            let _ = pipe.take(HEADER).read_to_end(&mut stderr);
+        }
+        if stderr.is_empty() {
+            return "`git cat-file` ended unexpectedly; run `git fsck`".to_owned();
+        }
+        reason(&stderr)
     }
 }
 
@@ -153,16 +168,6 @@ impl Drop for Batch {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Returns why git ended instead of printing an object.
-fn why_ended(name: &str) -> String {
-    let alone = || run(&["cat-file", "-t", name]).ok();
-    let output = name.parse::<ObjectId>().ok().and_then(|_| alone());
-    match output {
-        Some(output) if !output.status.success() => refusal(&output.stderr),
-        _ => "`git cat-file` ended unexpectedly; run `git fsck`".to_owned(),
     }
 }
 

@@ -416,6 +416,14 @@ fn names_what_is_not_a_commit() {
         let remedy = "is not one commit; write `main...` for the commit at which the current branch left `main`\n";
         assert_eq!(stderr, format!("error: `{range}` {remedy}"));
     }
+    // Without a log, as in a new clone, git ends at these.
+    repository.git(&["reflog", "expire", "--expire=all", "--all"]);
+    for name in ["HEAD@{1}", "HEAD@{yesterday}", "@{upstream}"] {
+        let stderr = repository.refusal(&["--against", name]);
+        let start = format!("error: `{name}` is not a commit of this repository: ");
+        assert!(stderr.starts_with(&start), "{stderr}");
+        assert!(!stderr.contains("git fsck"), "{stderr}");
+    }
     for name in [
         "--output=x",
         "-x",
