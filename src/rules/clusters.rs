@@ -68,6 +68,13 @@ pub enum Fault {
         /// The config.
         config: String,
     },
+    /// A kubeconfig that a config names belongs to neither the user, nor root, nor the owner of the config.
+    Unowned {
+        /// The kubeconfig.
+        origin: String,
+        /// The config.
+        config: String,
+    },
     /// The Secret with the kubeconfig does not exist, or differs from its declaration in the mesh.
     Secret {
         /// The Secret.
@@ -202,6 +209,7 @@ impl Fault {
             | Self::Context { .. }
             | Self::Unsafe { .. }
             | Self::Foreign { .. }
+            | Self::Unowned { .. }
             | Self::Secret { .. }
             | Self::Ambiguous { .. }
             | Self::Login { .. }
@@ -393,7 +401,7 @@ fn rule_of(fault: &Fault) -> &'static Rule {
     match fault {
         Fault::Kubeconfig { .. } => &INVALID_KUBECONFIG,
         Fault::Context { .. } => &UNKNOWN_CONTEXT,
-        Fault::Unsafe { .. } | Fault::Foreign { .. } => &UNSAFE_KUBECONFIG,
+        Fault::Unsafe { .. } | Fault::Foreign { .. } | Fault::Unowned { .. } => &UNSAFE_KUBECONFIG,
         Fault::Secret { .. } => &MISSING_SECRET,
         Fault::Ambiguous { .. } => &AMBIGUOUS_ACCESS,
         Fault::Login { .. } => &FAILED_LOGIN,

@@ -4,6 +4,7 @@ use super::messages::{MAX_LENGTH, is_anonymous, shown};
 use super::{Fault, LoginProblem, Right, User};
 use crate::diagnostic::{Quoted, escaped};
 use crate::name::ClusterName;
+use crate::text::shell_word;
 
 pub(super) fn help(cluster: Option<&ClusterName>, fault: &Fault) -> String {
     match fault {
@@ -34,6 +35,10 @@ pub(super) fn help(cluster: Option<&ClusterName>, fault: &Fault) -> String {
         Fault::Foreign { config, .. } => {
             format!("if you trust this config, add `--config {}`", shown(config))
         }
+        Fault::Unowned { origin, .. } => format!(
+            "if you trust it, become its owner: `sudo chown \"$(id -u)\" {}`",
+            shell_word(&shown(origin))
+        ),
         Fault::Secret { .. } => "check `kubeconfigSecretRef` in the mesh".to_owned(),
         Fault::Login { problem, .. } => match problem {
             LoginProblem::Start(_) => "install it, or add its folder to PATH".to_owned(),

@@ -32,6 +32,12 @@ impl fmt::Display for Fault {
                 field,
                 config,
             } => formatter.write_str(&foreign(origin, field, config)),
+            Self::Unowned { origin, config } => write!(
+                formatter,
+                "the kubeconfig {}, which {} names, belongs to another user",
+                shown(origin),
+                shown(config)
+            ),
             Self::Ambiguous { problem } => formatter.write_str(&shown(problem)),
             Self::Login { command, problem } => {
                 write!(formatter, "the login plugin {} {problem}", Quoted(command))

@@ -1,6 +1,7 @@
 //! Routes: how each cluster of a run is reached.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clustermesh::mesh::Mesh;
@@ -48,6 +49,9 @@ pub(super) fn routes(
             ClusterAccess::InCluster => (settings.kubeconfig.clone(), None),
             ClusterAccess::Kubeconfig { files, context } => (files, context.value),
         };
+        if let SettingOrigin::File(_) = files.origin {
+            check_owner(&files.value, settings)?;
+        }
         let context = named.cloned().or(context);
         let selected = match &context {
             Some(context) => kubeconfigs.context(&files.value, context)?,
@@ -69,6 +73,19 @@ pub(super) fn routes(
         }
     }
     (routes, lost)
+}
+
+/// Fails if the config names a kubeconfig that anyone may have put there.
+fn check_owner(kubeconfigs: &[PathBuf], settings: &Settings) -> Result<(), Fault> {
+    let mut kubeconfigs = kubeconfigs.iter();
+    let foreign = kubeconfigs.find_map(|it| Some((it, settings.config.names_foreign(it)?)));
+    match foreign {
+        None => Ok(()),
+        Some((kubeconfig, config)) => Err(Fault::Unowned {
+            origin: input_file::name(kubeconfig),
+            config: input_file::name(config),
+        }),
+    }
 }
 
 /// Returns the context of the cluster that has the operator's Secrets.

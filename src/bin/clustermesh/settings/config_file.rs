@@ -101,6 +101,15 @@ impl ConfigFile {
         (is_found && !Owners::of_run().own(file)).then_some(file)
     }
 
+    /// Returns the config if it names a file that belongs to none of the users who may write configs of this run:
+    /// the file could be anyone's.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn names_foreign(&self, named: &Path) -> Option<&Path> {
+        let file = self.path.value.as_deref()?;
+        let owners = Owners::of_run().and_of(file);
+        (disk::is_there(&Roots::anywhere(), named) && !owners.own(named)).then_some(file)
+    }
+
     /// Returns a path of the config as seen from the working folder.
     pub(crate) fn join(&self, path: &str) -> PathBuf {
         let file = self.path.value.as_deref();

@@ -20,10 +20,9 @@ impl Owners {
         Self(owners)
     }
 
-    /// Adds the owner of a folder.
-    pub(super) fn and_of(mut self, folder: &Path) -> Self {
-        self.0
-            .extend(folder.metadata().ok().as_ref().and_then(owner));
+    /// Adds the owner of a file or folder.
+    pub(super) fn and_of(mut self, path: &Path) -> Self {
+        self.0.extend(path.metadata().ok().as_ref().and_then(owner));
         self
     }
 

@@ -134,8 +134,24 @@ fn a_user_runs_no_plugin_of_another() {
     assert!(!site.runs(999, &[], &[]));
     assert!(site.runs(999, &[], &["--config", "clustermesh.yaml"]));
     assert!(site.runs(1000, &[], &[]));
+    // The owner of the kubeconfig decides what is run.
     chown(site.folder.path("clustermesh.yaml"), Some(0), Some(0)).unwrap();
+    assert!(!site.runs(999, &[], &[]), "of another user");
+    assert!(!site.runs(999, &[], &["--config", "clustermesh.yaml"]));
+    insta::assert_snapshot!(site.run(999, &[], &[]).stderr, @r#"
+    error[unsafe-kubeconfig]: east: could not be read: the kubeconfig east.yaml, which clustermesh.yaml names, belongs to another user; snapshots/east.json was kept
+    help: if you trust it, become its owner: `sudo chown "$(id -u)" east.yaml`
+    "#);
+    chown(site.folder.path("east.yaml"), Some(0), Some(0)).unwrap();
     assert!(site.runs(999, &[], &[]), "of root");
+    chown(site.folder.path("east.yaml"), Some(999), Some(999)).unwrap();
+    assert!(site.runs(999, &[], &[]), "its own");
+    // A link of another user could lead to another file at any time.
+    let [kubeconfig, real] = ["east.yaml", "real.yaml"].map(|it| site.folder.path(it));
+    fs::rename(&kubeconfig, real).unwrap();
+    std::os::unix::fs::symlink("real.yaml", &kubeconfig).unwrap();
+    std::os::unix::fs::lchown(&kubeconfig, Some(1000), Some(1000)).unwrap();
+    assert!(!site.runs(999, &[], &[]));
 }
 
 /// A kubeconfig of the current user may start anything, with a context from any source.
