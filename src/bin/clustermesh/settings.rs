@@ -162,7 +162,7 @@ impl Settings {
         let input = |path: &PathBuf| InputFile {
             path: path.clone(),
             roots: match self.meshes.is_named() {
-                true if disk::is_folder(&self.config.roots, path) => {
+                true if disk::is_folder(&self.config.roots.of_named(), path) => {
                     self.config.roots.clone().and(path)
                 }
                 true => self.config.roots.of_named(),

@@ -65,19 +65,20 @@ pub(crate) fn object(roots: &Roots, path: &Path) -> Option<ObjectId> {
     roots.revision()?.object(path)
 }
 
-/// Returns whether a path leads to a file that can be read again.
+/// Returns whether a path leads to a file that can be read again. A path that leaves the roots counts as one, whether
+/// the file exists or not: an attempt to read it fails.
 pub(crate) fn is_file(roots: &Roots, path: &Path) -> bool {
     match roots.revision() {
         Some(revision) => revision.target_type(path) == Some(EntryType::File),
-        None => path.is_file(),
+        None => roots.are_left_by(path) || path.is_file(),
     }
 }
 
-/// Returns whether a path leads to a folder.
+/// Returns whether a path leads to a folder. A path that leaves the roots counts as one too.
 pub(crate) fn is_folder(roots: &Roots, path: &Path) -> bool {
     match roots.revision() {
         Some(revision) => revision.target_type(path) == Some(EntryType::Folder),
-        None => path.is_dir(),
+        None => roots.are_left_by(path) || path.is_dir(),
     }
 }
 

@@ -15,7 +15,7 @@ use anyhow::bail;
 
 use super::revision::Revision;
 use super::shown;
-use super::whole_path::whole;
+use super::whole_path::{destination, whole};
 
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
@@ -113,7 +113,18 @@ impl Roots {
         let Some(folders) = self.folders()? else {
             return Ok(());
         };
+        // The message is the same whether the file outside exists or not.
+        folders.check(&destination(path))?;
         folders.check(&path.canonicalize()?)
+    }
+
+    /// Returns whether a path, links included, leads to where nothing may be read, whether anything is there or
+    /// not.
+    pub(super) fn are_left_by(&self, path: &Path) -> bool {
+        match &self.0 {
+            RootKind::Folders(folders) => folders.check(&destination(path)).is_err(),
+            RootKind::Anywhere | RootKind::Revision(_) => false,
+        }
     }
 
     /// Fails if a path, links included, leads to where nothing may be written. Of the path, nothing
@@ -122,6 +133,7 @@ impl Roots {
         let Some(folders) = self.folders()? else {
             return Ok(());
         };
+        folders.check(&destination(path))?;
         let whole = whole(path)?;
         folders.check(&whole)?;
         let home = folders.open.first();

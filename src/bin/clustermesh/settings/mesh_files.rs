@@ -93,7 +93,7 @@ fn above(surroundings: &WorkingRepository) -> Option<PathBuf> {
 /// A folder means the YAML files in it, by name.
 fn expanded(input: &InputFile) -> anyhow::Result<Vec<InputFile>> {
     let InputFile { path, roots } = input;
-    if !disk::is_folder(roots, path) {
+    if disk::is_file(roots, path) || !disk::is_folder(roots, path) {
         return Ok(vec![input.clone()]);
     }
     let found = disk::files_in(roots, path, &["yaml", "yml"])?

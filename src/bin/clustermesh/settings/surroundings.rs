@@ -46,7 +46,7 @@ impl WorkingRepository {
         };
         for (relative, folder) in self.upwards(&here) {
             let candidate = relative.join(NAME);
-            if !disk::is_file(roots, &candidate) {
+            if !disk::is_there(roots, &candidate) || !disk::is_file(roots, &candidate) {
                 continue;
             }
             let is_trusted = folder == here || self.root.is_some() || roots.revision().is_some();

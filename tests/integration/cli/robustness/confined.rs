@@ -145,6 +145,35 @@ fn says_where_a_link_leads_to_and_what_to_do() {
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
+/// The message does not show whether a file outside exists.
+#[test]
+fn a_link_outside_has_one_message() {
+    let message = |target: &str, input: &str| {
+        let folder = repository();
+        folder.write("elsewhere/there.yaml", SECRET);
+        link(&folder, Path::new(target), input);
+        let run = run(&folder, &["verify"]);
+        assert_eq!(run.code, 2, "{input}: {}", run.stdout);
+        let root = folder.path("").canonicalize().unwrap();
+        run.stderr.replace(root.to_str().unwrap(), "…")
+    };
+    for input in [
+        "mesh.yaml",
+        "clustermesh.yaml",
+        "expectations.yaml",
+        "snapshots/east.json",
+    ] {
+        let there = message("../elsewhere/there.yaml", input);
+        for target in [
+            "../elsewhere/absent.yaml",
+            "../absent/there.yaml",
+            "../elsewhere",
+        ] {
+            assert_eq!(message(target, input), there, "{input}: {target}");
+        }
+    }
+}
+
 #[test]
 fn paths_of_the_config_lead_nowhere_else() {
     for (field, path) in [
