@@ -11,7 +11,7 @@ use super::identity::provider;
 use super::*;
 use crate::support::assert_contains;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn node(number: usize) -> Value {
     json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": format!("n{number}") } })

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{Site, nodes};
 use crate::api_server::{More, Reply, Setup, list};
+use crate::cli::{PATIENCE, SOON};
 
 const MIB: usize = 1 << 20;
 
@@ -93,7 +94,7 @@ fn gives_up_a_list_that_takes_for_ever() {
     error[slow-cluster]: east: could not be read: the node list did not arrive completely within 10 s; snapshots/east.json was kept
     help: increase `--timeout` if the cluster is slow
     ");
-    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(start.elapsed() < SOON);
 }
 
 /// A bomb is measured by what the process holds, looked at while it runs.
@@ -111,7 +112,7 @@ fn holds_little_of_what_it_gives_up() {
     let status = format!("/proc/{}/status", child.id());
     let (mut most, start) = (0, Instant::now());
     while child.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < Duration::from_secs(60));
+        assert!(start.elapsed() < PATIENCE);
         let text = fs::read_to_string(&status).unwrap_or_default();
         let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes = peak.and_then(|it| it.trim().strip_suffix(" kB")?.parse::<usize>().ok());

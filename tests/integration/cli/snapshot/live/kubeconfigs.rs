@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
 use super::{Site, nodes};
 use crate::api_server::{Context, Login, Setup, credential, kubeconfig};
-use crate::cli::Folder;
+use crate::cli::{Folder, SOON};
 use crate::support::{Run, assert_contains};
 
 fn site() -> Site {
@@ -352,7 +352,7 @@ fn is_hostile() {
     ] {
         let start = Instant::now();
         let report = said(&text);
-        assert!(start.elapsed() < Duration::from_secs(20), "{report}");
+        assert!(start.elapsed() < SOON, "{report}");
         assert!(
             !report.contains("panicked") && report.contains("error["),
             "{report}"
@@ -402,7 +402,7 @@ fn has_an_end() {
         let arguments = ["snapshot", "east", "--timeout", "1", "--kubeconfig", file];
         let start = Instant::now();
         let run = folder.run_with(&[], &arguments);
-        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(start.elapsed() < SOON);
         assert_eq!(run.code, 2);
         run.stderr
     };

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Site, nodes};
 use crate::api_server::{Authority, Login, Setup, credential};
+use crate::cli::SOON;
 use crate::support::assert_contains;
 
 /// A cluster that wants the token `sesame-sesame`, and a plugin that is a shell script.
@@ -272,10 +273,10 @@ fn does_not_show_what_a_plugin_knows() {
 #[test]
 fn does_not_wait_for_a_plugin_that_hangs() {
     // The second one prints all the time.
-    for script in ["sleep 50", "yes"] {
+    for script in ["sleep 300", "yes"] {
         let start = Instant::now();
         let said = failure_within("2", script);
-        assert!(start.elapsed() < Duration::from_secs(25));
+        assert!(start.elapsed() < SOON);
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
         error[failed-login]: east: could not be read: the login plugin `/bin/sh` did not finish within 2 s; snapshots/east.json was kept
         help: log in first, or increase `--timeout`
@@ -286,24 +287,24 @@ fn does_not_wait_for_a_plugin_that_hangs() {
 #[cfg(target_os = "linux")]
 #[test]
 fn leaves_nothing_of_a_plugin_that_hangs() {
-    let site = plugin("sleep 50 &\necho $! >child\nwait");
+    let site = plugin("sleep 300 &\necho $! >child\nwait");
     site.failure(&["--timeout", "2"]);
     let status = format!("/proc/{}/stat", site.folder.read("child").trim());
     let start = Instant::now();
     // A zombie is one that its new parent has not yet looked at.
     while std::fs::read_to_string(&status).is_ok_and(|it| !it.contains(") Z ")) {
-        assert!(start.elapsed() < Duration::from_secs(5), "it lives");
+        assert!(start.elapsed() < SOON, "it lives");
         thread::sleep(Duration::from_millis(10));
     }
 }
 
 #[test]
 fn does_not_wait_for_what_a_plugin_leaves_behind() {
-    let script = format!("sleep 30 &\n{}", says(&credential("sesame-sesame")));
+    let script = format!("sleep 300 &\n{}", says(&credential("sesame-sesame")));
     let site = plugin(&script);
     let start = Instant::now();
     insta::assert_snapshot!(site.success(&[]), @"snapshots/east.json: 2 nodes, 2 usable, written");
-    assert!(start.elapsed() < Duration::from_secs(15));
+    assert!(start.elapsed() < SOON);
 }
 
 /// A command line is not a command, and may hold a secret.
