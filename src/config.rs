@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, escaped, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{self, Range};
 use crate::name::ClusterName;
@@ -221,8 +221,11 @@ pub fn read(source: &Source) -> Result<Config, Vec<Finding>> {
     let read = written.and_then(|written| written.config(&place));
     match read {
         Ok(config) if others.is_empty() => Ok(config),
-        Ok(_) => Err(others),
-        Err(problems) => Err(problems.into_iter().chain(others).collect()),
+        read => {
+            let mut problems = read.err().unwrap_or_default();
+            problems.extend(others);
+            Err(problems.into_findings())
+        }
     }
 }
 
@@ -232,9 +235,9 @@ pub fn schema() -> Schema {
 }
 
 impl WrittenConfig {
-    fn config(self, place: &Place) -> Result<Config, Vec<Finding>> {
+    fn config(self, place: &Place) -> Result<Config, Mistakes> {
         let (mut clusters, mut accepted) = (BTreeMap::new(), BTreeMap::new());
-        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+        let (mut problems, mut warnings) = (Mistakes::default(), Mistakes::default());
         for (name, written) in self.clusters.unwrap_or_default() {
             let place = place.key("clusters").key(&name);
             let named = cluster_name(&name, place.clone().named());
@@ -247,10 +250,13 @@ impl WrittenConfig {
                 (name, access) => problems.extend(name.err().into_iter().chain(access.err())),
             }
         }
-        let (wrong, warnings): (Vec<_>, Vec<_>) = warnings
-            .into_iter()
-            .partition(|findings| findings.severity == Severity::Error);
-        problems.extend(wrong);
+        let warnings = if warnings.errors() == 0 {
+            warnings.into_findings()
+        } else {
+            warnings.retain(|it| it.severity == Severity::Error);
+            problems.append(warnings);
+            Vec::new()
+        };
         let (mut rules, mut ignore) = (Vec::new(), Vec::new());
         for (rule, written) in self.rules.unwrap_or_default() {
             let place = place.key("rules").key(&rule);
@@ -302,7 +308,7 @@ impl WrittenConfig {
 
 impl WrittenCluster {
     /// Returns the ranges that the cluster accepts, if set, and reports mistakes in them.
-    fn accepted(&self, place: &Place, findings: &mut Vec<Finding>) -> Option<Vec<Range>> {
+    fn accepted(&self, place: &Place, findings: &mut Mistakes) -> Option<Vec<Range>> {
         let place = place.key("acceptedNetworks");
         mesh::accepted(self.accepted_networks.as_ref()?, &place, findings)
     }

@@ -10,9 +10,11 @@ use crate::place::Place;
 mod rule;
 mod escape;
 pub mod mistake;
+mod mistakes;
 mod page;
 
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
+pub use mistakes::{LISTED, Mistakes};
 pub use page::{Block, Page, SECTIONS, Section};
 pub use rule::{Rule, Subject};
 

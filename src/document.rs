@@ -25,7 +25,7 @@ mod walk;
 pub use form::Form;
 pub use nearest::nearest;
 pub use position::{Position, position};
-pub use tree::{MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
+pub use tree::{MappingEntries, MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// A file that was read: its text, and a tree for each of its documents.
 #[derive(Clone, Debug)]
@@ -79,7 +79,10 @@ impl Source {
                 source.documents = documents;
                 Ok(source)
             }
-            Err(problems) => Err(Box::new(Broken { source, problems })),
+            Err(problems) => {
+                let problems = problems.into_findings();
+                Err(Box::new(Broken { source, problems }))
+            }
         }
     }
 

@@ -97,7 +97,7 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
     if problems.is_empty() {
         Ok(expectations)
     } else {
-        Err(problems)
+        Err(problems.into_findings())
     }
 }
 

@@ -114,11 +114,16 @@ impl Pointer {
         Self(format!("{}/{index}", self.0))
     }
 
-    /// Returns the pointer to what holds this value.
+    /// Returns the pointer to what holds this value; of the root it is the root.
     #[must_use]
     pub fn parent(&self) -> Self {
-        let cut = self.0.rfind('/').unwrap_or(0);
-        Self(self.0.get(..cut).unwrap_or_default().to_owned())
+        self.around().unwrap_or_default()
+    }
+
+    /// Returns the pointer to what holds this value, unless that is the root.
+    pub(crate) fn around(&self) -> Option<Self> {
+        let (around, _) = self.0.rsplit_once('/')?;
+        Some(Self(around.to_owned()))
     }
 
     /// Returns whether it points to what `other` points to, or into it.

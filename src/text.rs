@@ -57,6 +57,24 @@ pub fn first_of(
     text
 }
 
+/// Returns names with a word such as `or` between them; of many names the first few, and how many more there
+/// are: `a, b, c or 4 more`.
+pub fn joined(names: impl IntoIterator<Item = impl Display>, word: &str) -> String {
+    let mut names = names.into_iter();
+    let few: Vec<String> = names
+        .by_ref()
+        .take(NAMED + 1)
+        .map(|it| it.to_string())
+        .collect();
+    match names.count() {
+        0 => few.join(&format!(" {word} ")),
+        more => {
+            let named = list(few.iter().take(NAMED));
+            format!("{named} {word} {} more", more + few.len() - NAMED)
+        }
+    }
+}
+
 /// Returns how many more there are, to put behind the first one: ` (and 3 more nodes)`. Without
 /// more there is nothing.
 pub fn and_more(more: usize, noun: &str) -> String {
@@ -93,6 +111,8 @@ mod tests {
             [1, 2, 3].map(|it| first(it, names)).join("; "),
             "a and 2 more; a, b and 1 more; a, b, c"
         );
+        assert_eq!(joined(names, "or"), "a or b or c");
+        assert_eq!(joined(["a"; 9], "or"), "a, a, a or 6 more");
         let more = [0, 1, 2].map(|it| and_more(it, "node") + &and_more(it, ""));
         assert_eq!(
             more.join(";"),

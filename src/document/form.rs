@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
-use crate::diagnostic::{Finding, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, escaped, mistake};
 use crate::place::Place;
 
 use super::tree::TreeNode;
@@ -32,7 +32,7 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
     ///
     /// # Errors
     /// Everything that is wrong with its structure, in the order of the text.
-    pub fn read(&self, node: &TreeNode, place: &Place) -> Result<T, Vec<Finding>> {
+    pub fn read(&self, node: &TreeNode, place: &Place) -> Result<T, Mistakes> {
         match self.salvage(node, place) {
             (Some(value), problems) if problems.is_empty() => Ok(value),
             (_, problems) => Err(problems),
@@ -43,7 +43,7 @@ impl<T: DeserializeOwned + JsonSchema> Form<T> {
     ///
     /// If there are mistakes, the value is only good for finding more: broken fields are missing in it,
     /// and missing texts are empty.
-    pub fn salvage(&self, node: &TreeNode, place: &Place) -> (Option<T>, Vec<Finding>) {
+    pub fn salvage(&self, node: &TreeNode, place: &Place) -> (Option<T>, Mistakes) {
         let (value, mut problems) = walk::walk(self.schema.as_value(), node, place);
         let read = value.map(serde_json::from_value).transpose();
         let value = read.unwrap_or_else(|error| {

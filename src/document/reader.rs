@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::diagnostic::{Finding, Quoted, Rule, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Rule, mistake};
 use crate::place::Place;
 
 use super::syntax::SyntaxProblem;
-use super::tree::{MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
+use super::tree::{MappingEntries, MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// The longest text that is looked at, in bytes.
 const TEXT_LIMIT: usize = 8 << 20;
@@ -29,14 +29,16 @@ const WEIGHT_LIMIT: usize = 250_000;
 const HEAVY: usize = 64;
 
 /// Returns the trees of all documents.
-pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Vec<Finding>> {
+pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Mistakes> {
     let mut reader = Reader::new(name);
     if TEXT_LIMIT < text.len() {
         let message = format!(
             "the file has {} bytes, more than the limit of 8 MiB",
             text.len()
         );
-        return Err(vec![reader.error(&mistake::TOO_LARGE, message, 0..0)]);
+        let error = reader.error(&mistake::TOO_LARGE, message, 0..0);
+        reader.errors.push(error);
+        return Err(reader.errors);
     }
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -63,7 +65,7 @@ struct Reader<'a> {
     open: Vec<OpenCollection>,
     anchors: BTreeMap<usize, Anchored>,
     weight: usize,
-    errors: Vec<Finding>,
+    errors: Mistakes,
 }
 
 /// The value of an alias, and the cost of a copy.
@@ -105,7 +107,7 @@ impl<'a> Reader<'a> {
             open: Vec::new(),
             anchors: BTreeMap::new(),
             weight: 0,
-            errors: Vec::new(),
+            errors: Mistakes::default(),
         }
     }
 
@@ -198,7 +200,9 @@ impl<'a> Reader<'a> {
         let Some(done) = self.open.pop() else { return };
         let value = match done.parts {
             Parts::Items(items) => TreeValue::Sequence(items.into()),
-            Parts::Entries { entries, .. } => TreeValue::Mapping(entries.into()),
+            Parts::Entries { entries, .. } => {
+                TreeValue::Mapping(Arc::new(MappingEntries::new(entries)))
+            }
         };
         self.keep(done.anchor, &value, done.size);
         let bytes = done.start..end.max(done.start);

@@ -1,6 +1,6 @@
 //! Trees: the content of a document, value by value.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -26,7 +26,7 @@ pub enum TreeValue {
     /// A list.
     Sequence(Arc<[TreeNode]>),
     /// Values with names, in the order in which they are written; no name twice.
-    Mapping(Arc<[MappingEntry]>),
+    Mapping(Arc<MappingEntries>),
 }
 
 /// A value without parts.
@@ -37,6 +37,17 @@ pub struct Scalar {
     /// Whether it stands without quotes, so that readers guess what it is.
     pub plain: bool,
 }
+
+/// The values of a mapping in the order in which they are written, which are found by name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MappingEntries {
+    entries: Vec<MappingEntry>,
+    /// The places of the entries in the order of their names, if there are more than a [`FEW`].
+    by_name: Vec<usize>,
+}
+
+/// The number of entries of which each is compared with a name.
+const FEW: usize = 16;
 
 /// A value of a mapping under its name.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -56,14 +67,46 @@ pub struct TreeKey {
     pub span: Range<usize>,
 }
 
+impl MappingEntries {
+    /// Takes the entries of a mapping.
+    pub(super) fn new(entries: Vec<MappingEntry>) -> Self {
+        let is_few = entries.len() <= FEW;
+        let mut by_name: Vec<usize> = (0..entries.len()).filter(|_| !is_few).collect();
+        by_name.sort_by_key(|place| entries.get(*place).map(|it| &*it.key.scalar.text));
+        Self { entries, by_name }
+    }
+
+    /// Returns the entry of a name.
+    pub fn named(&self, name: &str) -> Option<&MappingEntry> {
+        if self.by_name.is_empty() {
+            return self.entries.iter().find(|it| it.name() == name);
+        }
+        let at = |place: &usize| self.entries.get(*place);
+        let search = |place: &usize| at(place).map(MappingEntry::name).cmp(&Some(name));
+        let found = self.by_name.binary_search_by(search).ok()?;
+        at(self.by_name.get(found)?)
+    }
+}
+
+impl Deref for MappingEntries {
+    type Target = [MappingEntry];
+
+    fn deref(&self) -> &[MappingEntry] {
+        &self.entries
+    }
+}
+
+impl MappingEntry {
+    fn name(&self) -> &str {
+        &self.key.scalar.text
+    }
+}
+
 impl TreeNode {
     /// Returns the value of a mapping under `key`.
     pub fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
-            TreeValue::Mapping(entries) => entries
-                .iter()
-                .find(|entry| &*entry.key.scalar.text == key)
-                .map(|entry| &entry.value),
+            TreeValue::Mapping(entries) => entries.named(key).map(|entry| &entry.value),
             TreeValue::Scalar(_) | TreeValue::Sequence(_) => None,
         }
     }
@@ -105,10 +148,10 @@ impl TreeNode {
                 let index: usize = step.parse().ok()?;
                 items.get(index).map(|item| (item, None))
             }
-            TreeValue::Mapping(entries) => entries
-                .iter()
-                .find(|entry| &*entry.key.scalar.text == step)
-                .map(|entry| (&entry.value, Some(&entry.key))),
+            TreeValue::Mapping(entries) => {
+                let entry = entries.named(step)?;
+                Some((&entry.value, Some(&entry.key)))
+            }
         }
     }
 }

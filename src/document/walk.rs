@@ -1,8 +1,10 @@
 //! The walk: a tree beside a JSON Schema, into a value or all that is wrong with its structure.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Number, Value as Json};
 
-use crate::diagnostic::Finding;
+use crate::diagnostic::{Finding, LISTED, Mistakes, mistake};
 use crate::place::Place;
 
 use super::nearest::nearest;
@@ -16,10 +18,10 @@ use super::tree::{MappingEntry, TreeNode, TreeValue};
 ///
 /// With problems the value is what is left without them, to look for more: a broken field is
 /// missing, and a missing text is empty.
-pub(super) fn walk(schema: &Json, node: &TreeNode, place: &Place) -> (Option<Json>, Vec<Finding>) {
+pub(super) fn walk(schema: &Json, node: &TreeNode, place: &Place) -> (Option<Json>, Mistakes) {
     let mut walk = Walk {
         root: schema,
-        problems: Vec::new(),
+        problems: Mistakes::default(),
     };
     let value = walk.value(schema, node, place);
     (value, walk.problems)
@@ -27,7 +29,7 @@ pub(super) fn walk(schema: &Json, node: &TreeNode, place: &Place) -> (Option<Jso
 
 struct Walk<'a> {
     root: &'a Json,
-    problems: Vec<Finding>,
+    problems: Mistakes,
 }
 
 impl<'a> Walk<'a> {
@@ -84,6 +86,7 @@ impl<'a> Walk<'a> {
         };
         let mut fields = Map::new();
         let parents = self.parents(mapping, entries);
+        let with_parts: BTreeSet<&str> = parents.iter().flatten().copied().collect();
         for (entry, parent) in entries.iter().zip(&parents) {
             let name = &*entry.key.scalar.text;
             if let Some(parent) = parent {
@@ -92,7 +95,7 @@ impl<'a> Walk<'a> {
                     .push(problem::not_indented(name, parent, named));
                 continue;
             }
-            if parents.contains(&Some(name)) {
+            if with_parts.contains(name) {
                 continue;
             }
             if let Some(value) = self.field(mapping, entry, &place.key(name)) {
@@ -134,7 +137,9 @@ impl<'a> Walk<'a> {
                 };
             }
             let (parent, inner) = empty.as_ref().filter(|_| known.is_none())?;
-            self.known(inner).contains(&name).then_some(*parent)
+            known_fields(inner, self.root)
+                .contains(&name)
+                .then_some(*parent)
         });
         parents.collect()
     }
@@ -163,8 +168,8 @@ impl<'a> Walk<'a> {
         });
         let Some(schema) = known.or(others) else {
             let named = place.clone().named();
-            self.problems
-                .push(problem::unknown_field(name, &self.known(mapping), named));
+            let unknown = || problem::unknown_field(name, &known_fields(mapping, self.root), named);
+            self.problems.push_with(&mistake::UNKNOWN_FIELD, unknown);
             return None;
         };
         if matches!(Shape::from_schema(schema, self.root), Shape::Anything) {
@@ -183,11 +188,10 @@ impl<'a> Walk<'a> {
     /// Returns whether a missing field exists under a misspelled name: a typing error is reported
     /// once, as an unknown field.
     fn is_slip(&self, mapping: &Mapping<'a>, entries: &[MappingEntry], name: &str) -> bool {
-        let known = self.known(mapping);
-        entries.iter().any(|entry| {
-            let written = &*entry.key.scalar.text;
-            !known.contains(&written) && nearest(written, known.iter().copied()) == Some(name)
-        })
+        let known = known_fields(mapping, self.root);
+        let names = entries.iter().map(|entry| &*entry.key.scalar.text);
+        let mut unknown = names.filter(|it| !known.contains(it)).take(LISTED);
+        unknown.any(|it| nearest(it, known.iter().copied()) == Some(name))
     }
 
     /// Returns a placeholder for a required field that is missing or broken, so that the fields
@@ -207,15 +211,15 @@ impl<'a> Walk<'a> {
             _ => None,
         }
     }
+}
 
-    /// Returns the fields that users may want to write.
-    fn known(&self, mapping: &Mapping<'a>) -> Vec<&'a str> {
-        let fields = mapping.fields.into_iter().flatten();
-        fields
-            .filter(|(_, schema)| !matches!(Shape::from_schema(schema, self.root), Shape::Anything))
-            .map(|(name, _)| name.as_str())
-            .collect()
-    }
+/// Returns the fields that users may want to write.
+fn known_fields<'a>(mapping: &Mapping<'a>, root: &Json) -> Vec<&'a str> {
+    let fields = mapping.fields.into_iter().flatten();
+    fields
+        .filter(|(_, schema)| !matches!(Shape::from_schema(schema, root), Shape::Anything))
+        .map(|(name, _)| name.as_str())
+        .collect()
 }
 
 fn choice(texts: &[&str], node: &TreeNode, place: &Place) -> Result<Json, Finding> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Class, Expectation, Expected, Selection};
-use crate::diagnostic::{Finding, Quoted, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::mesh::{WrittenSelector, selector};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -160,7 +160,7 @@ struct WrittenSide {
 
 impl WrittenExpectation {
     /// Returns the expectation, or reports what is wrong with it.
-    pub(super) fn read(self, place: Place, findings: &mut Vec<Finding>) -> Option<Expectation> {
+    pub(super) fn read(self, place: Place, findings: &mut Mistakes) -> Option<Expectation> {
         let class = self.class.map(Class::from);
         if matches!(class, Some(Class::Service | Class::Network)) && self.to.node_selector.is_some()
         {
@@ -195,7 +195,7 @@ impl WrittenExpectation {
 }
 
 impl WrittenSide {
-    fn read(self, field: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<Selection> {
+    fn read(self, field: &str, place: &Place, findings: &mut Mistakes) -> Option<Selection> {
         let place = place.key(field);
         let is_sender_class = field == "from" && self.class.is_some();
         if self.cluster.is_none()
@@ -261,7 +261,7 @@ fn present<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-fn cluster(text: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<ClusterName> {
+fn cluster(text: &str, place: &Place, findings: &mut Mistakes) -> Option<ClusterName> {
     match text.parse() {
         Ok(name) => Some(name),
         Err(error) => {
@@ -275,7 +275,7 @@ fn cluster(text: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<Clu
 }
 
 /// Reads a range, of which host bits are dropped, or a single address.
-fn address(text: &str, place: Place, findings: &mut Vec<Finding>) -> Option<Cidr> {
+fn address(text: &str, place: Place, findings: &mut Mistakes) -> Option<Cidr> {
     let read = match text.parse::<IpAddr>() {
         Ok(address) if address.to_canonical() == address => Ok(Cidr::host(address)),
         Ok(_) => Err("IPv4-mapped IPv6 address; write it as IPv4".to_owned()),

@@ -1,6 +1,6 @@
 //! Accepted networks: the ranges that a cluster accepts from others, from the mesh or the config.
 
-use crate::diagnostic::Finding;
+use crate::diagnostic::Mistakes;
 use crate::place::Place;
 
 use super::Range;
@@ -9,11 +9,7 @@ use super::networks::{any_range, list};
 /// Returns the ranges of the list at `place`, or reports what is wrong with it.
 ///
 /// That there is at least one is a matter of structure.
-pub fn accepted(
-    texts: &[String],
-    place: &Place,
-    findings: &mut Vec<Finding>,
-) -> Option<Vec<Range>> {
+pub fn accepted(texts: &[String], place: &Place, findings: &mut Mistakes) -> Option<Vec<Range>> {
     list(texts, place, findings, any_range)
         .into_iter()
         .collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Finding, Quoted, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -37,7 +37,7 @@ pub(super) fn anchors(
     written: Vec<raw::RawAnchor>,
     declared: &DeclaredNetworks,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Option<Vec<Anchor>> {
     let mut named = BTreeMap::new();
     let anchors: Vec<Option<Anchor>> = written
@@ -67,7 +67,7 @@ fn ranges(
     written: &raw::RawAnchor,
     declared: &DeclaredNetworks,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Option<Vec<Range>> {
     let Some(texts) = &written.ranges else {
         return Some(Vec::new());
@@ -123,7 +123,7 @@ fn once(
     named: &mut BTreeMap<Option<Cidr>, Place>,
     ranges: Option<&Vec<Range>>,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> bool {
     let before = findings.len();
     let claims: Vec<(Option<Cidr>, Place)> = match ranges {
@@ -152,7 +152,7 @@ fn once(
     findings.len() == before
 }
 
-fn spread(count: Option<u16>, place: &Place, findings: &mut Vec<Finding>) -> Option<u8> {
+fn spread(count: Option<u16>, place: &Place, findings: &mut Mistakes) -> Option<u8> {
     let count = count.unwrap_or(1);
     let spread = COUNTS.iter().zip(0..).find(|(it, _)| **it == count);
     if spread.is_none() {
@@ -167,11 +167,7 @@ fn spread(count: Option<u16>, place: &Place, findings: &mut Vec<Finding>) -> Opt
     spread.map(|(_, spread)| spread)
 }
 
-fn nodes(
-    names: Option<Vec<String>>,
-    place: &Place,
-    findings: &mut Vec<Finding>,
-) -> Option<Vec<Named>> {
+fn nodes(names: Option<Vec<String>>, place: &Place, findings: &mut Mistakes) -> Option<Vec<Named>> {
     let before = findings.len();
     let mut first: BTreeMap<String, Place> = BTreeMap::new();
     let mut nodes = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use crate::diagnostic::{Finding, Quoted, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::granularity::Granularity;
 use crate::name::{ClusterName, is_dns_subdomain, is_label_key};
 use crate::place::Place;
@@ -43,7 +43,7 @@ pub(super) struct Draft {
 }
 
 /// Returns the valid parts of an entry, and reports its mistakes.
-pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Vec<Finding>) -> Draft {
+pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) -> Draft {
     let parsed = cluster.name.parse();
     let name = name_or_finding(
         "cluster",
@@ -120,11 +120,7 @@ impl Draft {
     }
 }
 
-fn topology_label(
-    label: Option<String>,
-    place: &Place,
-    findings: &mut Vec<Finding>,
-) -> Option<String> {
+fn topology_label(label: Option<String>, place: &Place, findings: &mut Mistakes) -> Option<String> {
     let label = label.unwrap_or_else(|| DEFAULT_TOPOLOGY_LABEL.to_owned());
     if is_label_key(&label) {
         return Some(label);
@@ -139,7 +135,7 @@ fn topology_label(
 fn endpoint_from(
     sources: Option<Vec<EndpointSource>>,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Option<Vec<EndpointSource>> {
     let sources = sources.unwrap_or_else(|| DEFAULT_ENDPOINT_FROM.to_vec());
     let place = place.key("endpointFrom");
@@ -161,7 +157,7 @@ fn endpoint_from(
 fn endpoint_domains(
     domains: Option<Vec<String>>,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Option<Vec<String>> {
     let place = place.key("endpointDomains");
     let before = findings.len();

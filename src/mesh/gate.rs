@@ -2,10 +2,11 @@
 //! judged of one that is not.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
 
-use crate::diagnostic::{Finding, Quoted, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::MeshName;
-use crate::place::Place;
+use crate::place::{Place, Pointer};
 
 use super::entry::{self, Draft};
 use super::mistakes::name_or_finding;
@@ -24,7 +25,7 @@ pub(super) struct Outline {
 }
 
 /// Returns the valid parts of a mesh, and reports its mistakes.
-pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Vec<Finding>) -> Outline {
+pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes) -> Outline {
     let name = resource.metadata.name.parse();
     let name_place = place.key("metadata").key("name");
     let name = name_or_finding("mesh", &resource.metadata.name, name, &name_place, findings);
@@ -67,10 +68,11 @@ impl Outline {
     /// Returns the part of the mesh with which nodes can be compared: the entries without mistakes,
     /// each cluster once. Without a topology, no clusters are linked.
     pub(super) fn salvaged(self, problems: &[Finding]) -> Option<Mesh> {
-        let is_wrong = |entry: &Entry| {
-            let mut places = problems.iter().filter_map(|it| it.labels.first());
-            places.any(|label| label.place.pointer.is_within(&entry.place.pointer))
-        };
+        let places = problems.iter().filter_map(|it| it.labels.first());
+        let wrong: BTreeSet<Pointer> = places
+            .flat_map(|label| successors(Some(label.place.pointer.clone()), Pointer::around))
+            .collect();
+        let is_wrong = |entry: &Entry| wrong.contains(&entry.place.pointer);
         let mut names = BTreeSet::new();
         let entries = self
             .entries
@@ -89,7 +91,7 @@ impl Outline {
     }
 }
 
-fn unique_names(drafts: &[Draft], findings: &mut Vec<Finding>) {
+fn unique_names(drafts: &[Draft], findings: &mut Mistakes) {
     let mut first: BTreeMap<&str, &Draft> = BTreeMap::new();
     for again in drafts {
         let Some(first) = first.get(&*again.text) else {
@@ -105,7 +107,7 @@ fn unique_names(drafts: &[Draft], findings: &mut Vec<Finding>) {
     }
 }
 
-fn one_local(drafts: &[Draft], findings: &mut Vec<Finding>) {
+fn one_local(drafts: &[Draft], findings: &mut Mistakes) {
     let mut locals = drafts.iter().filter(|draft| draft.local);
     let Some(first) = locals.next() else { return };
     for again in locals {

@@ -1,16 +1,8 @@
 //! Mistakes: what all checks of a mesh share.
 
-use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::name::NameError;
 use crate::place::Place;
-
-/// Returns whether there is an error after the first `before` diagnostics.
-pub(super) fn is_wrong(findings: &[Finding], before: usize) -> bool {
-    findings
-        .iter()
-        .skip(before)
-        .any(|diagnostic| diagnostic.severity == Severity::Error)
-}
 
 /// Returns a name, or reports why it is invalid.
 pub(super) fn name_or_finding<T>(
@@ -18,7 +10,7 @@ pub(super) fn name_or_finding<T>(
     text: &str,
     parsed: Result<T, NameError>,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Option<T> {
     match parsed {
         Ok(name) => Some(name),

@@ -1,6 +1,6 @@
 //! Networks: the ranges that a cluster declares, in one of the two forms.
 
-use crate::diagnostic::{Finding, Quoted, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::net::{CidrError, Interface};
 use crate::place::Place;
 
@@ -22,13 +22,13 @@ pub(super) type Ranges = Vec<Option<Range>>;
 pub(super) fn declared(
     cluster: &RawCluster,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> DeclaredNetworks {
     findings.extend(wrong_form(cluster, place));
-    let list = |field: &str, texts: &Option<Vec<String>>, findings: &mut Vec<Finding>| {
+    let list = |field: &str, texts: &Option<Vec<String>>, findings: &mut Mistakes| {
         list(texts.iter().flatten(), &place.key(field), findings, range)
     };
-    let one = |field: &str, text: &Option<String>, findings: &mut Vec<Finding>| -> Ranges {
+    let one = |field: &str, text: &Option<String>, findings: &mut Mistakes| -> Ranges {
         // The operator writes `serviceCIDR: ""` for a cluster without one.
         let text = text.iter().filter(|text| !text.is_empty());
         text.map(|text| range(text, place.key(field), findings))
@@ -121,8 +121,8 @@ fn mixed(name: &Quoted, field: &str, place: &Place) -> Finding {
 pub(super) fn list<'t>(
     texts: impl IntoIterator<Item = &'t String>,
     place: &Place,
-    findings: &mut Vec<Finding>,
-    mut read: impl FnMut(&str, Place, &mut Vec<Finding>) -> Option<Range>,
+    findings: &mut Mistakes,
+    mut read: impl FnMut(&str, Place, &mut Mistakes) -> Option<Range>,
 ) -> Ranges {
     texts
         .into_iter()
@@ -132,7 +132,7 @@ pub(super) fn list<'t>(
 }
 
 /// Returns a range that a cluster can call its own.
-pub(super) fn range(text: &str, place: Place, findings: &mut Vec<Finding>) -> Option<Range> {
+pub(super) fn range(text: &str, place: Place, findings: &mut Mistakes) -> Option<Range> {
     let interface = interface(text, &place, findings)?;
     let cidr = interface.network;
     if cidr.prefix_length() == 0 {
@@ -149,12 +149,12 @@ pub(super) fn range(text: &str, place: Place, findings: &mut Vec<Finding>) -> Op
 }
 
 /// Returns a range of any addresses, or of all addresses.
-pub(super) fn any_range(text: &str, place: Place, findings: &mut Vec<Finding>) -> Option<Range> {
+pub(super) fn any_range(text: &str, place: Place, findings: &mut Mistakes) -> Option<Range> {
     let interface = interface(text, &place, findings)?;
     Some(masked(text, interface, place, findings))
 }
 
-fn interface(text: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<Interface> {
+fn interface(text: &str, place: &Place, findings: &mut Mistakes) -> Option<Interface> {
     let parsed = text.parse();
     parsed
         .map_err(|error: CidrError| {
@@ -165,7 +165,7 @@ fn interface(text: &str, place: &Place, findings: &mut Vec<Finding>) -> Option<I
 }
 
 /// Drops host bits, and reports it.
-fn masked(text: &str, interface: Interface, place: Place, findings: &mut Vec<Finding>) -> Range {
+fn masked(text: &str, interface: Interface, place: Place, findings: &mut Mistakes) -> Range {
     let cidr = interface.network;
     if !interface.is_network() {
         let message = format!(

@@ -1,12 +1,13 @@
 //! The reading: which documents are meshes, and which are passed over.
 
-use crate::diagnostic::{Finding, Quoted, mistake};
+use std::mem;
+
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::document::{Form, Source, TreeNode, TreeValue, nearest};
 use crate::place::Place;
 
 use super::MeshReading;
 use super::gate::{self, Outline};
-use super::mistakes::is_wrong;
 use super::raw::RawMesh;
 
 /// The group that our version and Kilo's own resources share.
@@ -22,11 +23,14 @@ pub(super) fn read(sources: &[Source]) -> MeshReading {
     let mut reader = MeshReader {
         form: form(),
         reading: MeshReading::default(),
+        mistakes: Mistakes::default(),
     };
     for source in sources {
         for (index, node) in source.documents.iter().enumerate() {
             reader.document(node, &Place::document(&source.name, index));
         }
+        let mistakes = mem::take(&mut reader.mistakes);
+        reader.reading.diagnostics.extend(mistakes.into_findings());
     }
     reader.reading
 }
@@ -34,6 +38,8 @@ pub(super) fn read(sources: &[Source]) -> MeshReading {
 struct MeshReader {
     form: Form<RawMesh>,
     reading: MeshReading,
+    /// The mistakes in the present file.
+    mistakes: Mistakes,
 }
 
 impl MeshReader {
@@ -48,8 +54,7 @@ impl MeshReader {
             // The API leaves out the kind of the items of such a list.
             Some("ClusterMeshList") => self.items(node, place, Self::mesh),
             _ => {
-                let findings = passed_over(node, place, kind);
-                self.reading.diagnostics.push(findings);
+                self.mistakes.push(passed_over(node, place, kind));
             }
         }
     }
@@ -66,9 +71,8 @@ impl MeshReader {
                 }
             }
             Some(items) if !items.is_null() => {
-                let findings =
-                    Finding::new(&mistake::INVALID_TYPE, "`items` must be a list").at(place, "");
-                self.reading.diagnostics.push(findings);
+                let finding = Finding::new(&mistake::INVALID_TYPE, "`items` must be a list");
+                self.mistakes.push(finding.at(place, ""));
             }
             _ => {}
         }
@@ -76,22 +80,25 @@ impl MeshReader {
 
     fn mesh(&mut self, node: &TreeNode, place: &Place) {
         let (resource, problems) = self.form.salvage(node, place);
-        let mut findings = Vec::new();
+        let mut findings = Mistakes::default();
         let outline = resource.map(|resource| gate::outline(resource, place, &mut findings));
         let named = outline
             .iter()
             .flat_map(|outline| outline.named.iter().cloned());
         self.reading.named.extend(named);
-        if problems.is_empty() && !is_wrong(&findings, 0) {
+        if problems.is_empty() && findings.errors() == 0 {
             let mesh = outline.and_then(Outline::finished);
             self.reading.meshes.extend(mesh);
         } else {
-            let mesh = outline.and_then(|outline| outline.salvaged(&problems));
-            self.reading.salvaged.extend(mesh);
-            findings.retain(|diagnostic| !follows(diagnostic, &problems));
+            // Of mistakes that are only counted it is not known which entries they are in.
+            if problems.are_listed() && findings.are_listed() {
+                let mesh = outline.and_then(|outline| outline.salvaged(problems.listed()));
+                self.reading.salvaged.extend(mesh);
+            }
+            findings.retain(|diagnostic| !follows(diagnostic, problems.listed()));
         }
-        self.reading.diagnostics.extend(problems);
-        self.reading.diagnostics.extend(findings);
+        self.mistakes.append(problems);
+        self.mistakes.append(findings);
     }
 }
 

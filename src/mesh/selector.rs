@@ -1,6 +1,6 @@
 //! Selectors: which nodes an entry means, checked as Kubernetes does.
 
-use crate::diagnostic::{Finding, Quoted, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::{is_label_key, is_label_value};
 use crate::place::Place;
 use crate::selector::{Requirement, Selector, Test};
@@ -11,7 +11,7 @@ use super::raw;
 pub(crate) fn selector(
     written: Option<raw::RawSelector>,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Option<Selector> {
     let Some(written) = written else {
         return Some(Selector::default());
@@ -51,7 +51,7 @@ pub(super) fn not_a_label_key(text: &str, place: Place) -> Finding {
 fn requirement(
     expression: raw::RawRequirement,
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Requirement {
     let raw::RawRequirement {
         key,
@@ -80,13 +80,13 @@ fn requirement(
     Requirement { key, test }
 }
 
-fn check_key(key: &str, place: Place, findings: &mut Vec<Finding>) {
+fn check_key(key: &str, place: Place, findings: &mut Mistakes) {
     if !is_label_key(key) {
         findings.push(not_a_label_key(key, place));
     }
 }
 
-fn check_value(value: &str, place: Place, findings: &mut Vec<Finding>) {
+fn check_value(value: &str, place: Place, findings: &mut Mistakes) {
     if !is_label_value(value) {
         let message = format!("{} is not a valid label value", Quoted(value));
         findings.push(

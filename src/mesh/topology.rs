@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Finding, Quoted, Rule, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Rule, mistake};
 use crate::document::nearest;
 use crate::name::ClusterName;
 use crate::place::Place;
 
 use super::Topology;
 use super::entry::Draft;
-use super::mistakes::is_wrong;
 use super::raw::{self, Mode};
 
 /// Returns the topology, unless something is wrong with it; either way `findings` gets all of its mistakes.
@@ -17,10 +16,10 @@ pub(super) fn topology(
     written: &raw::RawTopology,
     drafts: &[Draft],
     place: &Place,
-    findings: &mut Vec<Finding>,
+    findings: &mut Mistakes,
 ) -> Option<Topology> {
     let mode = written.mode.unwrap_or_default();
-    let before = findings.len();
+    let before = findings.errors();
     for (field, there, wanted) in [
         ("hubs", written.hubs.is_some(), Mode::Hub),
         ("links", written.links.is_some(), Mode::Links),
@@ -33,10 +32,10 @@ pub(super) fn topology(
     };
     let hubs = members.hubs(written.hubs.as_deref(), &place.key("hubs"));
     let links = members.links(written.links.as_deref(), &place.key("links"));
-    if mode == Mode::Links && !is_wrong(findings, before) {
+    if mode == Mode::Links && findings.errors() == before {
         findings.extend(unlinked(drafts, &links, place));
     }
-    if is_wrong(findings, before) {
+    if before < findings.errors() {
         return None;
     }
     match mode {
@@ -66,7 +65,7 @@ fn mismatch(field: &str, there: bool, mode: Mode, wanted: Mode, place: &Place) -
 /// The clusters that a topology may name.
 struct TopologyMembers<'a> {
     known: BTreeMap<&'a str, &'a Draft>,
-    findings: &'a mut Vec<Finding>,
+    findings: &'a mut Mistakes,
 }
 
 /// Links with the places where they were first written.

@@ -21,7 +21,7 @@ const MODULES: &[(&str, &str)] = &[
     ("wireguard", "name net"),
     ("granularity", ""),
     ("place", ""),
-    ("diagnostic", "name place"),
+    ("diagnostic", "text name place"),
     ("string_map", "diagnostic"),
     ("selector", "name string_map"),
     ("schema", ""),
@@ -79,7 +79,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "packet",
-        "name net wireguard granularity place diagnostic mesh snapshot kilo agent",
+        "text name net wireguard granularity place diagnostic mesh snapshot kilo agent",
     ),
     (
         "proof",

@@ -19,14 +19,13 @@ use clustermesh::mesh::Entry;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::plan::Plan;
-use clustermesh::rules::mesh::beyond_ceiling;
 use clustermesh::rules::{Finding, reach};
 use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
 use crate::allowance::unknown_cluster;
 use crate::files::{LaterFile, LaterFiles, ShownFiles};
-use crate::input_file::{Mistakes, Unreadable};
+use crate::input_file::{FileMistakes, Unreadable};
 use crate::inputs::Inputs;
 use crate::settings::{FileOptions, Settings};
 use crate::{Outcome, disk, input_file, inputs};
@@ -74,7 +73,7 @@ pub(crate) fn gather(options: &FileOptions) -> Result<Gathered, Unreadable> {
             let error = anyhow!("no mesh was found; run `clustermesh validate` for details");
             return Err(Unreadable::Failed(error));
         }
-        return Err(Unreadable::Nothing(Mistakes {
+        return Err(Unreadable::Nothing(FileMistakes {
             files: inputs.files,
             findings: grave,
             outcome: Outcome::Unreadable,
@@ -166,11 +165,7 @@ fn within_ceiling<'f>(
     let peers = files.map(|file| file.content.peers.len()).sum();
     match inputs.settings.ceilings.exceeded(Counted::Peers, peers) {
         None => Ok(()),
-        Some(exceeded) => Err(Unreadable::Nothing(Mistakes {
-            files: ShownFiles::new(Vec::new()),
-            findings: vec![beyond_ceiling(&exceeded)],
-            outcome: Outcome::Findings,
-        })),
+        Some(exceeded) => Err(Unreadable::beyond(&[exceeded], Vec::new())),
     }
 }
 
@@ -331,7 +326,7 @@ impl AppliedFiles {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         if !disk::is_folder(&roots, root) {
-            return Err(Unreadable::Nothing(Mistakes {
+            return Err(Unreadable::Nothing(FileMistakes {
                 files: ShownFiles::new(Vec::new()),
                 findings: vec![reach::treeless(&input_file::name(root), help)],
                 outcome: Outcome::Unreadable,

@@ -79,7 +79,8 @@ pub(crate) fn gather_and_keep(
             Err(unreadable) => return Err(unreadable),
         }
     }
-    let reading = mesh::read(&sources);
+    let ceilings = settings.ceilings;
+    let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
     let is_unparsable = !broken.is_empty();
     let is_whole = !is_unparsable && reading.is_usable();
     findings.extend(reading.diagnostics);
@@ -95,7 +96,6 @@ pub(crate) fn gather_and_keep(
         is_whole,
         is_unparsable,
     };
-    let ceilings = inputs.settings.ceilings;
     if inputs.refuses(ceilings.exceeded_by(&inputs.meshes)) {
         return Ok(inputs);
     }

@@ -47,7 +47,7 @@ fn read(text: &str) -> String {
     let place = Place::document(&source.name, 0);
     match Form::<Zoo>::new().read(&source.documents[0], &place) {
         Ok(zoo) => format!("{zoo:?}"),
-        Err(diagnostics) => report(&source, &diagnostics),
+        Err(mistakes) => report(&source, mistakes.listed()),
     }
 }
 

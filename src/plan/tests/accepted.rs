@@ -1,6 +1,7 @@
 //! Ranges that targets accept.
 
 use super::*;
+use crate::diagnostic::Mistakes;
 use crate::place::Place;
 
 const FULL: &str = "{ mode: FullMesh }";
@@ -63,7 +64,7 @@ fn the_config_and_the_mesh_must_both_take_a_range() {
     let reading = mesh::read(&[Source::parse("mesh.yaml", meshes.as_str()).unwrap()]);
     let place = Place::document(&"clustermesh.yaml".into(), 0);
     let texts = ["10.1.0.0/16".to_owned(), "10.7.0.0/16".to_owned()];
-    let ranges = mesh::accepted(&texts, &place, &mut Vec::new()).unwrap();
+    let ranges = mesh::accepted(&texts, &place, &mut Mistakes::default()).unwrap();
     let accepted = BTreeMap::from([("v".parse().unwrap(), ranges)]);
     let snapshots = snapshots(&[("u", A, NODE_A), ("v", B, NODE_B)]);
     let fleet = Fleet::new(&reading.meshes, &snapshots)

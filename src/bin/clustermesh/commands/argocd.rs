@@ -142,7 +142,7 @@ fn parameters(options: &FileOptions) -> anyhow::Result<PluginAnswer> {
         Ok(settings) => settings,
         Err(unreadable) => return refused(unreadable, threshold),
     };
-    match input_file::clusters(&settings.mesh_files()?) {
+    match input_file::clusters(&settings.mesh_files()?, settings.ceilings) {
         Ok(Clusters { meshes, .. }) => {
             let text = announcement::text(&meshes, application.name())?;
             Ok(PluginAnswer::Text(text))

@@ -92,7 +92,7 @@ pub(crate) fn run(
 }
 
 fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, Unreadable> {
-    let read = input_file::meshes(&settings.mesh_files()?)?;
+    let read = input_file::meshes(&settings.mesh_files()?, settings.ceilings)?;
     let entries = read.into_iter().flat_map(|mesh| mesh.entries);
     Ok(entries.map(|entry| entry.name).collect())
 }

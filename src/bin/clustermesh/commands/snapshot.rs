@@ -181,7 +181,7 @@ pub(crate) fn run(
         meshes,
         sources,
         problems,
-    } = match input_file::clusters(&files) {
+    } = match input_file::clusters(&files, settings.ceilings) {
         Ok(clusters) => clusters,
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };

@@ -127,7 +127,7 @@ fn meshes(settings: &Settings) -> Vec<Mesh> {
         .into_iter()
         .filter(|file| is_regular(&file.path))
         .collect();
-    input_file::clusters(&files)
+    input_file::clusters(&files, settings.ceilings)
         .map(|it| it.meshes)
         .unwrap_or_default()
 }

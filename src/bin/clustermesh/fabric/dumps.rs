@@ -23,7 +23,7 @@ use crate::disk::Roots;
 use crate::files::ShownFiles;
 use crate::files::{LaterFile, MANIFEST_LIMIT, manifests};
 #[cfg(feature = "snapshot")]
-use crate::input_file::Mistakes;
+use crate::input_file::FileMistakes;
 use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
@@ -217,7 +217,7 @@ impl Live {
         if findings.is_empty() {
             return Ok(());
         }
-        Err(Unreadable::Nothing(Mistakes {
+        Err(Unreadable::Nothing(FileMistakes {
             files: ShownFiles::new(Vec::new()),
             findings,
             outcome: Outcome::Unreadable,

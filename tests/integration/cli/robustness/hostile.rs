@@ -264,3 +264,20 @@ fn survives_very_many_findings() {
         assert!(20_000 <= run.stdout.matches("\"label\": \"n").count());
     }
 }
+
+/// The first ones are listed, so that the report can be read and the run ends soon.
+#[test]
+fn lists_the_first_of_very_many_mistakes() {
+    let folder = Folder::mesh();
+    let head = MESH.split("    - name").next().unwrap();
+    let flow = format!("{} [{}{{}}]\n", head.trim_end(), "{},".repeat(20_000));
+    let unknown: String = (0..20_000).map(|it| format!("  x{it}: 1\n")).collect();
+    for (text, count) in [(flow, 20_001), (format!("{MESH}{unknown}"), 20_000)] {
+        folder.write("mesh.yaml", text);
+        let run = folder.run(&["validate"]);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        let errors = run.stdout.matches("error[").count();
+        assert!((1000..1010).contains(&errors), "{errors} of {count}");
+        assert_contains(&run.stdout, " more findings of this rule in this file");
+    }
+}

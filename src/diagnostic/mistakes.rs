@@ -1,0 +1,141 @@
+//! Mistakes: the findings about one file, of which the first ones are listed and the others counted.
+
+use std::collections::BTreeMap;
+
+use super::{Finding, Label, Rule, Severity};
+use crate::place::Place;
+use crate::text::noun;
+
+/// The largest number of findings about a file that are listed one by one.
+pub const LISTED: usize = 1000;
+
+/// The findings about a file, so that what they take and print depends on the size of the file only as far as
+/// they can be read.
+#[derive(Clone, Debug, Default)]
+pub struct Mistakes {
+    listed: Vec<Finding>,
+    /// The number of the others, by the name of their rule.
+    more: BTreeMap<&'static str, Unlisted>,
+    errors: usize,
+}
+
+/// Findings of a rule that are only counted.
+#[derive(Clone, Copy, Debug)]
+struct Unlisted {
+    rule: &'static Rule,
+    count: usize,
+}
+
+impl Mistakes {
+    /// Adds a finding.
+    pub fn push(&mut self, finding: Finding) {
+        let (rule, severity) = (finding.rule, finding.severity);
+        self.add((rule, severity), || finding);
+    }
+
+    /// Adds a finding of a rule, which is not made if it is only counted.
+    pub fn push_with(&mut self, rule: &'static Rule, find: impl FnOnce() -> Finding) {
+        self.add((rule, rule.severity), find);
+    }
+
+    fn add(&mut self, (rule, severity): (&'static Rule, Severity), find: impl FnOnce() -> Finding) {
+        self.errors += usize::from(severity == Severity::Error);
+        if self.listed.len() < LISTED {
+            self.listed.push(find());
+            return;
+        }
+        let more = Unlisted { rule, count: 0 };
+        self.more.entry(rule.name).or_insert(more).count += 1;
+    }
+
+    /// Adds all findings of others.
+    pub fn append(&mut self, others: Self) {
+        let errors = self.errors + others.errors;
+        self.extend(others.listed);
+        self.errors = errors;
+        for (name, Unlisted { rule, count }) in others.more {
+            let more = Unlisted { rule, count: 0 };
+            self.more.entry(name).or_insert(more).count += count;
+        }
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// Returns how many there are, whether they are listed or not.
+    pub fn len(&self) -> usize {
+        let more: usize = self.more.values().map(|it| it.count).sum();
+        self.listed.len() + more
+    }
+
+    /// Returns how many of them are errors.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// Returns those that are listed; all of them if [`Mistakes::are_listed`].
+    pub fn listed(&self) -> &[Finding] {
+        &self.listed
+    }
+
+    /// Returns whether all of them are listed.
+    pub fn are_listed(&self) -> bool {
+        self.more.is_empty()
+    }
+
+    /// Retains only some of those that are listed.
+    pub(crate) fn retain(&mut self, is_kept: impl FnMut(&Finding) -> bool) {
+        self.listed.retain(is_kept);
+    }
+
+    /// Returns those that are listed, and a finding for the others of each rule.
+    pub fn into_findings(self) -> Vec<Finding> {
+        let file = self.listed.iter().flat_map(|it| &it.labels).next();
+        let place = file.map(|Label { place, .. }| Place::document(&place.source, 0));
+        let more = self.more.into_values().map(|Unlisted { rule, count }| {
+            let findings = noun(count, "finding");
+            Finding::new(
+                rule,
+                format!("{count} more {findings} of this rule in this file"),
+            )
+            .at(place.clone(), "")
+        });
+        self.listed.into_iter().chain(more).collect()
+    }
+}
+
+impl Extend<Finding> for Mistakes {
+    fn extend<T: IntoIterator<Item = Finding>>(&mut self, findings: T) {
+        findings.into_iter().for_each(|it| self.push(it));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::mistake;
+
+    #[test]
+    fn the_first_are_listed_and_the_others_counted() {
+        let place = Place::document(&"mesh.yaml".into(), 2);
+        let finding = |rule: &'static Rule| Finding::new(rule, "x").at(place.clone(), "");
+        let mut all = Mistakes::default();
+        all.extend((0..LISTED - 1).map(|_| finding(&mistake::UNKNOWN_FIELD)));
+        let mut others = Mistakes::default();
+        others.extend((0..LISTED + 2).map(|_| finding(&mistake::HOST_BITS)));
+        assert!(all.are_listed() && !others.are_listed());
+        all.append(others);
+        assert_eq!((all.len(), all.errors()), (2 * LISTED + 1, LISTED - 1));
+        let findings = all.into_findings();
+        assert_eq!(findings.len(), LISTED + 1);
+        let last = findings.last().unwrap();
+        assert_eq!(last.message, "1001 more findings of this rule in this file");
+        assert_eq!(
+            (last.rule.name, last.severity),
+            ("host-bits", Severity::Warning)
+        );
+        assert_eq!(&*last.labels[0].place.source, "mesh.yaml");
+    }
+}
