@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use clustermesh::config::ceilings::{Ceilings, Counted, Exceeded};
 use clustermesh::diagnostic::{Finding, Severity, escaped};
 use clustermesh::document::{Broken, Source};
-use clustermesh::mesh::{self, Mesh};
+use clustermesh::mesh::{self, Mesh, MeshReading};
+use clustermesh::rules::mesh::beyond_ceiling;
 use clustermesh::text;
 
 use crate::Outcome;
@@ -39,11 +41,11 @@ pub(crate) enum Unreadable {
         problems: Vec<Finding>,
     },
     /// Files in which there is nothing to work with.
-    Nothing(Mistakes),
+    Nothing(FileMistakes),
 }
 
 /// The mistakes in files that were read.
-pub(crate) struct Mistakes {
+pub(crate) struct FileMistakes {
     /// The files, for the excerpts.
     pub(crate) files: ShownFiles,
     /// The mistakes.
@@ -53,22 +55,30 @@ pub(crate) struct Mistakes {
 }
 
 impl Unreadable {
+    /// Returns the refusal of more than a run accepts.
+    pub(crate) fn beyond(exceeded: &[Exceeded], sources: Vec<Source>) -> Self {
+        Self::Wrong {
+            sources,
+            problems: exceeded.iter().map(beyond_ceiling).collect(),
+        }
+    }
+
     /// Returns what is wrong with the files.
     ///
     /// # Errors
     /// One could not be read at all.
-    pub(crate) fn mistakes(self) -> anyhow::Result<Mistakes> {
+    pub(crate) fn mistakes(self) -> anyhow::Result<FileMistakes> {
         Ok(match self {
             Self::Failed(error) => return Err(error),
             Self::Syntax(broken) => {
                 let Broken { source, problems } = *broken;
-                Mistakes {
+                FileMistakes {
                     files: ShownFiles::new(vec![source]),
                     findings: problems,
                     outcome: Outcome::Unreadable,
                 }
             }
-            Self::Wrong { sources, problems } => Mistakes {
+            Self::Wrong { sources, problems } => FileMistakes {
                 files: ShownFiles::new(sources),
                 findings: problems,
                 outcome: Outcome::Findings,
@@ -102,9 +112,8 @@ impl fmt::Display for Unreadable {
 }
 
 /// Reads meshes, which must be right.
-pub(crate) fn meshes(files: &[InputFile]) -> Result<Vec<Mesh>, Unreadable> {
-    let sources = sources(files)?;
-    let reading = mesh::read(&sources);
+pub(crate) fn meshes(files: &[InputFile], ceilings: Ceilings) -> Result<Vec<Mesh>, Unreadable> {
+    let (sources, reading) = read(sources(files)?, ceilings)?;
     if !reading.is_usable() {
         return Err(Unreadable::Wrong {
             sources,
@@ -125,9 +134,16 @@ pub(crate) struct Clusters {
 }
 
 /// Reads meshes for who looks at each cluster by itself.
-pub(crate) fn clusters(files: &[InputFile]) -> Result<Clusters, Unreadable> {
-    let sources = sources(files)?;
-    let mut reading = mesh::read(&sources);
+pub(crate) fn clusters(files: &[InputFile], ceilings: Ceilings) -> Result<Clusters, Unreadable> {
+    clusters_of(sources(files)?, ceilings)
+}
+
+/// Reads meshes as [`clusters`], from texts that may not be in files yet.
+pub(crate) fn clusters_of(
+    sources: Vec<Source>,
+    ceilings: Ceilings,
+) -> Result<Clusters, Unreadable> {
+    let (sources, mut reading) = read(sources, ceilings)?;
     if !reading.knows_clusters() {
         return Err(Unreadable::Wrong {
             sources,
@@ -149,6 +165,20 @@ pub(crate) fn clusters(files: &[InputFile]) -> Result<Clusters, Unreadable> {
 
 fn sources(files: &[InputFile]) -> Result<Vec<Source>, Unreadable> {
     files.iter().map(|path| source(path, MESH_LIMIT)).collect()
+}
+
+/// Reads meshes, unless they are larger than a run accepts.
+fn read(
+    sources: Vec<Source>,
+    ceilings: Ceilings,
+) -> Result<(Vec<Source>, MeshReading), Unreadable> {
+    let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
+    let exceeded = ceilings.exceeded_by(&reading.meshes);
+    if exceeded.is_empty() {
+        Ok((sources, reading))
+    } else {
+        Err(Unreadable::beyond(&exceeded, sources))
+    }
 }
 
 /// Reads a YAML file of at most `limit` bytes.

@@ -27,13 +27,13 @@ fn writes_what_is_not_there() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     insta::assert_snapshot!(run.stderr, @r"
     wrote clustermesh.yaml
-    wrote mesh.yaml
     wrote .gitattributes
     wrote flux/gitrepository.yaml
     wrote templates/flux-kustomization.yaml.j2
     wrote .github/workflows/clustermesh-check.yml
     wrote .github/workflows/clustermesh-refresh.yml
     wrote .pre-commit-config.yaml
+    wrote mesh.yaml
     ");
     insta::assert_snapshot!(run.stdout, @"
     Next steps:

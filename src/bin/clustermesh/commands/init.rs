@@ -1,11 +1,13 @@
 //! `clustermesh init`
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::mem;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
+use clustermesh::document::Source;
 use clustermesh::rules::{Purpose, costs};
 
 use self::clusters::{ClusterOptions, ProposedMesh};
@@ -14,7 +16,7 @@ use self::next_steps::next;
 use self::program_source::ProgramSource;
 use self::starter_files::{MESH, StarterFile, files};
 use crate::check::{self, OutputCheck};
-use crate::commands::snapshot::{self, ListedNodes};
+use crate::commands::snapshot;
 use crate::disk::{self, Roots};
 use crate::files::ShownFiles;
 use crate::input_file::Unreadable;
@@ -125,12 +127,19 @@ pub(crate) fn run(
         Err(unreadable) => return Ok(printer.unreadable(unreadable)),
     };
     let files = files(args, &home, proposed.as_ref());
-    let kept = write(&files, proposed.as_ref(), printer)?;
-    let mut written = KeptNodes::default();
-    if let Some(proposed) = &mut proposed {
+    check_outputs(&files, proposed.as_ref())?;
+    // Only the last step makes a mesh: without one, a run was killed, and the next one does what is left.
+    let (others, mesh) = files.split_at(files.len().saturating_sub(1));
+    let mut kept = write(others, printer)?;
+    let saved = proposed.as_mut().map(|proposed| {
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
-        written = keep(args, mem::take(&mut proposed.nodes), printer, result)?;
-    }
+        save(args, proposed, printer, result)
+    });
+    kept.extend(write(mesh, printer)?);
+    let written = match saved {
+        Some(saved) => check_saved(args, saved, printer)?,
+        None => KeptNodes::default(),
+    };
     let steps = next(args, &kept, proposed.as_ref(), &written.first);
     printer.result(result, &steps)?;
     Ok(written.outcome)
@@ -150,14 +159,9 @@ fn proposed(args: &InitArgs) -> Result<Option<ProposedMesh>, Unreadable> {
     args.clusters.propose(&mut settings).map(Some)
 }
 
-/// Writes the files that do not exist, and returns the paths of the others.
-fn write(
-    files: &[StarterFile],
-    proposed: Option<&ProposedMesh>,
-    printer: &mut Printer,
-) -> anyhow::Result<Vec<&'static str>> {
+/// Fails if a file cannot be written: all or nothing, as far as can be known before.
+fn check_outputs(files: &[StarterFile], proposed: Option<&ProposedMesh>) -> anyhow::Result<()> {
     let roots = Roots::within(Path::new("."));
-    // All or nothing, as far as can be known before.
     let snapshots = proposed.map(|_| "snapshots/CLUSTER.json");
     for path in files.iter().map(|it| it.path).chain(snapshots) {
         disk::check_output(&roots, Path::new(path))
@@ -173,6 +177,20 @@ fn write(
                 );
             }
         }
+    }
+    Ok(())
+}
+
+/// Writes the files that do not exist, and returns the paths of the others. Temporary files of killed runs are
+/// removed.
+fn write(files: &[StarterFile], printer: &mut Printer) -> anyhow::Result<Vec<&'static str>> {
+    let roots = Roots::within(Path::new("."));
+    let folders: BTreeSet<&Path> = files
+        .iter()
+        .filter_map(|it| Path::new(it.path).parent())
+        .collect();
+    for folder in folders {
+        disk::sweep(&roots, &Path::new(".").join(folder));
     }
     let mut kept = Vec::new();
     for file in files {
@@ -204,18 +222,29 @@ impl Default for KeptNodes {
     }
 }
 
-/// Saves the nodes, and checks them with the mesh that was written.
-fn keep(
+/// Saves the nodes of the proposed mesh, which is not written yet.
+fn save(
     args: &InitArgs,
-    nodes: Vec<ListedNodes>,
+    proposed: &mut ProposedMesh,
     printer: &mut Printer,
     result: &mut impl Write,
+) -> Result<Outcome, Unreadable> {
+    let settings = args.common.files.0.settle()?;
+    let source = Source::parse(MESH, proposed.yaml.clone()).map_err(Unreadable::Syntax)?;
+    let meshes = input_file::clusters_of(vec![source], settings.ceilings)?.meshes;
+    let nodes = mem::take(&mut proposed.nodes);
+    Ok(snapshot::write_first(
+        nodes, &settings, &meshes, printer, result,
+    )?)
+}
+
+/// Checks the nodes that were saved with the mesh that was written.
+fn check_saved(
+    args: &InitArgs,
+    saved: Result<Outcome, Unreadable>,
+    printer: &mut Printer,
 ) -> anyhow::Result<KeptNodes> {
-    let gathered = args.common.files.0.settle().and_then(|settings| {
-        let meshes = input_file::clusters(&settings.mesh_files()?)?.meshes;
-        let outcome = snapshot::write_first(nodes, &settings, &meshes, printer, result)?;
-        Ok((outcome, inputs::gather(&args.common.files.0)?))
-    });
+    let gathered = saved.and_then(|it| Ok((it, inputs::gather(&args.common.files.0)?)));
     let (outcome, inputs) = match gathered {
         Ok(gathered) => gathered,
         Err(unreadable) => {

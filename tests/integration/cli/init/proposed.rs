@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -61,10 +64,10 @@ fn nodes_are_annotated_before_peers_are_applied() {
     ");
     insta::assert_snapshot!(run.stderr, @"
     wrote clustermesh.yaml
-    wrote mesh.yaml
     wrote .gitattributes
     snapshots/east.json: 3 nodes, 3 usable, written
     snapshots/west.json: 3 nodes, 3 usable, written
+    wrote mesh.yaml
     notice[pause-after-change]: 1 node has no annotation `kilo.squat.ai/persistent-keepalive`, so requests through it may get no answer for 15 s whenever Peers change: west (n1)
     help: run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`
 
@@ -79,10 +82,10 @@ fn a_mesh_is_proposed_from_dumps() {
     let run = init(&folder, "quickstart");
     insta::assert_snapshot!(run.stderr, @"
     wrote clustermesh.yaml
-    wrote mesh.yaml
     wrote .gitattributes
     snapshots/east.json: 3 nodes, 3 usable, written
     snapshots/west.json: 3 nodes, 3 usable, written
+    wrote mesh.yaml
     No problems found (2 clusters, 6 nodes, 6 Peers).
     ");
     insta::assert_snapshot!(run.stdout, @"
@@ -477,4 +480,50 @@ fn networks_of_ipv6_are_proposed() {
         let run = folder.run(command);
         assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
     }
+}
+
+/// The next run completes what a killed run has left, and removes its temporary files.
+#[test]
+fn a_killed_run_is_completed_by_the_next() {
+    let arguments: Vec<&str> = FROM
+        .into_iter()
+        .chain(["--gitops", "flux", "--ci", "github"])
+        .collect();
+    let whole = dumps([1, 3]);
+    let start = Instant::now();
+    let run = whole.run(&arguments);
+    let took = start.elapsed();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let (mut killed, mut begun) = (0, 0);
+    for round in 0..40 {
+        let folder = dumps([1, 3]);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_clustermesh"))
+            .env_clear()
+            .current_dir(folder.path(""))
+            .args(&arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(took * round / 40);
+        // SIGKILL
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        killed += u32::from(status.code().is_none());
+        begun += u32::from(folder.path("clustermesh.yaml").exists());
+        // What a kill leaves between the creation of a file and its rename.
+        folder.write(".clustermesh-a1B2c3", "half");
+        folder.write("flux/.clustermesh-a1B2c3", "half");
+        if folder.path("mesh.yaml").exists() {
+            let saved = folder.path("snapshots/east.json").exists()
+                && folder.path("snapshots/west.json").exists();
+            assert!(saved, "the mesh was written first, round {round}");
+            continue;
+        }
+        let run = folder.run(&arguments);
+        assert_eq!(run.code, 0, "round {round}: {}", run.stderr);
+        assert_eq!(paths(&folder), paths(&whole), "round {round}");
+        assert_eq!(folder.read("mesh.yaml"), whole.read("mesh.yaml"));
+    }
+    assert!(0 < killed && begun < 40, "{killed} killed, {begun} begun");
 }

@@ -14,7 +14,7 @@ use clustermesh::snapshot::Snapshot;
 use crate::Outcome;
 use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
 use crate::files::ShownFiles;
-use crate::input_file::{Mistakes, Unreadable};
+use crate::input_file::{FileMistakes, Unreadable};
 use crate::settings::Settings;
 
 #[cfg(feature = "snapshot")]
@@ -252,7 +252,7 @@ impl ProposedMesh {
 }
 
 fn failed(findings: Vec<Finding>, outcome: Outcome) -> Unreadable {
-    Unreadable::Nothing(Mistakes {
+    Unreadable::Nothing(FileMistakes {
         files: ShownFiles::new(Vec::new()),
         findings,
         outcome,

@@ -38,7 +38,7 @@ const GITLAB_JOBS: &str = ".gitlab-ci.yml";
 /// The paths of the CI jobs, which build this program.
 pub(super) const JOBS: [&str; 3] = [CHECK_JOB, REFRESH_JOB, GITLAB_JOBS];
 
-/// Returns the files that the arguments ask for.
+/// Returns the files that the arguments ask for; the mesh is the last one.
 pub(super) fn files(
     args: &InitArgs,
     home: &Home,
@@ -62,7 +62,6 @@ pub(super) fn files(
     let mesh = mesh.unwrap_or(text!("templates/init/mesh.yaml"));
     let mut files = vec![
         file(CONFIG, &config),
-        file(MESH, mesh),
         file(".gitattributes", text!("templates/init/gitattributes")),
     ];
     match args.gitops {
@@ -96,6 +95,7 @@ pub(super) fn files(
             text!("templates/init/pre-commit-config.yaml"),
         ));
     }
+    files.push(file(MESH, mesh));
     files
 }
 
