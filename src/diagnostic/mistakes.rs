@@ -90,7 +90,8 @@ impl Mistakes {
         self.listed.retain(is_kept);
     }
 
-    /// Returns those that are listed, and a finding for the others of each rule.
+    /// Returns a finding for the others of each rule, and those that are listed. A report that shows only the first
+    /// ones shows how many there are.
     pub fn into_findings(self) -> Vec<Finding> {
         let file = self.listed.iter().flat_map(|it| &it.labels).next();
         let place = file.map(|Label { place, .. }| Place::document(&place.source, 0));
@@ -98,11 +99,11 @@ impl Mistakes {
             let findings = noun(count, "finding");
             Finding::new(
                 rule,
-                format!("{count} more {findings} of this rule in this file"),
+                format!("{count} more {findings} of this rule in this file are not listed"),
             )
             .at(place.clone(), "")
         });
-        self.listed.into_iter().chain(more).collect()
+        more.chain(self.listed).collect()
     }
 }
 
@@ -130,12 +131,15 @@ mod tests {
         assert_eq!((all.len(), all.errors()), (2 * LISTED + 1, LISTED - 1));
         let findings = all.into_findings();
         assert_eq!(findings.len(), LISTED + 1);
-        let last = findings.last().unwrap();
-        assert_eq!(last.message, "1001 more findings of this rule in this file");
+        let more = &findings[0];
         assert_eq!(
-            (last.rule.name, last.severity),
+            more.message,
+            "1001 more findings of this rule in this file are not listed"
+        );
+        assert_eq!(
+            (more.rule.name, more.severity),
             ("host-bits", Severity::Warning)
         );
-        assert_eq!(&*last.labels[0].place.source, "mesh.yaml");
+        assert_eq!(&*more.labels[0].place.source, "mesh.yaml");
     }
 }
