@@ -1,5 +1,7 @@
 //! The levels of findings in the config, and whether they still apply.
 
+use std::collections::BTreeSet;
+
 use super::fold::folded;
 use super::registry::all;
 use super::{Rule, Subject, config, find};
@@ -25,6 +27,14 @@ pub enum Purpose {
     Render,
     /// To keep snapshots: neither must it here.
     Snapshot,
+}
+
+/// Findings that an ignore hides: those of a rule, about any cluster and node or only about one.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Scope<'a> {
+    rule: &'static str,
+    cluster: Option<&'a str>,
+    node: Option<&'a str>,
 }
 
 impl Levels {
@@ -66,14 +76,15 @@ impl Levels {
     #[must_use]
     pub fn apply(&self, findings: Vec<Finding>, today: Date, purpose: Purpose) -> Vec<Finding> {
         let is_in_force = |until| purpose != Purpose::Validate || !is_over(until, today);
+        let in_force = self.ignores.iter().filter(|(_, it)| is_in_force(it.until));
+        let ignored: BTreeSet<Scope> = in_force.flat_map(Scope::of_ignore).collect();
         let mut findings: Vec<Finding> = findings
             .into_iter()
             .filter_map(|mut finding| {
                 if finding.is_final {
                     return Some(finding);
                 }
-                let mut ignores = self.ignores.iter().filter(|(_, it)| is_in_force(it.until));
-                if ignores.any(|(rules, ignore)| matches(rules, ignore, &finding)) {
+                if Scope::of_finding(&finding).any(|it| ignored.contains(&it)) {
                     return None;
                 }
                 let level = self.level(finding.rule);
@@ -112,9 +123,11 @@ impl Levels {
     /// where that is done.
     pub fn unused(&self, findings: &[Finding], today: Date) -> Vec<Finding> {
         let elsewhere = [Subject::Snapshots, Subject::Proof];
-        let unused = self.ignores.iter().filter(|(rules, ignore)| {
+        let found: BTreeSet<Scope> = findings.iter().flat_map(Scope::of_finding).collect();
+        let unused = self.ignores.iter().filter(|entry| {
+            let (rules, ignore) = entry;
             let is_of_mesh = rules.iter().any(|rule| !elsewhere.contains(&rule.subject));
-            let is_used = findings.iter().any(|it| matches(rules, ignore, it));
+            let is_used = Scope::of_ignore(entry).any(|it| found.contains(&it));
             is_of_mesh && !is_used && !is_over(ignore.until, today)
         });
         unused
@@ -147,12 +160,28 @@ fn then(rules: &[&'static Rule], purpose: Purpose) -> Option<&'static str> {
     }
 }
 
-fn matches(rules: &[&'static Rule], ignore: &Ignore, finding: &Finding) -> bool {
-    let cluster = ignore.cluster.as_ref().map(ClusterName::as_str);
-    let node = ignore.node.as_deref();
-    rules.contains(&finding.rule)
-        && (cluster.is_none() || cluster == finding.cluster.as_deref())
-        && (node.is_none() || node == finding.node.as_deref())
+impl<'a> Scope<'a> {
+    /// Returns what an ignore of these rules hides.
+    fn of_ignore((rules, ignore): &'a (Vec<&'static Rule>, Ignore)) -> impl Iterator<Item = Self> {
+        rules.iter().map(|rule| Self {
+            rule: rule.name,
+            cluster: ignore.cluster.as_ref().map(ClusterName::as_str),
+            node: ignore.node.as_deref(),
+        })
+    }
+
+    /// Returns every scope that a finding is in.
+    fn of_finding(finding: &'a Finding) -> impl Iterator<Item = Self> {
+        let nodes = [None, finding.node.as_deref()];
+        let clusters = [None, finding.cluster.as_deref()].into_iter();
+        clusters.flat_map(move |cluster| {
+            nodes.map(|node| Self {
+                rule: finding.rule.name,
+                cluster,
+                node,
+            })
+        })
+    }
 }
 
 fn is_over(until: Option<Date>, today: Date) -> bool {
