@@ -38,8 +38,10 @@ pub(super) enum Reception {
     Takes,
     /// It has no route to the node that has them: Kilo does not know of a node's second pod CIDR.
     Lacks,
-    /// Routes there, or for the answer, may be missing.
+    /// It has a route within the location for it, which may be missing.
     Passes,
+    /// It takes the packet, and its routes for the answer may be missing.
+    MayNotAnswer,
     /// This range has other claims.
     Sends(SlotId),
     /// A Peer with this range takes the LAN over which it reaches the node that has them.
@@ -125,6 +127,9 @@ impl Reception {
         let is_own = |it: Tunnel| segment.map(Tunnel::Segment) == Some(it);
         if !claims.iter().all(|it| is_own(it.tunnel)) {
             return Self::Sends(slot);
+        }
+        if leader.is_some_and(|it| home.refused(it).is_some()) && beside.is_none() {
+            return Self::Passes;
         }
         Self::Takes
     }

@@ -235,7 +235,7 @@ impl Observer<'_, '_> {
         });
         let lacks_routes = || speaker.is_some_and(|it| home.refused(it.node).is_some());
         let deliver = match deliver {
-            Reception::Takes if lacks_routes() => Reception::Passes,
+            Reception::Takes if lacks_routes() => Reception::MayNotAnswer,
             other => other,
         };
         let is_doubtful = matches!(next_hop, NextHop::Contested(_))
