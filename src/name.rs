@@ -256,6 +256,8 @@ texts!(ClusterName, MeshName, NodeName, PeerSetName, PeerName);
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -264,6 +266,22 @@ mod tests {
         for bad in ["", "A", "a.b", "-a", "a-", "a_b", "ä", &"a".repeat(64)] {
             assert!(bad.parse::<ClusterName>().is_err(), "{bad}");
         }
+    }
+
+    /// Flux writes it into a label.
+    #[test]
+    fn the_name_of_a_delivery_fits_a_label() {
+        let named = |length: usize| {
+            let cluster = "c".repeat(length).parse::<ClusterName>().unwrap();
+            delivery_name(&cluster)
+        };
+        assert_eq!(named(51), format!("clustermesh-{}", "c".repeat(51)));
+        let long: BTreeSet<String> = (52..=63).map(named).collect();
+        assert_eq!(long.len(), 12, "{long:?}");
+        assert!(
+            long.iter()
+                .all(|it| is_dns_label(it) && it.starts_with("clustermesh-c"))
+        );
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn facts() -> Facts {
     let target = |number: usize| {
         json!({
             "name": format!("c{number}"), "path": "rendered/c", "peers": 0, "files": [], "sources": [],
-            "reconcileMinutes": 10, "capacity": {},
+            "deliveryName": "c", "reconcileMinutes": 10, "capacity": {},
         })
     };
     let targets: Vec<_> = (0..30).map(target).collect();
