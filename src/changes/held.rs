@@ -110,6 +110,11 @@ impl<'h> Places<'h> {
     fn is_empty(self) -> bool {
         self.0.iter().all(|it| *it == 0)
     }
+
+    fn has(self, place: usize) -> bool {
+        let word = self.0.get(place / BITS);
+        word.is_some_and(|it| it >> (place % BITS) & 1 == 1)
+    }
 }
 
 /// Returns the places of the bits of a word that are set.
@@ -215,12 +220,6 @@ impl Held {
         rows.map(|(sender, words)| (sender, Places(words)))
     }
 
-    /// Returns whether it has a path.
-    fn has(&self, sender: usize, receiver: usize) -> bool {
-        let word = self.bits.get(sender * self.words + receiver / BITS);
-        receiver / BITS < self.words && word.is_some_and(|it| it >> (receiver % BITS) & 1 == 1)
-    }
-
     /// Returns the ended paths whose ends have other addresses now, none of which takes their place.
     pub(super) fn unreplaced(
         &self,
@@ -229,20 +228,35 @@ impl Held {
         new: &[&Self],
     ) -> Self {
         let mut unreplaced = Self::default();
+        let instead: Vec<Vec<usize>> = receivers.instead().collect();
         for (sender, row) in self.rows() {
-            let from = senders.instead_of(sender);
-            for receiver in row.iter() {
-                let to = receivers.instead_of(receiver);
-                let mut pairs = from
-                    .clone()
-                    .flat_map(|it| to.clone().map(move |to| (it, to)));
-                let has_ends = pairs.clone().next().is_some();
-                if has_ends && !pairs.any(|(from, to)| new.iter().any(|it| it.has(from, to))) {
-                    unreplaced.insert(sender, receiver);
-                }
+            let from: Vec<usize> = senders.instead_of(sender).collect();
+            if from.is_empty() {
+                continue;
             }
+            let mut reached: Vec<u64> = Vec::new();
+            for words in from
+                .iter()
+                .flat_map(|from| new.iter().map(|it| it.row(*from)))
+            {
+                reached.resize(reached.len().max(words.len()), 0);
+                let words = reached.iter_mut().zip(words);
+                words.for_each(|(word, other)| *word |= other);
+            }
+            let is_lost = |receiver: &usize| {
+                let to = instead.get(*receiver).map_or(&[][..], Vec::as_slice);
+                !to.is_empty() && !to.iter().any(|it| Places(&reached).has(*it))
+            };
+            let lost = row.iter().filter(is_lost);
+            lost.for_each(|it| unreplaced.insert(sender, it));
         }
         unreplaced
+    }
+
+    /// Returns the receivers of a sender.
+    fn row(&self, sender: usize) -> &[u64] {
+        let start = sender * self.words;
+        self.bits.get(start..start + self.words).unwrap_or_default()
     }
 
     /// Adds a path.

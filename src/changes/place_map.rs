@@ -36,9 +36,14 @@ impl PlaceMap {
     }
 
     /// Returns the blocks by which the owner of a block is reached: itself, or its successors.
-    pub(super) fn instead_of(&self, block: usize) -> impl Iterator<Item = usize> + Clone {
+    pub(super) fn instead_of(&self, block: usize) -> impl Iterator<Item = usize> {
         let successors = self.successors.get(&block).into_iter().flatten().copied();
         self.at(block).place.into_iter().chain(successors)
+    }
+
+    /// Returns the same for each block, in their order.
+    pub(super) fn instead(&self) -> impl Iterator<Item = Vec<usize>> {
+        (0..self.places.len()).map(|it| self.instead_of(it).collect())
     }
 
     /// Returns the place of each block, in their order.
