@@ -69,8 +69,8 @@ pub fn joined(names: impl IntoIterator<Item = impl Display>, word: &str) -> Stri
     match names.count() {
         0 => few.join(&format!(" {word} ")),
         more => {
-            let named = list(few.iter().take(NAMED));
-            format!("{named} {word} {} more", more + few.len() - NAMED)
+            let first = list(few.iter().take(NAMED));
+            format!("{first} {word} {} more", more + few.len() - NAMED)
         }
     }
 }

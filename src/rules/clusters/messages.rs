@@ -32,12 +32,7 @@ impl fmt::Display for Fault {
                 field,
                 config,
             } => formatter.write_str(&foreign(origin, field, config)),
-            Self::Unowned { origin, config } => write!(
-                formatter,
-                "the kubeconfig {}, which {} names, belongs to another user",
-                shown(origin),
-                shown(config)
-            ),
+            Self::Unowned { origin, config } => formatter.write_str(&unowned(origin, config)),
             Self::Ambiguous { problem } => formatter.write_str(&shown(problem)),
             Self::Login { command, problem } => {
                 write!(formatter, "the login plugin {} {problem}", Quoted(command))
@@ -119,6 +114,11 @@ impl fmt::Display for Fault {
 fn versions(served: &[String], wanted: &str) -> String {
     let served = shown(&served.join(", "));
     format!("Kilo's CRD `peers.kilo.squat.ai` has {served}, but not {wanted}")
+}
+
+fn unowned(origin: &str, config: &str) -> String {
+    let (origin, config) = (shown(origin), shown(config));
+    format!("the kubeconfig {origin}, which {config} names, belongs to another user")
 }
 
 fn foreign(origin: &str, field: &str, config: &str) -> String {

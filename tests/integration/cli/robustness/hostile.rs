@@ -271,7 +271,8 @@ fn lists_the_first_of_very_many_mistakes() {
     let folder = Folder::mesh();
     let head = MESH.split("    - name").next().unwrap();
     let flow = format!("{} [{}{{}}]\n", head.trim_end(), "{},".repeat(20_000));
-    let unknown: String = (0..20_000).map(|it| format!("  x{it}: 1\n")).collect();
+    let unknown: Vec<String> = (0..20_000).map(|it| format!("  x{it}: 1\n")).collect();
+    let unknown = unknown.concat();
     for (text, count) in [(flow, 20_001), (format!("{MESH}{unknown}"), 20_000)] {
         folder.write("mesh.yaml", text);
         for (output, listed) in [("human", 100..101), ("concise", 1000..1010)] {
