@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{self, Range};
 use crate::name::ClusterName;
@@ -253,7 +253,7 @@ impl WrittenConfig {
         let warnings = if warnings.errors() == 0 {
             warnings.into_findings()
         } else {
-            warnings.retain(|it| it.severity == Severity::Error);
+            warnings.retain_errors();
             problems.append(warnings);
             Vec::new()
         };

@@ -39,13 +39,30 @@ impl Mistakes {
     }
 
     fn add(&mut self, (rule, severity): (&'static Rule, Severity), find: impl FnOnce() -> Finding) {
-        self.errors += usize::from(severity == Severity::Error);
+        let is_error = severity == Severity::Error;
+        if self.listed.len() == LISTED && is_error && self.errors < LISTED {
+            self.displace();
+        }
+        self.errors += usize::from(is_error);
         if self.listed.len() < LISTED {
             self.listed.push(find());
-            return;
+        } else {
+            self.count(rule, 1);
         }
+    }
+
+    /// Makes room for an error: no number of warnings hides it.
+    fn displace(&mut self) {
+        let is_less = |it: &Finding| it.severity != Severity::Error;
+        if let Some(place) = self.listed.iter().rposition(is_less) {
+            let rule = self.listed.remove(place).rule;
+            self.count(rule, 1);
+        }
+    }
+
+    fn count(&mut self, rule: &'static Rule, findings: usize) {
         let more = Unlisted { rule, count: 0 };
-        self.more.entry(rule.name).or_insert(more).count += 1;
+        self.more.entry(rule.name).or_insert(more).count += findings;
     }
 
     /// Adds all findings of others.
@@ -53,15 +70,14 @@ impl Mistakes {
         let errors = self.errors + others.errors;
         self.extend(others.listed);
         self.errors = errors;
-        for (name, Unlisted { rule, count }) in others.more {
-            let more = Unlisted { rule, count: 0 };
-            self.more.entry(name).or_insert(more).count += count;
+        for Unlisted { rule, count } in others.more.into_values() {
+            self.count(rule, count);
         }
     }
 
     /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.listed.is_empty()
+        self.len() == 0
     }
 
     /// Returns how many there are, whether they are listed or not.
@@ -88,6 +104,13 @@ impl Mistakes {
     /// Retains only some of those that are listed.
     pub(crate) fn retain(&mut self, is_kept: impl FnMut(&Finding) -> bool) {
         self.listed.retain(is_kept);
+    }
+
+    /// Drops everything but errors.
+    pub(crate) fn retain_errors(&mut self) {
+        self.listed.retain(|it| it.severity == Severity::Error);
+        self.more
+            .retain(|_, it| it.rule.severity == Severity::Error);
     }
 
     /// Returns a finding for the others of each rule, and those that are listed. A report that shows only the first
@@ -117,6 +140,19 @@ impl Extend<Finding> for Mistakes {
 mod tests {
     use super::*;
     use crate::diagnostic::mistake;
+
+    #[test]
+    fn no_warning_hides_an_error() {
+        let mut all = Mistakes::default();
+        all.extend((0..2 * LISTED).map(|_| Finding::new(&mistake::HOST_BITS, "warning")));
+        all.push(Finding::new(&mistake::UNKNOWN_FIELD, "error"));
+        assert_eq!((all.len(), all.errors()), (2 * LISTED + 1, 1));
+        all.retain_errors();
+        assert!(!all.is_empty() && all.are_listed());
+        let findings = all.into_findings();
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].message, "error");
+    }
 
     #[test]
     fn the_first_are_listed_and_the_others_counted() {
