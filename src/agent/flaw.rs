@@ -8,7 +8,6 @@ use super::peers::{PeerId, PeerShare};
 use super::route::Route;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
-use crate::kilo::topology::TopologyNode;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::net::{Cidr, Family, family};
 
@@ -37,6 +36,10 @@ pub enum FlawKind {
     /// A segment of the cluster has the same range: who of them gets it changes.
     OfSegment(SegmentId),
 }
+
+/// The largest number of nodes of a cluster of which each one's routes to all others are compared. In a larger one, a
+/// refused route on any node counts for all.
+const MOST_COMPARED: usize = 1_000;
 
 /// A route that a kernel refuses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -105,24 +108,31 @@ impl Model<'_> {
 
     /// Finds the first range of a Peer with host bits, or of the other family than the internal address of a node.
     fn refused_ranges(&self) -> BTreeMap<SegmentId, KernelRefusal> {
-        let (nodes, missing) = (|| self.topology.nodes.iter(), self.without_route());
-        let family = |node: &TopologyNode| node.kilo.internal_address().map(family);
         let ranges = self.peers.numbered().flat_map(|(peer, it)| {
             let kept = it.share().into_iter().flat_map(PeerShare::kept);
             kept.map(move |it| (peer, it.id.index(), it.allowed.interface))
         });
-        let mut refused = BTreeMap::new();
+        // The first range of each kind decides for all nodes.
+        let mut kinds: Vec<(Option<Family>, KernelRefusal)> = Vec::new();
         for (peer, index, interface) in ranges {
-            let wanted = interface.network.family();
-            // Most clusters have one family.
-            if interface.is_network() && missing(wanted).is_none() {
-                continue;
+            let masked = interface.is_network().then(|| interface.network.family());
+            if kinds.iter().all(|it| it.0 != masked) {
+                kinds.push((masked, KernelRefusal::Range { peer, index }));
             }
-            let nodes = nodes()
-                .filter(|it| !interface.is_network() || family(it).is_some_and(|it| it != wanted));
-            for segment in nodes.filter_map(|it| it.segment) {
-                let refusal = KernelRefusal::Range { peer, index };
-                refused.entry(segment).or_insert(refusal);
+        }
+        let missing = self.without_route();
+        kinds.retain(|it| it.0.is_none_or(|family| missing(family).is_some()));
+        if kinds.is_empty() {
+            return BTreeMap::new();
+        }
+        let mut refused = BTreeMap::new();
+        for node in &self.topology.nodes {
+            let own = node.kilo.internal_address().map(family);
+            let is_refused =
+                |of: Option<Family>| of.is_none_or(|of| own.is_some_and(|it| it != of));
+            let first = kinds.iter().find(|it| is_refused(it.0));
+            if let Some((segment, (_, refusal))) = node.segment.zip(first) {
+                refused.entry(segment).or_insert(*refusal);
             }
         }
         refused
@@ -139,13 +149,23 @@ impl Model<'_> {
         if !is_known || self.has_one_family() {
             return refused;
         }
+        let is_large = MOST_COMPARED < self.topology.nodes.len();
         for (node, own) in self.topology.nodes.numbered() {
             let routes = self.own_routes(node).unwrap_or_default();
             let route = routes.into_iter().find(|it| it.refused().is_some());
-            if let Some((segment, route)) = own.segment.zip(route) {
-                let refusal = KernelRefusal::Segment { node, route };
-                refused.entry(segment).or_insert(refusal);
+            let Some((segment, route)) = own.segment.zip(route) else {
+                continue;
+            };
+            let refusal = KernelRefusal::Segment { node, route };
+            if is_large {
+                return self
+                    .topology
+                    .segments
+                    .ids()
+                    .map(|it| (it, refusal))
+                    .collect();
             }
+            refused.entry(segment).or_insert(refusal);
         }
         refused
     }
