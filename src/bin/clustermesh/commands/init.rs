@@ -135,6 +135,12 @@ pub(crate) fn run(
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
         save(args, proposed, printer, result)
     });
+    let saved = match saved.transpose() {
+        // Without all snapshots, the next run has to propose the mesh again.
+        Ok(Some(refused @ (Outcome::Findings | Outcome::Unreadable))) => return Ok(refused),
+        Ok(saved) => saved,
+        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
+    };
     kept.extend(write(mesh, printer)?);
     let written = match saved {
         Some(saved) => check_saved(args, saved, printer)?,
@@ -241,12 +247,11 @@ fn save(
 /// Checks the nodes that were saved with the mesh that was written.
 fn check_saved(
     args: &InitArgs,
-    saved: Result<Outcome, Unreadable>,
+    outcome: Outcome,
     printer: &mut Printer,
 ) -> anyhow::Result<KeptNodes> {
-    let gathered = saved.and_then(|it| Ok((it, inputs::gather(&args.common.files.0)?)));
-    let (outcome, inputs) = match gathered {
-        Ok(gathered) => gathered,
+    let inputs = match inputs::gather(&args.common.files.0) {
+        Ok(inputs) => inputs,
         Err(unreadable) => {
             return Ok(KeptNodes {
                 outcome: printer.unreadable(unreadable),

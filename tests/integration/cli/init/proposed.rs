@@ -527,3 +527,24 @@ fn a_killed_run_is_completed_by_the_next() {
     }
     assert!(0 < killed && begun < 40, "{killed} killed, {begun} begun");
 }
+
+/// A snapshot that cannot be written leaves no mesh, so the next run completes it.
+#[test]
+fn without_its_snapshots_there_is_no_mesh() {
+    let folder = dumps([1, 3]);
+    let run = Command::new("bash")
+        .args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$@\"", "bash"])
+        .arg(env!("CARGO_BIN_EXE_clustermesh"))
+        .args(FROM)
+        .current_dir(folder.path(""))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{text}");
+    assert_contains(&text, "snapshots/east.json");
+    assert!(folder.path("clustermesh.yaml").exists());
+    assert!(!folder.path("mesh.yaml").exists());
+    let run = folder.run(&FROM);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(folder.path("mesh.yaml").exists());
+}
