@@ -130,10 +130,13 @@ pub fn is_peer_of(mesh: &str, peer: &str) -> bool {
 /// not fit into a label. Flux writes it into a label of every Peer.
 pub fn delivery_name(cluster: &ClusterName) -> String {
     let name = format!("clustermesh-{cluster}");
-    if name.len() <= LABEL_LIMIT {
+    // A name that looks like a shortened one could be that of another cluster.
+    let end = cluster.as_str().rsplit_once('-').map_or("", |it| it.1);
+    let is_like_hash = end.len() + 1 == HASH && end.bytes().all(|it| it.is_ascii_hexdigit());
+    if name.len() <= LABEL_LIMIT && !is_like_hash {
         return name;
     }
-    hashed(&name, &name, LABEL_LIMIT - HASH)
+    hashed(&name, &name, name.len().min(LABEL_LIMIT - HASH))
 }
 
 /// Returns the beginning of a name, with the hash of a text.
