@@ -197,26 +197,6 @@ pub(crate) fn may_have_had(
     Ok(!output.stdout.is_empty())
 }
 
-/// Returns the first commit after another one, on the way to HEAD, that changes a path; none if no commit does.
-pub(crate) fn first_change(after: &ObjectId, path: &str) -> anyhow::Result<Option<ObjectId>> {
-    let commits = format!("{after}..HEAD");
-    let words = [
-        "rev-list",
-        "--reverse",
-        "--first-parent",
-        &commits,
-        "--",
-        path,
-    ];
-    let output = run(&words)?;
-    if !output.status.success() {
-        bail!(refusal(&output.stderr));
-    }
-    let commits = String::from_utf8_lossy(&output.stdout);
-    // It prints whole names.
-    Ok(commits.lines().next().and_then(|it| it.parse().ok()))
-}
-
 /// Returns whether a file of a commit, in any folder, contains texts that all of these regular expressions match.
 /// Prose about such texts does not count.
 pub(crate) fn contains(commit: &ObjectId, patterns: &[&str]) -> anyhow::Result<bool> {

@@ -26,7 +26,7 @@ mod before;
 mod losses;
 
 use before::{Against, Before};
-use losses::{LossCheck, OldNodes};
+use losses::LossCheck;
 
 /// Show what a change does to the network
 ///
@@ -62,8 +62,8 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 also if a cluster has lost too many nodes
     ///
     /// Compares the nodes of both versions by the limits of `clustermesh snapshot` (`limits` in the config). A job that
-    /// merges by itself compares with a commit of the day before: each step of an hour may be within the limits. A cluster
-    /// that joined later is compared with the first commit that has its snapshot.
+    /// merges by itself compares with a commit of the day before, because hourly changes can each be within the limits. A
+    /// cluster that this commit does not have may lose no node at all since `HEAD`.
     #[arg(long)]
     check_losses: bool,
 
@@ -141,7 +141,6 @@ pub(crate) fn run(
 ) -> anyhow::Result<Outcome> {
     let against = Against::named_by(args)?;
     let name = against.name();
-    let revision = against.revision();
     let mut snapshots = KnownSnapshots::default();
     let mut inputs = match inputs::gather_and_keep(&args.common.files, Some(&mut snapshots)) {
         // The process ends after this. To free large fleets takes a twentieth of a run.
@@ -199,8 +198,7 @@ pub(crate) fn run(
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&now));
     }
-    let old = OldNodes::new(&before, revision, &args.common.files);
-    let check = || LossCheck::new(old, &inputs, &changes);
+    let check = || LossCheck::new(&before, (&inputs, &name), (&args.common.files, &changes));
     let losses = match args.check_losses.then(check).transpose() {
         Ok(losses) => losses,
         Err(unreadable) => return Ok(failed(unreadable, printer)),

@@ -109,13 +109,6 @@ impl Revision {
         git::may_have_had(&self.commit, folders.chain(names))
     }
 
-    /// Opens the first commit after it, on the way to HEAD, that changes a path, if any does.
-    pub(crate) fn first_change(&self, path: &Path) -> anyhow::Result<Option<Self>> {
-        let path = format!(":(literal){}", path.display());
-        let commit = git::first_change(&self.commit, &path)?;
-        commit.map(|it| Self::open(&it.to_string())).transpose()
-    }
-
     /// Returns whether a file of it contains texts that all of these regular expressions match.
     pub(crate) fn contains(&self, patterns: &[&str]) -> anyhow::Result<bool> {
         git::contains(&self.commit, patterns)

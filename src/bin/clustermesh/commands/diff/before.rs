@@ -23,10 +23,10 @@ use crate::{fabric, input_file};
 mod commit;
 
 /// The commit that is compared with by default.
-const HEAD: &str = "HEAD";
+pub(super) const HEAD: &str = "HEAD";
 
 /// The longest name of a commit that is shown, in characters.
-pub(super) const SHOWN: usize = 200;
+const SHOWN: usize = 200;
 
 /// The flag that names a commit or a folder.
 const AGAINST: &str = "--against";
@@ -109,14 +109,6 @@ impl<'a> Against<'a> {
             Self::Folder(folder) => input_file::name(folder),
             Self::Dumps(_) => "the Peers of clusters".to_owned(),
             Self::Nothing => "nothing".to_owned(),
-        }
-    }
-
-    /// Returns the commit, if it is one.
-    pub(super) fn revision(&self) -> Option<Arc<Revision>> {
-        match self {
-            Self::Revision(revision) => Some(Arc::clone(revision)),
-            Self::Folder(_) | Self::Dumps(_) | Self::Nothing => None,
         }
     }
 

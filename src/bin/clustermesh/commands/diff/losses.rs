@@ -1,18 +1,16 @@
 //! Losses: clusters that have lost more nodes since the old version than a new snapshot may lose.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::anyhow;
 use clustermesh::changes::{Changes, Grade};
-use clustermesh::diagnostic::escaped;
 use clustermesh::fleet::SnapshotFile;
-use clustermesh::guard::{NewSnapshot, decide};
+use clustermesh::guard::{GuardRefusal, NewSnapshot, decide};
 use clustermesh::mesh::{Entry, Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, snapshots};
 
-use super::before::{Before, SHOWN};
+use super::before::{Before, HEAD};
 use crate::disk::Revision;
 use crate::input_file::Unreadable;
 use crate::inputs::{self, Inputs};
@@ -26,48 +24,42 @@ pub(super) struct LossCheck {
     pub(super) fails: bool,
 }
 
-/// The nodes that clusters had: those of the old version, or of the first commit after it that has their cluster.
-pub(super) struct OldNodes<'b> {
-    before: &'b Before,
-    revision: Option<Arc<Revision>>,
-    options: &'b FileOptions,
-    /// The snapshots of commits after the old version, by the name of the commit.
-    later: BTreeMap<String, BTreeMap<ClusterName, SnapshotFile>>,
-}
-
-/// A snapshot, and the commit that has it.
-struct CommittedSnapshot<'n> {
-    file: &'n SnapshotFile,
-    commit: String,
-}
-
 impl LossCheck {
-    /// Compares the nodes of all clusters of the current version.
+    /// Compares the nodes of all clusters of the current version with the old ones. A cluster that the old version does
+    /// not have may lose no node since `HEAD`: what it lost before that is not known.
     ///
     /// # Errors
-    /// An old version without usable meshes and snapshots.
+    /// An old version without usable meshes and snapshots, or such a `HEAD` where it is needed.
     pub(super) fn new(
-        mut old: OldNodes,
-        now: &Inputs,
-        changes: &Changes,
+        before: &Before,
+        (now, name): (&Inputs, &str),
+        (options, changes): (&FileOptions, &Changes),
     ) -> Result<Self, Unreadable> {
+        let Some(old) = &before.inputs else {
+            let error = anyhow!(
+                "the old nodes in {name} are unknown, so losses cannot be checked; compare with another commit"
+            );
+            return Err(error.into());
+        };
+        let clusters = now.snapshots.iter();
+        let joined = clusters.filter(|it| !memberships(now, it.0).is_empty());
+        let (known, young): (Vec<_>, Vec<_>) =
+            joined.partition(|it| old.snapshots.contains_key(it.0));
         let mut findings = Vec::new();
-        for (cluster, new) in &now.snapshots {
-            let memberships = memberships(now, cluster);
-            if memberships.is_empty() {
-                continue;
+        for (cluster, new) in known {
+            let (refusals, _) = lost((cluster, new), old, now);
+            findings.extend(snapshots::lost_since(cluster, &refusals, name));
+        }
+        if !young.is_empty() {
+            let head = Arc::new(Revision::open(HEAD)?);
+            let gathered = inputs::gather(&options.at(&head));
+            head.check()?;
+            let head = gathered?;
+            for (cluster, new) in young {
+                let (mut refusals, others) = lost((cluster, new), &head, now);
+                refusals.extend(others);
+                findings.extend(snapshots::lost_since(cluster, &refusals, HEAD));
             }
-            let Some(old) = old.of(cluster, now)? else {
-                continue;
-            };
-            let candidate = NewSnapshot {
-                old: Some(&old.file.snapshot),
-                new: &new.snapshot,
-                memberships: &memberships,
-            };
-            let decision = decide(candidate, &now.settings.config.content.limits);
-            let lost = snapshots::lost_since(cluster, &decision.refusals, &old.commit);
-            findings.extend(lost);
         }
         Ok(Self {
             fails: !findings.is_empty() || changes.grade() == Grade::Destructive,
@@ -76,49 +68,22 @@ impl LossCheck {
     }
 }
 
-impl<'b> OldNodes<'b> {
-    pub(super) fn new(
-        before: &'b Before,
-        revision: Option<Arc<Revision>>,
-        options: &'b FileOptions,
-    ) -> Self {
-        Self {
-            before,
-            revision,
-            options,
-            later: BTreeMap::new(),
-        }
-    }
-
-    /// Returns the old snapshot of a cluster; none if no commit has one.
-    fn of(
-        &mut self,
-        cluster: &ClusterName,
-        now: &Inputs,
-    ) -> Result<Option<CommittedSnapshot<'_>>, Unreadable> {
-        let (Some(inputs), Some(revision)) = (&self.before.inputs, &self.revision) else {
-            let error = anyhow!(
-                "the old nodes are unknown, so losses cannot be checked; compare with another commit"
-            );
-            return Err(error.into());
-        };
-        if let Some(file) = inputs.snapshots.get(cluster) {
-            let commit = escaped(revision.name(), SHOWN);
-            return Ok(Some(CommittedSnapshot { file, commit }));
-        }
-        let path = now.settings.snapshots.value.join(format!("{cluster}.json"));
-        let Some(joined) = revision.first_change(&path)? else {
-            return Ok(None);
-        };
-        let commit = joined.name().to_owned();
-        if !self.later.contains_key(&commit) {
-            let inputs = inputs::gather(&self.options.at(&Arc::new(joined)))?;
-            self.later.insert(commit.clone(), inputs.snapshots);
-        }
-        let snapshots = self.later.get(&commit);
-        let file = snapshots.and_then(|it| it.get(cluster));
-        Ok(file.map(|file| CommittedSnapshot { file, commit }))
-    }
+/// Returns the losses of a cluster that a new snapshot may not have, and the others.
+fn lost(
+    (cluster, new): (&ClusterName, &SnapshotFile),
+    old: &Inputs,
+    now: &Inputs,
+) -> (Vec<GuardRefusal>, Vec<GuardRefusal>) {
+    let memberships = memberships(now, cluster);
+    let old = old.snapshots.get(cluster);
+    let candidate = NewSnapshot {
+        old: old.map(|it| &*it.snapshot),
+        new: &new.snapshot,
+        memberships: &memberships,
+    };
+    let decision = decide(candidate, &now.settings.config.content.limits);
+    let others = decision.losses.into_iter().map(GuardRefusal::Shrunk);
+    (decision.refusals, others.collect())
 }
 
 /// Returns the meshes that need the nodes of a cluster, with its entries.
