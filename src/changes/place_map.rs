@@ -41,7 +41,7 @@ impl PlaceMap {
         self.at(block).place.into_iter().chain(successors)
     }
 
-    /// Returns the same for each block, in their order.
+    /// Returns, for each block in their order, those by which its owner is reached.
     pub(super) fn instead(&self) -> impl Iterator<Item = Vec<usize>> {
         (0..self.places.len()).map(|it| self.instead_of(it).collect())
     }

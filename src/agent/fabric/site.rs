@@ -229,7 +229,7 @@ impl<'a> Site<'a> {
         beside.any(|it| Stand::from_node(it.1).is_in(range))
     }
 
-    /// Returns the same, or whether a person names the carrier as an anchor of it.
+    /// Returns whether a carrier is named as an anchor of a range, or any node of its segment is in the network of the range.
     pub fn may_stand_in(&self, carrier: NodeId, range: Cidr) -> bool {
         self.is_anchor(carrier, range) || self.stands_in(carrier, range)
     }

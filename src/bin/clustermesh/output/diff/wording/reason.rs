@@ -54,7 +54,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             format!("{} with another endpoint", count(*peers, "Peer"))
         }
         Reason::NetworksLeft(ranges) => format!(
-            "{} with another carrier, which is not in that network: no snapshot shows that it has a route",
+            "{} with another carrier, which is not known to be in the same network and may have no route",
             count(*ranges, "range")
         ),
         Reason::CarriersMoved(ranges) => format!(
