@@ -75,7 +75,7 @@ impl Mistakes {
         }
     }
 
-    /// Returns whether there is none.
+    /// Returns whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -224,8 +224,10 @@ impl<'a> Site<'a> {
 
     /// Returns whether any node of a carrier's segment is in the network of a range.
     pub fn stands_in(&self, carrier: NodeId, range: Cidr) -> bool {
-        let nodes = self.reading.nodes.numbered();
-        let mut beside = nodes.filter(|it| self.segment(it.0) == self.segment(carrier));
+        let segment = self.segment(carrier);
+        let is_beside =
+            |it: NodeId| it == carrier || segment.is_some() && self.segment(it) == segment;
+        let mut beside = self.reading.nodes.numbered().filter(|it| is_beside(it.0));
         beside.any(|it| Stand::from_node(it.1).is_in(range))
     }
 
