@@ -2,7 +2,7 @@
 //! version.
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
@@ -350,10 +350,14 @@ impl<'e> Counter<'e> {
                 node: node.to_owned(),
             });
         };
+        // Many paths have the same end.
+        let mut reached = BTreeSet::new();
         for (sender, row) in held.rows() {
             add(senders, from, &change.from, sender);
-            row.iter().for_each(|it| add(receivers, to, &change.to, it));
+            reached.extend(row.iter());
         }
+        let reached = reached.into_iter();
+        reached.for_each(|it| add(receivers, to, &change.to, it));
         ended
     }
 
