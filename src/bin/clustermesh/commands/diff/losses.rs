@@ -37,7 +37,7 @@ impl LossCheck {
     ) -> Result<Self, Unreadable> {
         let Some(old) = &before.inputs else {
             let error = anyhow!(
-                "the old nodes in {name} are unknown, so losses cannot be checked; compare with another commit"
+                "losses cannot be checked without the old nodes; compare with a commit that has a mesh and its snapshots, not with {name}"
             );
             return Err(error.into());
         };
