@@ -139,7 +139,7 @@ impl Input {
         figures.tables.push(start.elapsed().as_secs_f64());
 
         let start = Instant::now();
-        let reach = Reach::new(&fabric);
+        let reach = Reach::new(&fabric, u64::MAX);
         let asked = Asked {
             meshes: &self.meshes,
             accepted: &BTreeMap::new(),

@@ -29,6 +29,7 @@ mod apart;
 mod arrival;
 mod arriving;
 mod attribution;
+mod blocks;
 mod clusters;
 mod cut_off;
 mod ended;
@@ -38,11 +39,13 @@ mod held;
 mod lost_ranges;
 mod mixed;
 mod nodes;
+mod path_end;
 mod path_summary;
 mod paths;
-mod place_map;
+mod proof_budget;
 mod pause;
 mod peer_differences;
+mod places;
 mod proved;
 mod prover;
 mod reasons;
@@ -70,6 +73,7 @@ use clusters::Counterparts;
 use cut_off::cut_off;
 use grounds::Grounds;
 use paths::PathProof;
+use proof_budget::ProofBudget;
 use stages::{Passages, Touched};
 
 /// One of two versions of a fleet.
@@ -95,6 +99,8 @@ pub struct Delivery<'d> {
     pub foreign: &'d [(ClusterName, String)],
     /// The Peers of clusters that left, if only the Peers of the old version are known.
     pub left: &'d BTreeMap<ClusterName, Vec<AppliedFile>>,
+    /// The largest number of steps of the proof; with more, paths count as unproven.
+    pub most_steps: u64,
 }
 
 /// All differences between two versions.
@@ -145,16 +151,21 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     };
     if !targets.is_empty() {
         let touched = Touched::new(&passages, (before.fabric, after.fabric), &grounds);
-        let proof = PathProof::new(&passages, &touched, after.fabric);
+        let mut steps = ProofBudget(delivery.most_steps);
+        let proof = PathProof::new(&passages, &touched, after.fabric, &mut steps);
         changes.states = proof.proved.iter().map(|it| it.states).sum();
-        changes.paths = path_summary::summarize(versions, &counterparts, (&passages, &proof));
+        let (proved, most) = ((&passages, &proof), delivery.most_steps);
+        let paths = path_summary::summarize(versions, &counterparts, proved, most);
+        let is_counted = paths.is_some();
+        changes.paths = paths.unwrap_or_default();
         let cut = match before.fleet {
             None => cut_off(&passages, after.fabric, &proof),
             Some(_) => BTreeSet::new(),
         };
         targets.par_iter_mut().for_each(|target| {
             let passage = target::passage(target, after.fabric, &passages);
-            let is_unproven = passage.is_some_and(|it| proof.unproven.contains(&it.0));
+            let is_unproven =
+                !is_counted || passage.is_some_and(|it| proof.unproven.contains(&it.0));
             target.judge(passage.map(|it| it.1), &changes.paths, is_unproven);
             let others = cut
                 .iter()

@@ -49,11 +49,13 @@ pub struct Fabric<'a> {
 /// Clusters by their numbers and by what is taken as won.
 type Tried<'a> = Arc<Mutex<BTreeMap<(SiteId, Vec<Won>), Arc<Site<'a>>>>>;
 
+/// The nodes that have each key.
+type KeyHolders = BTreeMap<[u8; 32], Vec<At>>;
+
 /// The owners of keys and endpoints in all clusters.
 #[derive(Debug, Default)]
 struct FabricIndex {
-    /// The nodes that have each key.
-    keys: BTreeMap<[u8; 32], Vec<At>>,
+    keys: KeyHolders,
     /// The nodes that have the keys of Peers.
     holdings: Sites<Arc<Peers<Holding>>>,
     secrets: MutualSecrets,
@@ -141,7 +143,7 @@ impl<'a> Fabric<'a> {
                 looked_up: Arc::default(),
             };
         }
-        let mut keys: BTreeMap<[u8; 32], Vec<At>> = BTreeMap::new();
+        let mut keys = KeyHolders::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
         for (site, it) in sites.numbered() {
             for (node, own) in it.model.topology.nodes.numbered() {
@@ -317,6 +319,11 @@ impl<'a> Fabric<'a> {
         self.index.keys.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the clusters with a node that has a key, each once.
+    pub fn holding_sites(&self, key: &[u8; 32]) -> impl Iterator<Item = SiteId> {
+        sites_of(self.holders(key))
+    }
+
     /// Returns whether a caller of `endpoint` can reach a node. An address that no node has may
     /// belong to a device in front of it, and so may a name.
     pub fn answers(&self, endpoint: &Endpoint, at: At) -> bool {
@@ -366,8 +373,18 @@ fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> Vec<&'a Arc<Content>> {
         .collect()
 }
 
+/// Returns the clusters of nodes that are in their order, each once. Of a cluster with many, few are looked at.
+fn sites_of(mut holders: &[At]) -> impl Iterator<Item = SiteId> {
+    std::iter::from_fn(move || {
+        let site = holders.first()?.site;
+        let others = holders.partition_point(|it| it.site <= site);
+        holders = holders.get(others..).unwrap_or_default();
+        Some(site)
+    })
+}
+
 /// Returns who has the keys of a cluster's Peers. Both sides are in the order of keys.
-fn holdings(site: &Site, keys: &BTreeMap<[u8; 32], Vec<At>>) -> Peers<Holding> {
+fn holdings(site: &Site, keys: &KeyHolders) -> Peers<Holding> {
     let mut holdings = site.model.peers.map(|_| Holding::Nobody);
     let held = |holders: &[At]| match holders {
         [] => Holding::Nobody,

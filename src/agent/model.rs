@@ -222,6 +222,10 @@ impl<'a> Model<'a> {
     /// Returns whether another far end of a segment's leader has the same key.
     pub fn shares_key(&self, segment: SegmentId, tunnel: Tunnel) -> bool {
         let key = self.key(tunnel);
+        // WireGuard skips far ends with its own key, so that none of them is there.
+        if key == self.topology.leader(segment).kilo.key {
+            return false;
+        }
         let sharing = key.and_then(|key| self.shared_keys.get(&key));
         let mut others = sharing.into_iter().flatten().filter(|it| **it != tunnel);
         others.any(|it| self.is_configured(segment, *it))

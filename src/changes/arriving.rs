@@ -170,8 +170,11 @@ impl Groups {
         let mut segments: BTreeMap<(usize, SegmentId), usize> = BTreeMap::new();
         for (place, object) in objects.iter().enumerate() {
             for key in [object.key(false), object.key(true)].into_iter().flatten() {
-                let first = *keys.entry(key).or_insert(place);
-                groups.join(first, place);
+                if let Some(first) = keys.get(&key) {
+                    groups.join(*first, place);
+                    continue;
+                }
+                keys.insert(key, place);
                 for at in fabric.holders(&key) {
                     let Some(segment) = fabric.site(at.site).segment(at.node) else {
                         continue;
@@ -192,6 +195,12 @@ impl Groups {
         if keep == gone {
             return;
         }
+        let size = |group: usize| self.members.get(&group).map(BTreeSet::len);
+        let (keep, gone) = if size(keep) < size(gone) {
+            (gone, keep)
+        } else {
+            (keep, gone)
+        };
         let moved = self.members.remove(&gone).unwrap_or_default();
         for place in &moved {
             if let Some(group) = self.of.get_mut(*place) {

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::cause::{Cause, CauseEffect, NodeRef, PeerCounts, TargetEffect};
+use super::cause::{Cause, CauseEffect, CauseList, NodeRef, PeerCounts, TargetEffect};
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
 use super::target::TargetChange;
 use crate::name::{ClusterName, is_peer_of};
+use crate::net::Cidr;
+use crate::net::prefixes::{Prefixes, Span};
+use crate::proof::bounded_list::APART;
 
 /// Assigns every change of a Peer to its causes, and what is left to [`Cause::Other`].
 /// Without causes to choose from, nothing is assigned.
@@ -48,6 +51,12 @@ pub(super) fn attribute(
 struct CauseIndex {
     /// Those that explain only the Peer of one node, by node.
     by_node: Vec<NodeCauses>,
+    /// Those that explain only Peers that gain or lose a range.
+    by_range: BTreeMap<Cidr, Vec<usize>>,
+    /// Ranges of whole clusters that other nodes carry.
+    moved: Prefixes<usize>,
+    /// Those that explain each Peer of a cluster with a certain difference: they are counted together.
+    by_likeness: BTreeMap<(ClusterName, Likeness), Vec<usize>>,
     by_cluster: BTreeMap<ClusterName, Vec<usize>>,
     /// The causes about whole meshes.
     general: Vec<usize>,
@@ -59,6 +68,15 @@ struct CauseIndex {
 struct NodeCauses {
     node: NodeRef,
     causes: Vec<usize>,
+}
+
+/// A difference in Peers that all causes of a kind explain.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Likeness {
+    /// Nothing but ranges: other nodes of the cluster may have had them.
+    Ranges,
+    /// Nothing but the order of the ranges: nodes of a segment may have swapped them.
+    Spelling,
 }
 
 /// A search for nodes that mostly follow each other.
@@ -84,32 +102,57 @@ impl NodeSearch {
 
 impl CauseIndex {
     fn new(effects: &[CauseEffect]) -> Self {
-        let mut by_node: BTreeMap<&NodeRef, Vec<usize>> = BTreeMap::new();
+        let mut by_node: BTreeMap<NodeRef, Vec<usize>> = BTreeMap::new();
+        let mut moved: Vec<(Cidr, usize)> = Vec::new();
         let mut index = Self {
             by_node: Vec::new(),
+            by_range: BTreeMap::new(),
+            moved: Prefixes::new(&[]),
+            by_likeness: BTreeMap::new(),
             by_cluster: BTreeMap::new(),
             general: Vec::new(),
             other: effects.len(),
         };
         for (place, effect) in effects.iter().enumerate() {
-            if let Cause::NewKey(node) | Cause::NewEndpoint { node, .. } = &effect.cause {
-                by_node.entry(node).or_default().push(place);
-                continue;
+            let cause = &effect.cause;
+            if let Some((node, likeness)) = cause.node().zip(Likeness::of(cause)) {
+                let alike = (node.cluster.clone(), likeness);
+                index.by_likeness.entry(alike).or_default().push(place);
             }
-            match effect.cause.cluster() {
-                Some(cluster) => index
-                    .by_cluster
-                    .entry(cluster.clone())
-                    .or_default()
-                    .push(place),
-                None => index.general.push(place),
+            let mut of_node = |node| by_node.entry(node).or_default().push(place);
+            let of_range = |it: &Cidr| index.by_range.entry(*it).or_default().push(place);
+            match cause {
+                Cause::NewKey(node)
+                | Cause::NewEndpoint { node, .. }
+                | Cause::NodeJoined(node)
+                | Cause::NodeLeft(node)
+                | Cause::NodeExcluded { node, .. }
+                | Cause::NodeBack { node, .. }
+                | Cause::OtherLocation { node, .. } => of_node(node.clone()),
+                Cause::LeaderChanged {
+                    cluster, from, to, ..
+                } => [from, to].into_iter().for_each(|node| {
+                    of_node(NodeRef {
+                        cluster: cluster.clone(),
+                        node: node.clone(),
+                    });
+                }),
+                Cause::NewAddress { from, to, .. } => from.iter().chain(to).for_each(of_range),
+                Cause::RangesGained { ranges, .. } | Cause::RangesLost { ranges, .. } => {
+                    ranges.iter().for_each(of_range);
+                }
+                Cause::AnchorMoved { range, .. } => moved.push((*range, place)),
+                _ => match cause.cluster() {
+                    Some(it) => index.by_cluster.entry(it.clone()).or_default().push(place),
+                    None => index.general.push(place),
+                },
             }
         }
-        let by_node = by_node.into_iter().map(|(node, causes)| NodeCauses {
-            node: node.clone(),
-            causes,
-        });
-        index.by_node = by_node.collect();
+        index.moved = Prefixes::new(&moved);
+        let by_node = by_node.into_iter();
+        index.by_node = by_node
+            .map(|(node, causes)| NodeCauses { node, causes })
+            .collect();
         index
     }
 
@@ -120,67 +163,126 @@ impl CauseIndex {
         target: &mut TargetChange,
     ) -> Vec<(usize, PeerCounts)> {
         let mut counts = vec![PeerCounts::default(); self.other + 1];
+        let mut of_likeness: BTreeMap<(ClusterName, Likeness), PeerCounts> = BTreeMap::new();
         let mut nodes = NodeSearch::default();
-        let of_target = self.about(&target.cluster);
         let mut known = Vec::new();
         for change in &mut target.peers {
-            let holder = change.peer.holder.as_ref();
-            let of_node = holder.map_or(&[][..], |it| nodes.causes(&self.by_node, it));
-            let of_source = holder.map_or(&[][..], |it| self.about(&it.cluster));
-            let places = [of_node, of_source, of_target, &self.general];
             known.clear();
-            known.extend(places.into_iter().flatten());
-            self.retain(&mut known, effects, &target.cluster, change);
+            self.collect(&mut known, &target.cluster, change, &mut nodes);
+            known.sort_unstable();
+            known.dedup();
+            known.retain(|place| {
+                let cause = effects.get(*place).map(|it| &it.cause);
+                cause.is_some_and(|cause| {
+                    is_about(cause, &target.cluster, change)
+                        && explains(cause, &target.cluster, change)
+                })
+            });
             for cause in &known {
                 if let Some(counts) = counts.get_mut(*cause) {
                     counts.count(change);
                 }
             }
-            change.causes = known.as_slice().into();
+            let mut all = known.len();
+            for alike in Likeness::of_change(change) {
+                let causes = self.by_likeness.get(&alike).map_or(&[][..], Vec::as_slice);
+                of_likeness.entry(alike).or_default().count(change);
+                all += causes.len();
+                known.extend(causes.iter().take(APART));
+            }
+            if all == 0 {
+                (all, known) = (1, vec![self.other]);
+                if let Some(counts) = counts.get_mut(self.other) {
+                    counts.count(change);
+                }
+            }
+            change.causes = CauseList::new(&mut known, all);
+        }
+        for (alike, counted) in of_likeness {
+            for cause in self.by_likeness.get(&alike).into_iter().flatten() {
+                if let Some(counts) = counts.get_mut(*cause) {
+                    counts.add(counted);
+                }
+            }
         }
         let counted = counts.into_iter().enumerate();
         counted.filter(|it| it.1 != PeerCounts::default()).collect()
     }
 
-    /// Returns the causes about a cluster.
-    fn about(&self, cluster: &ClusterName) -> &[usize] {
-        self.by_cluster.get(cluster).map_or(&[], Vec::as_slice)
-    }
-
-    /// Retains the causes of a change, each by its place: those that explain it by themselves, else the
-    /// settings and clusters that may.
-    fn retain(
+    /// Collects the causes that may explain a change of a target's Peer, except those that are counted
+    /// together.
+    fn collect(
         &self,
         known: &mut Vec<usize>,
-        effects: &[CauseEffect],
         target: &ClusterName,
         change: &PeerChange,
+        nodes: &mut NodeSearch,
     ) {
-        known.sort_unstable();
-        known.dedup();
-        known.retain(|&place| {
-            let cause = effects.get(place).map(|it| &it.cause);
-            cause.is_some_and(|cause| explains(cause, target, change))
-        });
-        if known.is_empty() {
-            known.push(self.other);
+        let about = |it: &ClusterName| self.by_cluster.get(it).into_iter().flatten();
+        if let Some(holder) = &change.peer.holder {
+            known.extend(nodes.causes(&self.by_node, holder));
+            known.extend(about(&holder.cluster));
+        }
+        known.extend(about(target).chain(&self.general));
+        for range in change.peer.ranges() {
+            known.extend(self.by_range.get(&range).into_iter().flatten());
+            let moved = self.moved.meeting(Span::new(range));
+            known.extend(moved.flat_map(|slot| self.moved.at(slot).1));
         }
     }
 }
 
-/// Returns whether a cause explains a change of a Peer, or a part of it.
+impl Likeness {
+    /// Returns the difference that a cause of a node explains in Peers of any node of its cluster.
+    fn of(cause: &Cause) -> Option<Self> {
+        match cause {
+            Cause::NodeJoined(_)
+            | Cause::NodeLeft(_)
+            | Cause::NodeExcluded { .. }
+            | Cause::NodeBack { .. }
+            | Cause::OtherLocation { .. } => Some(Self::Ranges),
+            Cause::RangesGained { .. } | Cause::RangesLost { .. } => Some(Self::Spelling),
+            _ => None,
+        }
+    }
+
+    /// Returns what differs in a Peer, if nothing else does.
+    fn of_change(change: &PeerChange) -> impl Iterator<Item = (ClusterName, Self)> {
+        let holder = change.peer.holder.as_ref();
+        let has_only = |is_meant: fn(&Difference) -> bool| {
+            let differences = change.peer.differences();
+            !differences.is_empty() && differences.iter().all(is_meant)
+        };
+        let ranges = has_only(is_range).then_some(Self::Ranges);
+        let spelling = has_only(|it| *it == Difference::Spelling).then_some(Self::Spelling);
+        let alike = ranges.into_iter().chain(spelling);
+        alike.filter_map(move |it| Some((holder?.cluster.clone(), it)))
+    }
+}
+
+/// Returns whether a part of a Peer that differs is its ranges.
+fn is_range(difference: &Difference) -> bool {
+    matches!(
+        difference,
+        Difference::RangesGained(_) | Difference::RangesLost(_) | Difference::Spelling
+    )
+}
+
+/// Returns whether a cause is about the source or the target of a Peer, or about whole meshes.
+fn is_about(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
+    let source = change.peer.holder.as_ref().map(|it| &it.cluster);
+    let cluster = cause.cluster();
+    cluster.is_none_or(|it| it == target || Some(it) == source)
+}
+
+/// Returns whether a cause explains a change of a Peer, or a part of it, also if no [`Likeness`] of them is
+/// considered.
 fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
     let holder = change.peer.holder.as_ref();
     let is_source = |cluster: &ClusterName| holder.is_some_and(|it| it.cluster == *cluster);
     let comes_or_goes = !matches!(change.peer.kind, PeerChangeKind::Changed(_));
     let mut differences = change.peer.differences().iter();
     let mut has = |is_meant: fn(&Difference) -> bool| comes_or_goes || differences.any(is_meant);
-    let is_range = |it: &Difference| {
-        matches!(
-            it,
-            Difference::RangesGained(_) | Difference::RangesLost(_) | Difference::Spelling
-        )
-    };
     match cause {
         Cause::ClusterJoined(cluster) | Cause::ClusterLeft(cluster) => {
             comes_or_goes && (is_source(cluster) || cluster == target)
@@ -217,23 +319,18 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         Cause::NodeJoined(node)
         | Cause::NodeLeft(node)
         | Cause::NodeExcluded { node, .. }
-        | Cause::NodeBack { node, .. } => {
-            Some(node) == holder && comes_or_goes
-                || is_source(&node.cluster) && has_only(change, is_range)
-        }
+        | Cause::NodeBack { node, .. } => Some(node) == holder && comes_or_goes,
         Cause::NewAddress { from, to, .. } => change
             .peer
             .ranges()
             .any(|it| from.contains(&it) || to.contains(&it)),
-        Cause::RangesGained { node, ranges } | Cause::RangesLost { node, ranges } => {
-            // If the nodes of a segment swap ranges, its Peer has them in another order.
+        Cause::RangesGained { ranges, .. } | Cause::RangesLost { ranges, .. } => {
             change.peer.ranges().any(|it| ranges.contains(&it))
-                || is_source(&node.cluster) && has_only(change, |it| *it == Difference::Spelling)
         }
         // Other nodes lead, and each Peer has the ranges of another segment.
         Cause::OtherGranularity { cluster, .. } => is_source(cluster),
         Cause::OtherLocation { node, .. } => {
-            Some(node) == holder || is_source(&node.cluster) && has_only(change, is_range)
+            Some(node) == holder && Likeness::of_change(change).next().is_none()
         }
         Cause::LeaderChanged {
             cluster, from, to, ..
@@ -243,10 +340,4 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         // A cluster that is only added exchanges no Peers.
         Cause::ClusterAdded { .. } | Cause::Other => false,
     }
-}
-
-/// Returns whether a Peer stays and nothing but its ranges differs.
-fn has_only(change: &PeerChange, is_range: fn(&Difference) -> bool) -> bool {
-    let differences = change.peer.differences();
-    !differences.is_empty() && differences.iter().all(is_range)
 }

@@ -8,6 +8,7 @@ use crate::mesh::State;
 use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
+use crate::proof::bounded_list::APART;
 use crate::wireguard::Endpoint;
 
 /// A reason for changes of Peers.
@@ -207,36 +208,54 @@ pub struct PeerCounts {
     pub removed: usize,
 }
 
-/// The causes of a change, by their places in [`super::Changes::causes`], in order. Most changes have one.
+/// The causes of a change, by their places in [`super::Changes::causes`], in order. Most changes have one; of many,
+/// the first ones are listed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum CauseList {
     /// A single one.
     One(usize),
     /// None or several.
-    Several(Box<[usize]>),
+    Several {
+        /// The first ones.
+        listed: Box<[usize]>,
+        /// The number of the others.
+        more: usize,
+    },
 }
 
 impl Default for CauseList {
     fn default() -> Self {
-        Self::Several(Box::default())
-    }
-}
-
-impl From<&[usize]> for CauseList {
-    fn from(causes: &[usize]) -> Self {
-        match *causes {
-            [one] => Self::One(one),
-            _ => Self::Several(causes.into()),
-        }
+        Self::new(&mut Vec::new(), 0)
     }
 }
 
 impl CauseList {
-    /// Returns all of them.
-    pub fn as_slice(&self) -> &[usize] {
+    /// Lists the first of some causes, of which there are more.
+    pub(super) fn new(first: &mut Vec<usize>, all: usize) -> Self {
+        first.sort_unstable();
+        first.truncate(APART);
+        match first[..] {
+            [one] if all == 1 => Self::One(one),
+            _ => Self::Several {
+                listed: first.as_slice().into(),
+                more: all - first.len(),
+            },
+        }
+    }
+
+    /// Returns those that are listed.
+    pub fn listed(&self) -> &[usize] {
         match self {
             Self::One(cause) => slice::from_ref(cause),
-            Self::Several(causes) => causes,
+            Self::Several { listed, .. } => listed,
+        }
+    }
+
+    /// Returns how many more there are.
+    pub fn more(&self) -> usize {
+        match self {
+            Self::One(_) => 0,
+            Self::Several { more, .. } => *more,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Counterparts {
         if by_keys_first {
             found.add_namesakes((old, new), |from, to| {
                 let mut keys = node_keys(new.site(to));
-                keys.any(|key| old.holders(&key).iter().any(|it| it.site == from))
+                keys.any(|key| old.holding_sites(&key).any(|it| it == from))
             });
         } else {
             found.add_namesakes((old, new), |_, _| true);
@@ -63,7 +63,7 @@ impl Counterparts {
         let left = left.into_iter();
         let left = left.map(|it| (it, node_keys(old.site(it)).collect()));
         let holders = |key: &[u8; 32]| {
-            let sites = new.holders(key).iter().map(|it| it.site);
+            let sites = new.holding_sites(key);
             sites.filter(|it| joined.contains(it)).collect()
         };
         for (from, to) in renamed(left, holders) {

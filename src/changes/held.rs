@@ -1,32 +1,33 @@
 //! Held paths: between which blocks of two clusters packets and their answers arrive.
 
 use std::collections::BTreeMap;
-use std::iter;
 
-use super::place_map::PlaceMap;
-use crate::agent::fabric::{Owner, Site, SitePair, Sites};
-use crate::net::prefixes::Span;
-use crate::proof::reach::{AddressBlock, Proven, Reach, address_blocks};
+use super::blocks::{Blocks, PlaceMap, TranslatedRow};
+use super::places::{BITS, Places, add_place, ones};
+use crate::agent::fabric::{SitePair, Sites};
+use crate::proof::reach::{AddressBlock, Proven, Reach};
 
-/// The blocks of a cluster, and the place of each.
-#[derive(Default)]
-pub(super) struct Blocks {
-    /// In the order in which a proof has them.
-    pub(super) all: Vec<AddressBlock>,
-    places: BTreeMap<(Owner, Span), usize>,
-}
-
-/// A set of places.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Places<'h>(&'h [u64]);
-
-/// Pairs of a sender and a receiver.
+/// Pairs of a sender and a receiver. Many senders have the same receivers, which are there once: the cost depends
+/// on the number of blocks and not of pairs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    /// The number of words for the receivers of one sender.
-    words: usize,
-    /// A bit for each receiver of each sender.
-    bits: Vec<u64>,
+    /// Different sets of receivers, a bit for each. The first one has the number 1.
+    rows: Vec<Box<[u64]>>,
+    /// The number of the receivers of each sender.
+    row_of: Vec<RowNumber>,
+}
+
+/// The number of a set of receivers.
+type RowNumber = usize;
+
+/// The number of the set without any receiver.
+const EMPTY: RowNumber = 0;
+
+/// The rows that result from a row, by its number and that of what is done with it.
+#[derive(Default)]
+struct KnownRows {
+    last: Option<((RowNumber, usize), RowNumber)>,
+    all: BTreeMap<(RowNumber, usize), RowNumber>,
 }
 
 /// Paths in the numbers of another version.
@@ -40,18 +41,26 @@ pub(super) struct Translated {
     pub(super) ended: Held,
 }
 
-/// The number of places in a word.
-const BITS: usize = 64;
-
-/// The number of blocks that are compared before a block is looked up.
+/// The largest number of rows that are compared with a new one.
 const NEAR: usize = 4;
 
 /// Results of one proof that are valid for other clusters too.
 pub(super) struct KnownPaths<'r> {
     proven: Proven<'r>,
-    /// The places of blocks that are seen alike, by where these are in memory and how many there are. Most
-    /// clusters see the same ones of another cluster.
-    rows: BTreeMap<(usize, usize), Vec<u64>>,
+    /// The places of blocks that are seen alike. Most clusters see the same ones of another cluster.
+    rows: BlockRows,
+}
+
+/// The places of some blocks, by where these are in memory and how many there are.
+type BlockRows = BTreeMap<(usize, usize), Vec<u64>>;
+
+/// Senders with the same receivers.
+struct AlikeRows {
+    /// The place of the senders in memory, and their number.
+    place: (usize, usize),
+    senders: Vec<u64>,
+    whole: Vec<u64>,
+    partial: Vec<u64>,
 }
 
 /// The paths of one state, by how much of them holds.
@@ -61,69 +70,6 @@ pub(super) struct StateProof {
     pub(super) whole: Held,
     /// Paths on which some of them do: a block has addresses that others claim too.
     pub(super) partial: Held,
-}
-
-impl Blocks {
-    /// Finds the blocks of a cluster.
-    pub(super) fn new(site: &Site) -> Self {
-        let all = address_blocks(site).into_iter();
-        let all: Vec<AddressBlock> = all.filter(|it| it.owner.class().is_some()).collect();
-        let places = all.iter().zip(0..);
-        Self {
-            places: places
-                .map(|(it, place)| ((it.owner, it.span), place))
-                .collect(),
-            all,
-        }
-    }
-
-    /// Returns room for a bit for each.
-    fn row(&self) -> Vec<u64> {
-        vec![0; self.all.len().div_ceil(BITS)]
-    }
-
-    /// Returns the places of blocks. Most are in their order, and near each other.
-    fn places(&self, blocks: &[AddressBlock]) -> impl Iterator<Item = usize> {
-        let mut next = 0;
-        blocks.iter().filter_map(move |block| {
-            let mut near = self.all.iter().skip(next).take(NEAR);
-            let near = near.position(|it| it == block).map(|it| next + it);
-            let place = near.or_else(|| self.place(block))?;
-            next = place + 1;
-            Some(place)
-        })
-    }
-
-    /// Returns the place of a block.
-    fn place(&self, block: &AddressBlock) -> Option<usize> {
-        self.places.get(&(block.owner, block.span)).copied()
-    }
-}
-
-impl<'h> Places<'h> {
-    /// Returns its places, in order.
-    pub(super) fn iter(self) -> impl Iterator<Item = usize> + use<'h> {
-        let words = self.0.iter().enumerate();
-        words.flat_map(|(number, &word)| ones(word).map(move |bit| number * BITS + bit))
-    }
-
-    fn is_empty(self) -> bool {
-        self.0.iter().all(|it| *it == 0)
-    }
-
-    fn has(self, place: usize) -> bool {
-        let word = self.0.get(place / BITS);
-        word.is_some_and(|it| it >> (place % BITS) & 1 == 1)
-    }
-}
-
-/// Returns the places of the bits of a word that are set.
-fn ones(mut word: u64) -> impl Iterator<Item = usize> {
-    iter::from_fn(move || {
-        let place = word.trailing_zeros();
-        word &= word.checked_sub(1)?;
-        usize::try_from(place).ok()
-    })
 }
 
 impl Default for KnownPaths<'_> {
@@ -136,20 +82,16 @@ impl Default for KnownPaths<'_> {
     }
 }
 
-impl KnownPaths<'_> {
-    /// Returns the places of blocks that are seen alike, among all blocks of their cluster.
-    fn row(&mut self, blocks: &[AddressBlock], all: &Blocks) -> Places<'_> {
-        let row = self.rows.entry((blocks.as_ptr().addr(), blocks.len()));
-        Places(row.or_insert_with(|| {
-            let mut row = all.row();
-            for place in all.places(blocks) {
-                if let Some(word) = row.get_mut(place / BITS) {
-                    *word |= 1 << (place % BITS);
-                }
-            }
-            row
-        }))
-    }
+/// Returns the places of blocks that are seen alike, among all blocks of their cluster.
+fn row<'k>(rows: &'k mut BlockRows, blocks: &[AddressBlock], all: &Blocks) -> &'k [u64] {
+    let row = rows.entry((blocks.as_ptr().addr(), blocks.len()));
+    row.or_insert_with(|| {
+        let mut row = all.row();
+        for place in all.places(blocks) {
+            add_place(&mut row, place);
+        }
+        row
+    })
 }
 
 impl StateProof {
@@ -165,30 +107,43 @@ impl StateProof {
         if reach.is_kept(from, to) {
             return proof;
         }
-        let verdicts = reach.between(from, to, &mut known.proven);
-        let place = |it: &[AddressBlock]| (it.as_ptr(), it.len());
-        for alike in verdicts.chunk_by(|a, b| place(&a.senders) == place(&b.senders)) {
-            let (mut whole, mut partial) = (receivers.row(), receivers.row());
-            for verdict in alike {
-                let row = if verdict.holds() {
-                    &mut whole
-                } else if verdict.holds_in_part() {
-                    &mut partial
-                } else {
-                    continue;
-                };
-                let reached = known.row(&verdict.receivers, receivers);
-                let words = row.iter_mut().zip(reached.0);
-                words.for_each(|(word, other)| *word |= other);
+        let KnownPaths { proven, rows } = known;
+        let mut alike: Option<AlikeRows> = None;
+        for verdict in reach.between(from, to, proven) {
+            let place = (verdict.senders.as_ptr().addr(), verdict.senders.len());
+            if alike.as_ref().is_none_or(|it| it.place != place) {
+                if let Some(alike) = alike.take() {
+                    proof.add(alike);
+                }
+                alike = Some(AlikeRows {
+                    place,
+                    senders: row(rows, &verdict.senders, senders).to_vec(),
+                    whole: receivers.row(),
+                    partial: receivers.row(),
+                });
             }
-            let Some(first) = alike.first() else {
+            let Some(alike) = &mut alike else { continue };
+            let own = if verdict.holds() {
+                &mut alike.whole
+            } else if verdict.holds_in_part() {
+                &mut alike.partial
+            } else {
                 continue;
             };
-            let senders = known.row(&first.senders, senders);
-            proof.whole.add_rows(senders, Places(&whole));
-            proof.partial.add_rows(senders, Places(&partial));
+            let reached = row(rows, &verdict.receivers, receivers);
+            let words = own.iter_mut().zip(reached);
+            words.for_each(|(word, other)| *word |= other);
+        }
+        if let Some(alike) = alike {
+            proof.add(alike);
         }
         proof
+    }
+
+    fn add(&mut self, alike: AlikeRows) {
+        let senders = Places(&alike.senders);
+        self.whole.add_rows(senders, Places(&alike.whole));
+        self.partial.add_rows(senders, Places(&alike.partial));
     }
 
     /// Returns the paths that are not among others.
@@ -212,142 +167,113 @@ impl StateProof {
     }
 }
 
+impl KnownRows {
+    fn get_or(&mut self, from: (RowNumber, usize), find: impl FnOnce() -> RowNumber) -> RowNumber {
+        if let Some((_, row)) = self.last.filter(|it| it.0 == from) {
+            return row;
+        }
+        let row = *self.all.entry(from).or_insert_with(find);
+        self.last = Some((from, row));
+        row
+    }
+}
+
 impl Held {
     /// Returns the receivers of each sender that has any.
     pub(super) fn rows(&self) -> impl Iterator<Item = (usize, Places<'_>)> {
-        let rows = self.bits.chunks(self.words.max(1)).enumerate();
-        let rows = rows.filter(|it| it.1.iter().any(|it| *it != 0));
-        rows.map(|(sender, words)| (sender, Places(words)))
+        let senders = self.row_of.iter().enumerate();
+        let rows = senders.map(|(sender, row)| (sender, Places(self.words(*row))));
+        rows.filter(|it| !it.1.is_empty())
     }
 
-    /// Returns the ended paths whose ends have other addresses now, none of which takes their place.
-    pub(super) fn unreplaced(
-        &self,
-        senders: &PlaceMap,
-        receivers: &PlaceMap,
-        new: &[&Self],
-    ) -> Self {
-        let mut unreplaced = Self::default();
-        let instead: Vec<Vec<usize>> = receivers.instead().collect();
-        for (sender, row) in self.rows() {
-            let from: Vec<usize> = senders.instead_of(sender).collect();
-            if from.is_empty() {
-                continue;
+    /// Returns the senders that have the same receivers, with these.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (Vec<usize>, Places<'_>)> {
+        let mut senders: Vec<Vec<usize>> = vec![Vec::new(); self.rows.len() + 1];
+        for (sender, row) in self.row_of.iter().enumerate() {
+            if let Some(alike) = senders.get_mut(*row) {
+                alike.push(sender);
             }
-            let mut reached: Vec<u64> = Vec::new();
-            for words in from
-                .iter()
-                .flat_map(|from| new.iter().map(|it| it.row(*from)))
-            {
-                reached.resize(reached.len().max(words.len()), 0);
-                let words = reached.iter_mut().zip(words);
-                words.for_each(|(word, other)| *word |= other);
-            }
-            let is_lost = |receiver: &usize| {
-                let to = instead.get(*receiver).map_or(&[][..], Vec::as_slice);
-                !to.is_empty() && !to.iter().any(|it| Places(&reached).has(*it))
-            };
-            let lost = row.iter().filter(is_lost);
-            lost.for_each(|it| unreplaced.insert(sender, it));
         }
-        unreplaced
+        let rows = senders.into_iter().zip(EMPTY..);
+        let groups = rows.map(|(senders, row)| (senders, Places(self.words(row))));
+        groups.filter(|(senders, row)| !senders.is_empty() && !row.is_empty())
     }
 
-    /// Returns the receivers of a sender.
-    fn row(&self, sender: usize) -> &[u64] {
-        let start = sender * self.words;
-        self.bits.get(start..start + self.words).unwrap_or_default()
+    fn words(&self, row: RowNumber) -> &[u64] {
+        let row = row.checked_sub(1).and_then(|it| self.rows.get(it));
+        row.map_or(&[], |it| it)
     }
 
-    /// Adds a path.
-    fn insert(&mut self, sender: usize, receiver: usize) {
-        self.widen(receiver / BITS + 1);
-        let place = sender * self.words + receiver / BITS;
-        if self.bits.len() <= place {
-            self.bits.resize((sender + 1) * self.words, 0);
+    /// Returns the number of a row, which is new if none of the last ones is equal.
+    fn number(&mut self, words: Vec<u64>) -> RowNumber {
+        if words.iter().all(|it| *it == 0) {
+            return EMPTY;
         }
-        if let Some(word) = self.bits.get_mut(place) {
-            *word |= 1 << (receiver % BITS);
+        let mut last = self.rows.iter().enumerate().rev().take(NEAR);
+        if let Some((known, _)) = last.find(|it| **it.1 == *words) {
+            return known + 1;
         }
+        self.rows.push(words.into());
+        self.rows.len()
+    }
+
+    /// Sets the receivers of a sender.
+    fn set(&mut self, sender: usize, row: RowNumber) {
+        if self.row_of.len() <= sender {
+            self.row_of.resize(sender + 1, EMPTY);
+        }
+        if let Some(own) = self.row_of.get_mut(sender) {
+            *own = row;
+        }
+    }
+
+    /// Adds the paths from a sender. `number` is that of the receivers among those with which rows are `known`.
+    fn add_row(&mut self, sender: usize, receivers: Places, number: usize, known: &mut KnownRows) {
+        if receivers.is_empty() {
+            return;
+        }
+        let before = self.row(sender);
+        let after = known.get_or((before, number), || {
+            let all = combined(self.words(before), receivers.0, |one, other| one | other);
+            self.number(all)
+        });
+        self.set(sender, after);
     }
 
     /// Adds the paths from some senders to the same receivers.
     fn add_rows(&mut self, senders: Places, receivers: Places) {
-        let Some(last) = senders.iter().last().filter(|_| !receivers.is_empty()) else {
-            return;
-        };
-        self.widen(receivers.0.len());
-        let size = self.bits.len().max((last + 1) * self.words);
-        self.bits.resize(size, 0);
-        senders.iter().for_each(|it| self.add_row(it, receivers));
-    }
-
-    fn add_row(&mut self, sender: usize, receivers: Places) {
-        self.widen(receivers.0.len());
-        let place = sender * self.words;
-        if self.bits.len() <= place {
-            self.bits.resize(place + self.words, 0);
+        let mut known = KnownRows::default();
+        for sender in senders.iter() {
+            self.add_row(sender, receivers, 0, &mut known);
         }
-        if let Some(row) = self.bits.get_mut(place..) {
-            row.iter_mut()
-                .zip(receivers.0)
-                .for_each(|(word, other)| *word |= other);
-        }
-    }
-
-    /// Makes room for receivers of this many words.
-    fn widen(&mut self, words: usize) {
-        if words <= self.words {
-            return;
-        }
-        let rows = self.bits.chunks(self.words.max(1)).flat_map(|row| {
-            let rest = iter::repeat_n(0, words - self.words);
-            row.iter().copied().chain(rest)
-        });
-        self.bits = rows.collect();
-        self.words = words;
     }
 
     /// Adds the paths of another one.
     pub(super) fn add(&mut self, other: &Self) {
-        if self.words != other.words {
-            other
-                .rows()
-                .for_each(|(sender, row)| self.add_row(sender, row));
-            return;
-        }
-        if self.bits.len() < other.bits.len() {
-            self.bits.resize(other.bits.len(), 0);
-        }
-        for (word, other) in self.bits.iter_mut().zip(&other.bits) {
-            *word |= other;
+        let mut known = KnownRows::default();
+        for (sender, row) in other.row_of.iter().enumerate() {
+            self.add_row(sender, Places(other.words(*row)), *row, &mut known);
         }
     }
 
     /// Returns the paths that are not in another one, usually none of them.
     pub(super) fn without(&self, other: &Self) -> Self {
-        if other.bits.is_empty() {
+        if other.rows.is_empty() {
             return self.clone();
         }
-        if self.words != other.words {
-            let (mut rest, mut others) = (self.clone(), other.clone());
-            rest.widen(other.words);
-            others.widen(rest.words);
-            return rest.without(&others);
+        let mut rest = Self::default();
+        let mut known = KnownRows::default();
+        for (sender, own) in self.row_of.iter().enumerate() {
+            let others = other.row(sender);
+            let left = known.get_or((*own, others), || {
+                let (own, others) = (self.words(*own), other.words(others));
+                rest.number(combined(own, others, |one, other| one & !other))
+            });
+            if left != EMPTY {
+                rest.set(sender, left);
+            }
         }
-        let others = other.bits.iter().copied().chain(iter::repeat(0));
-        let left = self
-            .bits
-            .iter()
-            .zip(others)
-            .map(|(own, other)| own & !other);
-        if left.clone().all(|it| it == 0) {
-            return Self::default();
-        }
-        Self {
-            words: self.words,
-            bits: left.collect(),
-        }
+        rest
     }
 
     /// Returns the paths between senders and receivers of kinds that are meant, of which there are few.
@@ -358,21 +284,26 @@ impl Held {
         are_meant: impl Fn(T, T) -> bool,
     ) -> Self {
         let kind = |all: &[T], place: usize| all.get(place).copied().unwrap_or_default();
-        let mut among: Vec<(T, Vec<u64>)> = Vec::new();
-        let mut paths = self.clone();
-        for (sender, row) in paths.bits.chunks_mut(self.words.max(1)).enumerate() {
-            let sender = kind(senders, sender);
-            if among.iter().all(|it| it.0 != sender) {
-                let words = (0..self.words).map(|word| {
-                    let places = (0..BITS).map(|bit| (bit, kind(receivers, word * BITS + bit)));
-                    let meant = places.filter(|it| are_meant(sender, it.1));
-                    meant.fold(0, |word, (bit, _)| word | 1 << bit)
-                });
-                among.push((sender, words.collect()));
+        let mut kinds: Vec<T> = Vec::new();
+        let mut paths = Self::default();
+        let mut known = KnownRows::default();
+        for (sender, own) in self.row_of.iter().enumerate() {
+            let of = kind(senders, sender);
+            let number = kinds.iter().position(|it| *it == of).unwrap_or(kinds.len());
+            if number == kinds.len() {
+                kinds.push(of);
             }
-            let receivers = among.iter().filter(|it| it.0 == sender);
-            for (word, meant) in row.iter_mut().zip(receivers.flat_map(|it| &it.1)) {
-                *word &= meant;
+            let meant = known.get_or((*own, number), || {
+                let words = self.words(*own).iter().enumerate();
+                let words = words.map(|(word, bits)| {
+                    let is_meant = |bit: &usize| are_meant(of, kind(receivers, word * BITS + bit));
+                    let meant = ones(*bits).filter(is_meant);
+                    meant.fold(0, |word, bit| word | 1 << bit)
+                });
+                paths.number(words.collect())
+            });
+            if meant != EMPTY {
+                paths.set(sender, meant);
             }
         }
         paths
@@ -385,30 +316,33 @@ impl Held {
             translated.kept = self.clone();
             return translated;
         }
-        for (sender, row) in self.rows() {
-            let from = senders.at(sender);
-            if from.end.is_some() {
-                translated.ended.add_row(sender, row);
-                continue;
-            }
-            if !from.is_whole {
-                translated.gone.add_row(sender, row);
-            }
-            if receivers.is_unchanged {
+        let [mut of_kept, mut of_gone, mut of_ended] = [(); 3].map(|()| KnownRows::default());
+        for (number, (group, row)) in self.groups().enumerate() {
+            let TranslatedRow { kept, gone, ended } = receivers.translated(row);
+            for sender in group {
+                let from = senders.at(sender);
+                if from.end.is_some() {
+                    translated
+                        .ended
+                        .add_row(sender, row, 2 * number + 1, &mut of_ended);
+                    continue;
+                }
+                translated
+                    .ended
+                    .add_row(sender, Places(&ended), 2 * number, &mut of_ended);
+                // Of a sender that is not there, or only in part, all paths are gone.
+                let (gone, is_partial) = if from.is_whole {
+                    (Places(&gone), 0)
+                } else {
+                    (row, 1)
+                };
+                translated
+                    .gone
+                    .add_row(sender, gone, 2 * number + is_partial, &mut of_gone);
                 if let Some(place) = from.place {
-                    translated.kept.add_row(place, row);
-                }
-                continue;
-            }
-            for receiver in row.iter() {
-                let to = receivers.at(receiver);
-                if to.end.is_some() {
-                    translated.ended.insert(sender, receiver);
-                } else if !to.is_whole {
-                    translated.gone.insert(sender, receiver);
-                }
-                if let Some((from, to)) = from.place.zip(to.place) {
-                    translated.kept.insert(from, to);
+                    translated
+                        .kept
+                        .add_row(place, Places(&kept), number, &mut of_kept);
                 }
             }
         }
@@ -416,8 +350,72 @@ impl Held {
         translated
     }
 
+    /// Returns the ended paths whose ends have other addresses now, none of which takes their place; `works` are the
+    /// paths that work now.
+    pub(super) fn unreplaced(
+        &self,
+        senders: &PlaceMap,
+        receivers: &PlaceMap,
+        works: &Self,
+    ) -> Self {
+        let now = works.through_successors(senders, self.row_of.len());
+        let mut unreplaced = Self::default();
+        let mut known = KnownRows::default();
+        for (sender, own) in self.row_of.iter().enumerate() {
+            if !senders.is_replaced(sender) {
+                continue;
+            }
+            let reached = now.row(sender);
+            let left = known.get_or((*own, reached), || {
+                let (own, reached) = (Places(self.words(*own)), Places(now.words(reached)));
+                unreplaced.number(receivers.unreached(own, reached))
+            });
+            if left != EMPTY {
+                unreplaced.set(sender, left);
+            }
+        }
+        unreplaced
+    }
+
+    /// Returns what is reached from the blocks that are there instead of each of the first senders.
+    fn through_successors(&self, senders: &PlaceMap, count: usize) -> Self {
+        let [mut of_sets, mut all] = [(); 2].map(|()| Self::default());
+        let mut known = KnownRows::default();
+        for (number, blocks) in senders.successors.sets.iter().enumerate() {
+            for row in blocks.iter().map(|it| self.row(*it)) {
+                of_sets.add_row(number, Places(self.words(row)), row, &mut known);
+            }
+        }
+        let mut known = KnownRows::default();
+        for sender in 0..count {
+            if let Some(place) = senders.at(sender).place {
+                let row = self.row(place);
+                all.add_row(sender, Places(self.words(row)), 2 * row, &mut known);
+            }
+            if let Some(set) = senders.successors.of_block.get(&sender) {
+                let row = of_sets.row(*set);
+                all.add_row(sender, Places(of_sets.words(row)), 2 * row + 1, &mut known);
+            }
+        }
+        all
+    }
+
+    /// Returns the number of the receivers of a sender.
+    fn row(&self, sender: usize) -> RowNumber {
+        self.row_of.get(sender).copied().unwrap_or(EMPTY)
+    }
+
     /// Returns whether there is no path.
     pub(super) fn is_empty(&self) -> bool {
-        self.bits.iter().all(|it| *it == 0)
+        self.rows.is_empty()
     }
+}
+
+/// Combines two rows, of which the shorter one ends with words without any receiver.
+fn combined(one: &[u64], other: &[u64], combine: impl Fn(u64, u64) -> u64) -> Vec<u64> {
+    let word = |row: &[u64], place: usize| row.get(place).copied().unwrap_or_default();
+    let places = 0..one.len().max(other.len());
+    places
+        .map(|it| combine(word(one, it), word(other, it)))
+        .collect()
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::held::{Held, KnownPaths, StateProof};
+use super::proof_budget::ProofBudget;
 use super::proved::{Interruption, Proved};
 use super::prover::Prover;
 use super::seen_stages::{OpenPairs, SeenStages};
@@ -28,14 +29,20 @@ struct MixedRound<'r, 'f, 'a> {
     is_between: bool,
 }
 
-/// The number of mixed states that may still be followed.
-struct Budget(usize);
+/// The mixed states that may still be followed, and the steps for all of them.
+struct Budget<'s> {
+    states: usize,
+    steps: &'s mut ProofBudget,
+}
 
 impl Prover<'_, '_, '_, '_> {
     /// Follows the paths in mixed states, those that show the longest interruptions first. Clusters with too many such
     /// states are returned.
-    pub(super) fn mix(&self, pairs: &mut [Proved]) -> BTreeSet<SiteId> {
-        let mut budget = Budget(MOST_MIXED);
+    pub(super) fn mix(&self, pairs: &mut [Proved], steps: &mut ProofBudget) -> BTreeSet<SiteId> {
+        let mut budget = Budget {
+            states: MOST_MIXED,
+            steps,
+        };
         let of_versions = MixedRound {
             open: OpenPairs::of(pairs.iter()),
             reaches: self.ends,
@@ -53,7 +60,12 @@ impl Prover<'_, '_, '_, '_> {
         let [_, with_new] = self.ends;
         let fabrics = staged.iter().map(|it| it.fabric(with_new.fabric));
         let fabrics: Vec<Fabric> = fabrics.collect();
-        let reaches: Vec<Reach> = fabrics.iter().map(|it| open.reach(it)).collect();
+        let reaches = fabrics.iter().map(|it| open.reach(it, budget.steps));
+        let reaches: Option<Vec<Reach>> = reaches.collect();
+        let Some(reaches) = reaches else {
+            unproven.extend(open.sites());
+            return unproven;
+        };
         let between = MixedRound {
             open,
             reaches: &reaches,
@@ -96,7 +108,10 @@ impl Prover<'_, '_, '_, '_> {
                 is_within
             });
             let among = OpenPairs::of(places.iter().filter_map(|it| pairs.get(*it)));
-            let held = self.held(mixture, &among);
+            let Some(held) = self.held(mixture, &among, budget.steps) else {
+                unproven.extend(among.sites());
+                continue;
+            };
             for place in places {
                 let Some(it) = pairs.get_mut(place) else {
                     continue;
@@ -134,21 +149,26 @@ impl Prover<'_, '_, '_, '_> {
         mixed(of_sender, of_receiver)
     }
 
-    /// Proves the paths between some clusters in a mixed state.
-    fn held(&self, mixture: Mixture, pairs: &OpenPairs) -> BTreeMap<SitePair, Held> {
+    /// Proves the paths between some clusters in a mixed state, if the steps last.
+    fn held(
+        &self,
+        mixture: Mixture,
+        pairs: &OpenPairs,
+        steps: &mut ProofBudget,
+    ) -> Option<BTreeMap<SitePair, Held>> {
         if pairs.is_empty() {
-            return BTreeMap::new();
+            return Some(BTreeMap::new());
         }
         let staged = pairs.staged(self.passages, |it| mixture.of(it));
         let [_, with_new] = self.ends;
         let fabric = staged.fabric(with_new.fabric);
-        let reach = pairs.reach(&fabric);
+        let reach = pairs.reach(&fabric, steps)?;
         let mut known = KnownPaths::default();
         let proofs = pairs.0.iter().map(|pair| {
             let proof = StateProof::new(&reach, *pair, self.blocks, &mut known);
             (*pair, proof.whole)
         });
-        proofs.collect()
+        Some(proofs.collect())
     }
 }
 
@@ -171,12 +191,12 @@ impl<'r, 'f, 'a> MixedRound<'r, 'f, 'a> {
     }
 }
 
-impl Budget {
+impl Budget<'_> {
     /// Returns whether another mixed state of a pair may be followed.
     fn spend_on(&mut self, proved: &mut Proved) -> bool {
-        let is_within = 0 < self.0 && proved.followed < MOST_OF_PAIR;
+        let is_within = 0 < self.states && proved.followed < MOST_OF_PAIR;
         if is_within {
-            self.0 -= 1;
+            self.states -= 1;
             proved.followed += 1;
         }
         is_within

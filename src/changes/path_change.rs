@@ -73,12 +73,12 @@ impl PathCounts {
         self.undeclared += other.undeclared;
     }
 
-    /// Counts a path.
-    pub(super) fn count(&mut self, is_declared: bool) {
-        if is_declared {
-            self.declared += 1;
+    /// Counts paths.
+    pub(super) fn count(&mut self, paths: u64, are_declared: bool) {
+        if are_declared {
+            self.declared += paths;
         } else {
-            self.undeclared += 1;
+            self.undeclared += paths;
         }
     }
 }

@@ -1,39 +1,38 @@
 //! Path summaries: what was proved about each pair of clusters, counted, beside what held in the old
 //! version.
 
-use std::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::Version;
+use super::blocks::{Blocks, PlaceMap};
 use super::cause::NodeRef;
 use super::clusters::Counterparts;
-use super::ended::{EndKind, PresentEnds};
-use super::held::{Blocks, Held, KnownPaths, StateProof, Translated};
+use super::ended::EndKind;
+use super::held::{Held, KnownPaths, StateProof, Translated};
 use super::path_change::{EndedPaths, PathChange, PathCounts};
+use super::path_end::{PathEnd, translation};
 use super::paths::PathProof;
-use super::place_map::{BlockPlace, PlaceMap};
 use super::proved::Proved;
 use super::stages::Passages;
 use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
-use crate::fleet::Fleet;
 use crate::name::ClusterName;
-use crate::net::prefixes::Span;
-use crate::net::{Family, family};
-use crate::packet::trace::AddressClass;
-use crate::proof::reach::{AddressBlock, Reach};
+use crate::proof::reach::Reach;
 use crate::proof::verify::{Asked, Declared};
 
-/// Summarizes all pairs of clusters with differences, in order of their names.
+/// Summarizes all pairs of clusters with differences, in order of their names; none if the proof of the old version
+/// takes more than `most` steps.
 pub(super) fn summarize(
     (before, after): (&Version, &Version),
     counterparts: &Counterparts,
     (passages, proof): (&Passages, &PathProof),
-) -> Vec<PathChange> {
+    most: u64,
+) -> Option<Vec<PathChange>> {
     let blocks = before.fabric.sites.map(|it| Blocks::new(it));
-    let past = Past::new(CountedVersion::new(before, &blocks), counterparts, passages);
+    let version = CountedVersion::new(before, &blocks);
+    let past = Past::new(version, counterparts, passages, most)?;
     let future = Future {
         version: CountedVersion::new(after, &proof.blocks),
         origins: after.fabric.sites.map_ids(|it| {
@@ -55,7 +54,7 @@ pub(super) fn summarize(
     changes.extend(past.left(counterparts));
     changes.retain(PathChange::has_changes);
     changes.sort_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
-    changes
+    Some(changes)
 }
 
 /// A version in which paths are counted.
@@ -115,17 +114,20 @@ impl<'f, 'a> Past<'f, 'a> {
         version: CountedVersion<'f, 'a>,
         counterparts: &Counterparts,
         passages: &Passages,
-    ) -> Self {
+        most: u64,
+    ) -> Option<Self> {
         let fabric = version.fabric;
         let is_other = fabric.sites.map_ids(|it| {
             let after = counterparts.after(it);
             after.is_none_or(|it| passages.0[it].has_new_nodes)
         });
-        Self {
-            reach: Reach::among(fabric, |viewer, home| is_other[viewer] || is_other[home]),
+        let is_wanted = |viewer, home| is_other[viewer] || is_other[home];
+        let reach = Reach::among(fabric, most, is_wanted);
+        (reach.steps() <= most).then_some(Self {
             version,
+            reach,
             is_other,
-        }
+        })
     }
 
     /// Counts what becomes of the paths between two clusters of the new version.
@@ -178,7 +180,8 @@ impl<'f, 'a> Past<'f, 'a> {
         }
         let mut counter = future.version.counter(proved.pair);
         if let Some((sender, receiver)) = origins {
-            let works = [&proved.new, &proved.kept.partial];
+            let mut works = proved.new.clone();
+            works.add(&proved.kept.partial);
             let (from, to) = (&sender.places, &receiver.places);
             let unreplaced = old.ended.unreplaced(from, to, &works);
             let past = self.version.counter(SitePair {
@@ -229,52 +232,6 @@ impl<'f, 'a> Past<'f, 'a> {
     }
 }
 
-/// Addresses of one kind and family that a node has.
-#[derive(Eq, Ord, PartialEq, PartialOrd)]
-struct NodeAddresses<'e> {
-    node: &'e str,
-    class: AddressClass,
-    family: Family,
-}
-
-/// A cluster, and its blocks.
-#[derive(Clone, Copy)]
-struct PathEnd<'e> {
-    site: &'e Site<'e>,
-    blocks: &'e Blocks,
-}
-
-impl<'e> PathEnd<'e> {
-    /// Returns the name of the node that has a block, if it is one's.
-    fn node(self, place: usize) -> Option<&'e str> {
-        let node = self.blocks.all.get(place)?.owner.node()?;
-        Some(&self.site.node(node).kilo.name)
-    }
-
-    fn class(self, place: usize) -> Option<AddressClass> {
-        self.blocks.all.get(place)?.owner.class()
-    }
-
-    fn node_addresses(self, place: usize) -> Option<NodeAddresses<'e>> {
-        let block = self.blocks.all.get(place)?;
-        Some(NodeAddresses {
-            node: self.node(place)?,
-            class: block.owner.class()?,
-            family: family(block.span.first_address()),
-        })
-    }
-
-    /// Returns a name for people: that of a node, else an address.
-    fn name(self, place: usize) -> Option<String> {
-        let block = self.blocks.all.get(place)?;
-        let end = match block.owner.node() {
-            Some(node) => self.site.node(node).kilo.name.clone(),
-            None => block.span.first_address().to_string(),
-        };
-        Some(format!("{}/{end}", self.site.cluster))
-    }
-}
-
 /// Counts paths between two clusters.
 struct Counter<'e> {
     /// The senders and the receivers.
@@ -311,17 +268,16 @@ impl<'e> Counter<'e> {
         let mut counts = PathCounts::default();
         let [sends, takes] = &self.declared;
         let [senders, receivers] = self.ends;
-        for (sender, row) in held.rows() {
-            let from = senders.class(sender);
-            let is_sent = sends.get(sender) == Some(&true);
-            for receiver in row.iter() {
-                let to = receivers.class(receiver);
-                let is_declared = is_sent
-                    && takes.get(receiver) == Some(&true)
-                    && from
-                        .zip(to)
-                        .is_some_and(|(from, to)| Declared::are_declared(from, to));
-                counts.count(is_declared);
+        for (group, row) in held.groups() {
+            let targets = receivers.kinds(row.iter(), takes);
+            for (from, sending) in senders.kinds(group.into_iter(), sends) {
+                for (to, taking) in &targets {
+                    let classes = from.class.zip(to.class);
+                    let are_declared = from.is_declared
+                        && to.is_declared
+                        && classes.is_some_and(|(from, to)| Declared::are_declared(from, to));
+                    counts.count(sending * taking, are_declared);
+                }
             }
         }
         counts
@@ -352,8 +308,9 @@ impl<'e> Counter<'e> {
         };
         // Many paths have the same end.
         let mut reached = BTreeSet::new();
-        for (sender, row) in held.rows() {
-            add(senders, from, &change.from, sender);
+        for (group, row) in held.groups() {
+            let group = group.into_iter();
+            group.for_each(|it| add(senders, from, &change.from, it));
             reached.extend(row.iter());
         }
         let reached = reached.into_iter();
@@ -365,65 +322,6 @@ impl<'e> Counter<'e> {
         let [senders, receivers] = self.ends;
         Some((senders.name(sender)?, receivers.name(receiver)?))
     }
-}
-
-/// Returns the place of each block in another version of the cluster: that with the same addresses. Of a
-/// range that belongs to a cluster as a whole, the nodes' own addresses are cut out, so any part of it is
-/// the same, but it is whole only if all of its addresses are still there.
-fn translation(old: PathEnd, new: PathEnd, fleet: Option<&Fleet>) -> PlaceMap {
-    type Identity = (Option<AddressClass>, Span);
-    let identity = |it: &AddressBlock| -> Identity { (it.owner.class(), it.span) };
-    let places = new.blocks.all.iter().zip(0..);
-    let places: BTreeMap<Identity, usize> =
-        places.map(|(it, place)| (identity(it), place)).collect();
-    let overlapping = |block: &AddressBlock| {
-        if block.owner.node().is_some() {
-            return None;
-        }
-        // All of it can be a node's now.
-        [false, true].into_iter().find_map(|is_own| {
-            let is_part = |it: &AddressBlock| {
-                it.owner.node().is_some() == is_own && it.span.common(block.span).is_some()
-            };
-            new.blocks.all.iter().position(is_part)
-        })
-    };
-    let present = LazyCell::new(|| PresentEnds::new(new.site, fleet));
-    let blocks = old.blocks.all.iter().enumerate().map(|(number, it)| {
-        let same = places.get(&identity(it)).copied();
-        let shared = if same.is_none() {
-            overlapping(it)
-        } else {
-            None
-        };
-        let all = || new.blocks.all.iter().map(|it| it.span);
-        let place = same.or(shared);
-        BlockPlace {
-            place,
-            is_whole: same.is_some() || shared.is_some() && it.span.is_covered_by(all()),
-            end: match place {
-                None => old.node(number).and_then(|node| present.end(node, it.span)),
-                Some(_) => None,
-            },
-        }
-    });
-    let blocks: Vec<BlockPlace> = blocks.collect();
-    let mut of_nodes: BTreeMap<NodeAddresses, Vec<usize>> = BTreeMap::new();
-    let has_moved = |it: &BlockPlace| it.end == Some(EndKind::NodeMoved);
-    if blocks.iter().any(has_moved) {
-        for place in 0..new.blocks.all.len() {
-            if let Some(addresses) = new.node_addresses(place) {
-                of_nodes.entry(addresses).or_default().push(place);
-            }
-        }
-    }
-    let moved = blocks.iter().enumerate().filter(|it| has_moved(it.1));
-    let successors = moved.filter_map(|(block, _)| {
-        let same = of_nodes.get(&old.node_addresses(block)?)?;
-        Some((block, same.clone()))
-    });
-    let successors = successors.collect();
-    PlaceMap::new(blocks, successors)
 }
 
 fn change(from: &Site, to: &Site) -> PathChange {

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
-use super::held::{Blocks, Held, KnownPaths, StateProof};
+use super::blocks::Blocks;
+use super::held::{Held, KnownPaths, StateProof};
+use super::proof_budget::ProofBudget;
 use super::proved::Proved;
 use super::prover::Prover;
 use super::seen_stages::{OpenPairs, SeenStages};
 use super::stages::{NEW, OLD, Passage, Passages, StageId, StagePair, StagedClusters, Touched};
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
-use crate::proof::reach::Reach;
 
 /// All proofs of a fleet on its way.
 pub(super) struct PathProof {
@@ -27,14 +28,28 @@ pub(super) struct PathProof {
 }
 
 impl PathProof {
-    /// Proves everything that changes can touch.
-    pub(super) fn new(passages: &Passages, touched: &Touched, after: &Fabric) -> Self {
+    /// Proves everything that changes can touch, as far as the steps last.
+    pub(super) fn new(
+        passages: &Passages,
+        touched: &Touched,
+        after: &Fabric,
+        steps: &mut ProofBudget,
+    ) -> Self {
         let blocks = passages.0.map(|it| Blocks::new(&it.peers.after));
         let staged = [OLD, NEW].map(|stage| StagedClusters::new(passages, |_| stage));
         let fabrics = staged.each_ref().map(|it| it.fabric(after));
         let ends = fabrics
             .each_ref()
-            .map(|it| Reach::among(it, |viewer, home| touched.has(viewer, home)));
+            .map(|it| steps.look(it, |viewer, home| touched.has(viewer, home)));
+        let [Some(with_old), Some(with_new)] = ends else {
+            let is_touched = |it: &SiteId| touched.others(*it).next().is_some();
+            return Self {
+                proved: Vec::new(),
+                unproven: passages.0.ids().filter(is_touched).collect(),
+                blocks,
+            };
+        };
+        let ends = [with_old, with_new];
         let prover = Prover {
             passages,
             blocks: &blocks,
@@ -47,10 +62,10 @@ impl PathProof {
         let found: Vec<Vec<Proved>> = found.collect();
         let mut pairs: Vec<Proved> = found.into_iter().flatten().collect();
         let most = passages.0.iter().map(Passage::stages).max();
-        for stage in 2..most.unwrap_or_default() {
-            prover.pass(stage, &mut pairs);
-        }
-        let unproven = prover.mix(&mut pairs);
+        let later = 2..most.unwrap_or_default();
+        let passed = later.flat_map(|it| prover.pass(it, &mut pairs, steps));
+        let mut unproven: BTreeSet<SiteId> = passed.collect();
+        unproven.extend(prover.mix(&mut pairs, steps));
         Self {
             proved: pairs,
             unproven,
@@ -95,8 +110,14 @@ impl<'p> Prover<'p, '_, '_, '_> {
         }
     }
 
-    /// Proves the paths with both clusters in a stage between the old and the new Peers.
-    fn pass(&self, stage: StageId, pairs: &mut [Proved]) {
+    /// Proves the paths with both clusters in a stage between the old and the new Peers. Clusters for which the steps do
+    /// not last are returned.
+    fn pass(
+        &self,
+        stage: StageId,
+        pairs: &mut [Proved],
+        steps: &mut ProofBudget,
+    ) -> BTreeSet<SiteId> {
         let interruption = |pair| self.interruption(pair, StagePair::same(stage));
         let is_open = |it: &Proved| {
             let is_there = self
@@ -107,12 +128,14 @@ impl<'p> Prover<'p, '_, '_, '_> {
         };
         let open = OpenPairs::find(pairs, is_open);
         if open.is_empty() {
-            return;
+            return BTreeSet::new();
         }
         let staged = open.staged(self.passages, |_| stage);
         let [with_old, with_new] = self.ends;
         let fabric = staged.fabric(with_new.fabric);
-        let reach = open.reach(&fabric);
+        let Some(reach) = open.reach(&fabric, steps) else {
+            return open.sites();
+        };
         let of_senders = pairs.par_chunk_by_mut(|a, b| a.pair.from == b.pair.from);
         of_senders.for_each_init(KnownPaths::default, |known, pairs| {
             for it in pairs.iter_mut().filter(|it| is_open(it)) {
@@ -122,5 +145,6 @@ impl<'p> Prover<'p, '_, '_, '_> {
                 it.interrupted(interruption(it.pair)).add(&missing);
             }
         });
+        BTreeSet::new()
     }
 }

@@ -221,6 +221,13 @@ impl ChangedPeer {
 }
 
 impl PeerCounts {
+    /// Adds others.
+    pub(super) fn add(&mut self, others: Self) {
+        self.added += others.added;
+        self.changed += others.changed;
+        self.removed += others.removed;
+    }
+
     /// Counts a change.
     pub(super) fn count(&mut self, change: &PeerChange) {
         match change.peer.kind {

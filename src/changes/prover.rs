@@ -1,6 +1,6 @@
 //! The prover: what the proofs of all states of a fleet have in common.
 
-use super::held::Blocks;
+use super::blocks::Blocks;
 use super::proved::Interruption;
 use super::stages::{NEW, Passages, StageId, StagePair};
 use crate::agent::fabric::{SiteId, SitePair, Sites};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::held::{Held, StateProof};
+use super::proof_budget::ProofBudget;
 use super::proved::Proved;
 use super::stages::{NEW, Passages, StageId, StagedClusters};
 use crate::agent::fabric::{Fabric, SiteId, SitePair};
@@ -83,7 +84,7 @@ impl OpenPairs {
         passages: &'p Passages<'s>,
         stage: impl Fn(SiteId) -> StageId,
     ) -> StagedClusters<'p, 's> {
-        let sites: BTreeSet<SiteId> = self.0.iter().flat_map(|it| it.both()).collect();
+        let sites = self.sites();
         StagedClusters::new(
             passages,
             |it| {
@@ -92,9 +93,18 @@ impl OpenPairs {
         )
     }
 
-    /// Looks at them, in both directions.
-    pub(super) fn reach<'f, 'a>(&self, fabric: &'f Fabric<'a>) -> Reach<'f, 'a> {
-        Reach::among(fabric, |from, to| {
+    /// Returns their clusters.
+    pub(super) fn sites(&self) -> BTreeSet<SiteId> {
+        self.0.iter().flat_map(|it| it.both()).collect()
+    }
+
+    /// Looks at them, in both directions, if the steps last.
+    pub(super) fn reach<'f, 'a>(
+        &self,
+        fabric: &'f Fabric<'a>,
+        steps: &mut ProofBudget,
+    ) -> Option<Reach<'f, 'a>> {
+        steps.look(fabric, |from, to| {
             let pair = SitePair { from, to };
             self.0.contains(&pair) || self.0.contains(&pair.back())
         })

@@ -220,8 +220,8 @@ impl Touched {
             let owners = ranges.iter().flat_map(|it| grounds.owners(*it));
             touched[number].extend(owners);
             let keys = passage.peers.keys();
-            let holders = keys.iter().flat_map(|it| after.holders(it));
-            touched[number].extend(holders.map(|it| it.site));
+            let holders = keys.iter().flat_map(|it| after.holding_sites(it));
+            touched[number].extend(holders);
         }
         let is_touched = |one: SiteId, other: SiteId| {
             one != other
@@ -262,9 +262,9 @@ fn entangled(number: SiteId, fabric: &Fabric) -> BTreeSet<SiteId> {
     let site = fabric.site(number);
     let keys = site.model.topology.nodes.iter();
     let keys = keys.filter_map(|it| it.kilo.key);
-    let holders = keys.flat_map(|it| fabric.holders(&it).to_vec());
+    let holders = keys.flat_map(|it| fabric.holding_sites(&it).collect::<Vec<_>>());
     let doors = site.reading.nodes.iter().flat_map(ClusterNode::doors);
     let dialled = doors.flat_map(|it| fabric.dialled(Cidr::host(it.0)).collect::<Vec<_>>());
-    let others = holders.map(|it| it.site).chain(dialled.flatten());
+    let others = holders.chain(dialled.flatten());
     others.filter(|it| *it != number).collect()
 }

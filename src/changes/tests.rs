@@ -52,6 +52,7 @@ fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
         capacity: &Capacity::default(),
         foreign: &[],
         left: &BTreeMap::new(),
+        most_steps: u64::MAX,
     };
     before.show(|was, _| {
         after.show(|is, _| {

@@ -1,8 +1,8 @@
 //! Ceilings: how much input a run accepts, so that no input keeps a CI job or an Argo CD plugin busy
 //! for minutes.
 //!
-//! With the built-in values, every command needs at most five seconds of CPU time and 1 GiB of
-//! memory. A config comes from the repository, like the input, so it can only lower them; a flag or
+//! With the built-in values, every command that reads only files needs at most ten seconds of CPU time and 1 GiB
+//! of memory. A config comes from the repository, like the input, so it can only lower them; a flag or
 //! a variable comes from the user who runs the command.
 
 use std::fmt;
@@ -23,6 +23,7 @@ const BUILT_IN: Ceilings = Ceilings {
     anchors: 5_000,
     expectations: 2_000,
     peers: 500_000,
+    steps: 10_000_000,
 };
 
 /// The largest accepted numbers of a run, over all meshes.
@@ -34,6 +35,7 @@ pub struct Ceilings {
     anchors: usize,
     expectations: usize,
     peers: usize,
+    steps: usize,
 }
 
 /// Something that has a ceiling.
@@ -51,6 +53,8 @@ pub enum Counted {
     Expectations,
     /// Peers of all targets.
     Peers,
+    /// Steps of a proof.
+    Steps,
 }
 
 /// A ceiling that someone sets, as in `clusters=1000`.
@@ -69,7 +73,7 @@ pub enum CeilingError {
     #[error("write `NAME=N`, such as `clusters=1000`")]
     Form,
     /// Nothing has this name.
-    #[error("known names: clusters, nodes, ranges, anchors, expectations, peers")]
+    #[error("known names: clusters, nodes, ranges, anchors, expectations, peers, steps")]
     Name,
     /// The number is not a positive integer.
     #[error("the number must be a positive integer")]
@@ -116,6 +120,9 @@ pub(super) struct WrittenCeilings {
     /// The maximum number of Peers of all targets.
     #[schemars(range(min = 1, max = BUILT_IN.peers), extend("default" = BUILT_IN.peers))]
     peers: Option<u32>,
+    /// The maximum number of steps of a proof.
+    #[schemars(range(min = 1, max = BUILT_IN.steps), extend("default" = BUILT_IN.steps))]
+    steps: Option<u32>,
 }
 
 impl Default for Ceilings {
@@ -126,13 +133,14 @@ impl Default for Ceilings {
 
 impl Counted {
     /// Everything that has a ceiling.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Clusters,
         Self::Nodes,
         Self::Ranges,
         Self::Anchors,
         Self::Expectations,
         Self::Peers,
+        Self::Steps,
     ];
 
     /// Returns its name in configs and flags.
@@ -144,6 +152,7 @@ impl Counted {
             Self::Anchors => "anchors",
             Self::Expectations => "expectations",
             Self::Peers => "peers",
+            Self::Steps => "steps",
         }
     }
 }
@@ -152,6 +161,7 @@ impl fmt::Display for Counted {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
             Self::Peers => "Peers",
+            Self::Steps => "steps of the proof",
             _ => self.name(),
         })
     }
@@ -181,7 +191,13 @@ impl Ceilings {
             Counted::Anchors => self.anchors,
             Counted::Expectations => self.expectations,
             Counted::Peers => self.peers,
+            Counted::Steps => self.steps,
         }
+    }
+
+    /// Returns the most steps of a proof.
+    pub fn most_steps(&self) -> u64 {
+        u64::try_from(self.steps).unwrap_or(u64::MAX)
     }
 
     /// Returns the ceilings with one of them changed.
@@ -194,6 +210,7 @@ impl Ceilings {
             Counted::Anchors => &mut self.anchors,
             Counted::Expectations => &mut self.expectations,
             Counted::Peers => &mut self.peers,
+            Counted::Steps => &mut self.steps,
         };
         *most = ceiling.most;
         self
@@ -258,6 +275,7 @@ impl WrittenCeilings {
             anchors: most(self.anchors, BUILT_IN.anchors),
             expectations: most(self.expectations, BUILT_IN.expectations),
             peers: most(self.peers, BUILT_IN.peers),
+            steps: most(self.steps, BUILT_IN.steps),
         }
     }
 }

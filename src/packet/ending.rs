@@ -138,8 +138,8 @@ pub enum Doubt {
     },
     /// More than one node of the fleet has the key.
     Key {
-        /// The nodes with the key.
-        holders: Vec<At>,
+        /// The key.
+        key: [u8; 32],
     },
     /// More than one Peer has the key.
     Peers {

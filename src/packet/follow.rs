@@ -92,10 +92,7 @@ impl Fabric<'_> {
         let receiver = match self.holders(&key) {
             [] => return Err(Ending::UnknownKey { at, claim, range }),
             [one] => *one,
-            many => {
-                let holders = many.to_vec();
-                return Err(ambiguous(Doubt::Key { holders }));
-            }
+            _ => return Err(ambiguous(Doubt::Key { key })),
         };
         self.hits(packet.to, receiver, at, claim, range)?;
         let place = site.model.place(claim);

@@ -17,7 +17,7 @@ use crate::agent::fabric::{At, Fabric, SiteId, SitePair, Sites};
 use crate::net::Family;
 use crate::packet::trace::{AddressClass, Trace};
 use crate::packet::{Packet, Session};
-use class_part::{ClassPart, CutBlock};
+use class_part::{ClassPart, CutBlock, PartPair};
 use equivalence_class::EquivalenceClass;
 use local_addresses::LocalAddresses;
 use observer::ForwardingViews;
@@ -54,6 +54,8 @@ pub struct Reach<'f, 'a> {
     pub fabric: &'f Fabric<'a>,
     views: Sites<ForwardingViews>,
     counts: Sites<Counts>,
+    /// The number of steps for the views.
+    looked: u64,
 }
 
 /// With fewer pairs of clusters than one of this many, it takes longer to find out which clusters see
@@ -146,9 +148,10 @@ impl<'r> ClassVerdict<'r> {
 }
 
 impl<'f, 'a> Reach<'f, 'a> {
-    /// Looks at all clusters from each of them, from several at the same time.
-    pub fn new(fabric: &'f Fabric<'a>) -> Self {
-        Self::looking(fabric, |_, _| true, Depth::Everything)
+    /// Looks at all clusters from each of them, from several at the same time, unless that takes more than
+    /// `most` steps. A proof must not be asked for then: see [`Reach::steps`].
+    pub fn new(fabric: &'f Fabric<'a>, most: u64) -> Self {
+        Self::looking(fabric, most, |_, _| true, Depth::Everything)
     }
 
     /// Looks only at the pairs of clusters that are wanted, the one that looks first. Between the others
@@ -156,13 +159,15 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// why nothing leaves for a cluster.
     pub fn among(
         fabric: &'f Fabric<'a>,
+        most: u64,
         is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
     ) -> Self {
-        Self::looking(fabric, is_wanted, Depth::Held)
+        Self::looking(fabric, most, is_wanted, Depth::Held)
     }
 
     fn looking(
         fabric: &'f Fabric<'a>,
+        most: u64,
         is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
         depth: Depth,
     ) -> Self {
@@ -172,7 +177,7 @@ impl<'f, 'a> Reach<'f, 'a> {
             .flat_map(|one| sites.iter().map(move |other| (*one, *other)));
         let wanted = pairs.filter(|(one, other)| one != other && is_wanted(*one, *other));
         let are_shared = sites.len() * sites.len().saturating_sub(1) <= RARE * wanted.count();
-        let shared = SharedViews::new(fabric, are_shared);
+        let shared = SharedViews::new(fabric, are_shared, most);
         let views = sites.into_par_iter();
         let views = Sites::new(
             views
@@ -184,9 +189,19 @@ impl<'f, 'a> Reach<'f, 'a> {
         let counts = shared.homes.map(LocalAddresses::counts);
         Self {
             fabric,
+            looked: shared.steps(),
             views,
             counts,
         }
+    }
+
+    /// Returns how many steps a proof takes at most: for the looks at all clusters, and for what is found out
+    /// about each pair of classes.
+    pub fn steps(&self) -> u64 {
+        let sites = self.fabric.sites.ids();
+        let pairs = sites.flat_map(|from| self.fabric.sites.ids().map(move |to| (from, to)));
+        let of_pair = |(from, to)| self.view(from, to).steps_to(self.view(to, from));
+        pairs.map(of_pair).fold(self.looked, u64::saturating_add)
     }
 
     /// Returns whether no packet of any sender leaves one cluster for another.
@@ -199,41 +214,24 @@ impl<'f, 'a> Reach<'f, 'a> {
         &self.counts[site]
     }
 
-    /// Returns what holds for packets from one cluster to another. Results that were proved for
-    /// others before are used again.
-    pub fn between<'r>(
+    /// Finds what holds for packets from one cluster to another, the pairs of the same senders one after another.
+    /// Results that were proved for others before are used again.
+    pub fn between<'r, 'p>(
         &'r self,
         from: SiteId,
         to: SiteId,
-        proven: &mut Proven<'r>,
-    ) -> Vec<ClassVerdict<'r>> {
-        let (sources, targets) = (self.classes(from, to), self.classes(to, from));
-        let mut verdicts = Vec::with_capacity(sources.len().saturating_mul(targets.len()));
-        for source in sources {
-            if !matches!(source.class, AddressClass::Pod | AddressClass::Node) {
-                continue;
+        proven: &'p mut Proven<'r>,
+    ) -> impl Iterator<Item = ClassVerdict<'r>> + use<'r, 'p, 'f, 'a> {
+        let pair = SitePair { from, to };
+        let sources = self.classes(from, to).iter().filter(|it| it.can_send());
+        // There can be millions, so none is kept.
+        let parts = sources.flat_map(move |source| source.parts_to(self.classes(to, from)));
+        parts.filter_map(move |PartPair { sender, receiver }| {
+            if receiver.class.is_kept() {
+                return Some(ClassVerdict::kept(sender.class, receiver.class));
             }
-            for target in targets {
-                if source.family() != target.family() {
-                    continue;
-                }
-                if target.is_kept() {
-                    verdicts.push(ClassVerdict::kept(source, target));
-                    continue;
-                }
-                let pair = SitePair { from, to };
-                if source.is_uniform() && target.is_uniform() {
-                    verdicts.extend(self.verdict(pair, source.into(), target.into(), proven));
-                    continue;
-                }
-                for one in source.parts() {
-                    for other in target.parts() {
-                        verdicts.extend(self.verdict(pair, one, other, proven));
-                    }
-                }
-            }
-        }
-        verdicts
+            self.verdict(pair, sender, receiver, proven)
+        })
     }
 
     /// Follows packets between classes, if none was followed yet: senders and receivers between which they

@@ -160,7 +160,7 @@ pub(crate) fn verdicts(
     let sites =
         entries.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
     let fabric = Fabric::new(sites.collect());
-    let reach = Reach::new(&fabric);
+    let reach = Reach::new(&fabric, u64::MAX);
     let asked = Asked {
         meshes: &meshes,
         accepted: &BTreeMap::new(),
@@ -193,7 +193,6 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     };
     let mut classes: Vec<_> = reach
         .between(from.site, to.site, &mut Proven::default())
-        .into_iter()
         .flat_map(|it| reach.follow(sites, &it))
         .collect();
     classes.retain(|it| {

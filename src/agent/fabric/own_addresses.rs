@@ -16,7 +16,8 @@ pub(super) struct OwnAddresses {
     pub(super) owned: Prefixes<Owner>,
     /// The ranges that it declares as a whole.
     pub(super) for_all: Prefixes<()>,
-    /// The networks that nodes are connected to, which they reach without a tunnel.
+    /// The networks that nodes are connected to, which they reach without a tunnel; of one range, the nodes in
+    /// their order.
     pub(super) connected: Prefixes<NodeId>,
     /// The kinds of address that each node shows.
     pub(super) shown: Nodes<Families>,

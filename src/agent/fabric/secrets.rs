@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{At, Site, SitePair, Sites};
+use super::{KeyHolders, Site, SitePair, Sites, sites_of};
 use crate::agent::applied::Content;
 use crate::kilo::id::{Id, Numbered};
 use crate::kilo::peer::translation::PresharedKey;
@@ -32,7 +32,7 @@ impl MutualSecrets {
     pub(super) fn collect(
         sites: &Sites<Arc<Site>>,
         contents: &[&Arc<Content>],
-        keys: &BTreeMap<[u8; 32], Vec<At>>,
+        keys: &KeyHolders,
     ) -> Self {
         let mut specs = contents.iter().flat_map(|it| &it.peers);
         // Without any, which is usual, the Peers of all clusters need not be looked at.
@@ -46,11 +46,8 @@ impl MutualSecrets {
                 let Some(secret) = translation.preshared_key else {
                     continue;
                 };
-                let holders = keys.get(&translation.key).into_iter().flatten();
-                let pairs = holders.map(|it| SitePair {
-                    from: number,
-                    to: it.site,
-                });
+                let holders = keys.get(&translation.key).map_or(&[][..], Vec::as_slice);
+                let pairs = sites_of(holders).map(|to| SitePair { from: number, to });
                 users.entry(secret).or_default().extend(pairs);
             }
         }

@@ -323,7 +323,7 @@ impl<'a> Site<'a> {
         let mut holding = self.own.connected.holding(address);
         holding.find_map(|slot| {
             let (range, nodes) = self.own.connected.at(slot);
-            nodes.contains(&node).then_some(range)
+            nodes.binary_search(&node).is_ok().then_some(range)
         })
     }
 

@@ -10,6 +10,10 @@ use crate::diagnostic::{Finding, bare};
 use crate::kilo::node::annotation;
 use crate::packet::Doubt;
 use crate::packet::rule;
+use crate::text::joined;
+
+/// The largest number of places in a finding about several Peers.
+const LABELLED: usize = 16;
 
 /// Reports what it depends on how a packet ends.
 pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
@@ -25,45 +29,42 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                 );
                 return cause;
             }
-            let names: Vec<String> = claims
-                .iter()
-                .map(|it| tunnel(fabric, at.site, it.tunnel))
-                .collect();
+            let names = claims.iter().map(|it| tunnel(fabric, at.site, it.tunnel));
             let message = format!(
                 "{range} on {here} belongs to {}{}, depending on which was applied last",
-                names.join(" or "),
-                if names.len() == 1 {
+                joined(names, "or"),
+                if claims.len() == 1 {
                     " or to no Peer"
                 } else {
                     ""
                 }
             );
             let finding = Finding::new(&rule::AMBIGUOUS, message);
-            let finding = claims.iter().fold(finding, |finding, claim| {
-                finding.at(place(fabric, at, *claim), "claims the range")
-            });
+            let finding = claims
+                .iter()
+                .take(LABELLED)
+                .fold(finding, |finding, claim| {
+                    finding.at(place(fabric, at, *claim), "claims the range")
+                });
             finding.help("keep the range in one Peer only")
         }
-        Doubt::Key { holders } => {
-            let names: Vec<String> = holders.iter().map(|it| called(fabric, *it)).collect();
+        Doubt::Key { key } => {
+            let holders = fabric.holders(key).iter().map(|it| called(fabric, *it));
             Finding::new(
                 &rule::AMBIGUOUS,
                 format!(
                     "{here} sends it to a key that {} share: WireGuard uses the one that \
                      connected last",
-                    names.join(" and ")
+                    joined(holders, "and")
                 ),
             )
             .help("delete Kilo's key file on one of the nodes, so that each node has its own key")
         }
         Doubt::Peers { peers } => cause(fabric, at, peers).unwrap_or_else(|| {
-            let names: Vec<&str> = peers
-                .iter()
-                .map(|it| peer_of(fabric, at.site, *it))
-                .collect();
+            let names = peers.iter().map(|it| peer_of(fabric, at.site, *it));
             let message = format!(
                 "the Peer {} of {cluster} exists or not, depending on what was applied last",
-                names.join(" or ")
+                joined(names, "or")
             );
             Finding::new(&rule::AMBIGUOUS, message)
         }),
@@ -152,13 +153,13 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
             .iter()
             .map(|it| &site.model.peers[*it])
             .collect();
-        let names: Vec<&str> = rivals.iter().map(|it| it.applied.name.as_str()).collect();
+        let names = || rivals.iter().map(|it| it.applied.name.as_str());
         let (message, help) = match contest.over {
             Prize::Key => (
                 format!(
                     "the Peers {} of {} have the same key: only the last one applied exists in \
                      WireGuard",
-                    names.join(" and "),
+                    joined(names(), "and"),
                     site.cluster
                 ),
                 format!(
@@ -171,14 +172,14 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
                 format!(
                     "{} has {} Peers named {}: only the last one applied exists",
                     site.cluster,
-                    names.len(),
-                    names.first()?
+                    rivals.len(),
+                    names().next()?
                 ),
                 "give each of them its own name, or delete all but one".to_owned(),
             ),
         };
         let finding = Finding::new(&rule::AMBIGUOUS, message);
-        let finding = rivals.iter().fold(finding, |finding, it| {
+        let finding = rivals.iter().take(LABELLED).fold(finding, |finding, it| {
             finding.at(Some(it.place()), "one of them")
         });
         return Some(finding.help(help));

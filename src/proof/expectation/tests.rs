@@ -22,7 +22,7 @@ fn report(lab: &Lab, spec: &str) -> String {
     let source = Source::parse("expectations.yaml", format!("{head}{spec}")).unwrap();
     let expectations = expectations::read(&source).unwrap();
     lab.show(|fabric, _| {
-        let reach = Reach::new(fabric);
+        let reach = Reach::new(fabric, u64::MAX);
         let mut text = String::new();
         for check in check(&reach, &expectations) {
             let name = check.expectation.name.as_deref().unwrap_or("it");
@@ -207,7 +207,7 @@ fn many_expectations_follow_no_more_packets_than_one() {
         let source = Source::parse("expectations.yaml", text).unwrap();
         let expectations = expectations::read(&source).unwrap();
         line().show(|fabric, _| {
-            let reach = Reach::new(fabric);
+            let reach = Reach::new(fabric, u64::MAX);
             assert!(check(&reach, &expectations).iter().all(Check::holds));
             fabric.followed().to_string()
         })

@@ -53,14 +53,14 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let site = fabric.site(number);
         let mut ends = BTreeMap::new();
         let mut add = |key: &[u8; 32], tunnel: Tunnel| {
-            for at in fabric.holders(key).iter().filter(|it| it.site != number) {
+            for keeper in fabric.holding_sites(key).filter(|it| *it != number) {
                 let none = || Self {
                     fabric,
                     site,
-                    keeper: at.site,
+                    keeper,
                     ends: BTreeSet::new(),
                 };
-                ends.entry(at.site).or_insert_with(none).ends.insert(tunnel);
+                ends.entry(keeper).or_insert_with(none).ends.insert(tunnel);
             }
         };
         for (key, peer) in site.model.by_key() {

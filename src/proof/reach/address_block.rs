@@ -53,6 +53,19 @@ pub(crate) fn of_nodes(site: &Site, is_counted: bool) -> Vec<AddressBlock> {
     blocks
 }
 
+/// Returns how many pieces there are at most, without cutting.
+pub(super) fn most_pieces(viewer: &Site, home: &Site, span: Span) -> u64 {
+    let inside = [
+        viewer.model.tunnels.within(span).len(),
+        home.model.tunnels.within(span).len(),
+        viewer.connections().within(span).len(),
+        home.connections().within(span).len(),
+        viewer.owned().within(span).len(),
+    ];
+    let borders: usize = inside.into_iter().sum();
+    u64::try_from(1 + 2 * borders).unwrap_or(u64::MAX)
+}
+
 /// Cuts addresses of `home` at every boundary at which the view of `viewer` or its own changes.
 pub(crate) fn pieces(viewer: &Site, home: &Site, span: Span) -> Vec<Span> {
     span.cut(

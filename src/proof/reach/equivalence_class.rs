@@ -21,6 +21,10 @@ pub(super) struct EquivalenceClass {
 }
 
 /// The view of a piece of a block.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is another property of the packets"
+)]
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct PieceView {
     pub(super) family: Family,
@@ -63,14 +67,21 @@ pub(super) enum NextHop {
     Kept,
     /// It is not certain who has this range.
     Contested(SlotId),
-    /// More than one node has the key of this Peer.
-    Shared(PeerId),
-    Unknown(PeerId),
-    Thief(PeerId),
+    /// More than one node has the key of this Peer, or of one of many Peers.
+    Shared(Option<PeerId>),
+    /// No node has the key of this Peer, or of one of many Peers.
+    Unknown(Option<PeerId>),
+    /// This Peer, or one of many Peers, leads to another node.
+    Thief(Option<PeerId>),
     Right,
 }
 
 impl EquivalenceClass {
+    /// Returns whether packets are sent from it: nothing is sent from ranges of a whole cluster.
+    pub(super) fn can_send(&self) -> bool {
+        matches!(self.class, AddressClass::Pod | AddressClass::Node)
+    }
+
     /// Returns whether all nodes of the cluster that looks see it so.
     pub(super) fn is_uniform(&self) -> bool {
         self.views.iter().all(|view| view.unique.is_none())

@@ -1,14 +1,14 @@
 //! Observers: one cluster as it looks at the others, and their views that result.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use super::Depth;
-use super::address_block::pieces;
+use super::address_block::{most_pieces, pieces};
 use super::disputed::Disputed;
-use super::equivalence_class::{EquivalenceClass, NextHop, PieceView, SourceCheck};
-use super::forwarding_view::ForwardingView;
+use super::equivalence_class::{NextHop, PieceView, SourceCheck};
+use super::forwarding_view::{ForwardingView, SortedBlocks};
 use super::known_peer::{KnownPeer, PeerLink};
 use super::local_addresses::{LocalBlock, Reception};
 use super::shared_views::SharedViews;
@@ -19,6 +19,7 @@ use crate::agent::peers::PeerId;
 use crate::kilo::topology::Leader;
 use crate::net::prefixes::Span;
 use crate::packet::stays;
+use crate::proof::bounded_list::APART;
 
 /// The views of the others from one cluster.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,7 @@ impl ForwardingViews {
             viewer,
             known: RefCell::default(),
             unique: 0,
+            astray: BTreeSet::new(),
             disputed: Disputed::find(site),
         };
         let standpoint = shared.standpoint(viewer, &observer.disputed);
@@ -68,12 +70,7 @@ impl ForwardingViews {
                 return Arc::clone(&kept);
             }
             shared.alike(number, standpoint.as_ref(), || {
-                let mut view = ForwardingView::default();
-                for local in &shared.homes[number].locals {
-                    observer.sort(number, local, &mut view);
-                }
-                view.is_kept = view.classes.iter().all(EquivalenceClass::is_kept);
-                view
+                observer.look(number, shared)
             })
         });
         Self {
@@ -94,6 +91,9 @@ struct Observer<'e, 'a> {
     /// The Peers that were needed.
     known: RefCell<BTreeMap<PeerId, KnownPeer>>,
     unique: usize,
+    /// The first Peers that do not lead where packets in them are meant to go, of the cluster that is looked
+    /// at.
+    astray: BTreeSet<PeerId>,
     disputed: Disputed<'e>,
 }
 
@@ -122,24 +122,58 @@ impl Ruling {
     }
 }
 
+/// The number of steps for each piece of a class that is new: it takes more memory than a block.
+const NEW_CLASS: u64 = 8;
+
 impl Observer<'_, '_> {
-    /// Puts a block to those that are seen like it.
-    fn sort(&mut self, home: SiteId, local: &LocalBlock, view: &mut ForwardingView) {
-        let span = local.block.span;
-        let (one, several);
-        let views = if let Some(ruling) = self.ruling_for_all(local) {
-            one = [self.view(home, local, span, ruling)];
-            &one[..]
-        } else {
-            let mut views = Vec::new();
-            for piece in pieces(self.site, self.fabric.site(home), span) {
-                let ruling = self.ruling(piece, Lookup::new(self.site, piece));
-                views.push(self.view(home, local, piece, ruling));
+    /// Looks at a cluster. If that takes too many steps, it has no blocks.
+    fn look(&mut self, home: SiteId, shared: &SharedViews) -> ForwardingView {
+        self.astray.clear();
+        let mut blocks = SortedBlocks::default();
+        let mut all = 0;
+        let mut is_cut = false;
+        for local in &shared.homes[home].locals {
+            let ruling = self.ruling_for_all(local);
+            let pieces = match ruling {
+                Some(_) => 1,
+                None => most_pieces(self.site, self.fabric.site(home), local.block.span),
+            };
+            all += pieces;
+            let classes = blocks.class_count();
+            is_cut |= !shared.take(pieces);
+            if is_cut {
+                continue;
             }
-            several = views;
-            &several[..]
-        };
-        view.add(local, views);
+            self.sort(home, local, ruling, &mut blocks);
+            let is_new = classes < blocks.class_count();
+            is_cut |= is_new && !shared.take(NEW_CLASS * pieces);
+        }
+        if is_cut {
+            SortedBlocks::cut(all)
+        } else {
+            blocks.finished()
+        }
+    }
+
+    /// Puts a block to those that are seen like it. `ruling` is for all of its addresses, if there is one.
+    fn sort(
+        &mut self,
+        home: SiteId,
+        local: &LocalBlock,
+        ruling: Option<Ruling>,
+        blocks: &mut SortedBlocks,
+    ) {
+        let span = local.block.span;
+        if let Some(ruling) = ruling {
+            blocks.add(local, &[self.view(home, local, span, ruling)]);
+            return;
+        }
+        let mut views = Vec::new();
+        for piece in pieces(self.site, self.fabric.site(home), span) {
+            let ruling = self.ruling(piece, Lookup::new(self.site, piece));
+            views.push(self.view(home, local, piece, ruling));
+        }
+        blocks.add(local, &views);
     }
 
     /// Returns whether a Peer that leads to `at` leads to the block.
@@ -154,6 +188,15 @@ impl Observer<'_, '_> {
     fn known(&self, peer: PeerId) -> KnownPeer {
         let new = || KnownPeer::new(self.fabric, self.viewer, peer);
         *self.known.borrow_mut().entry(peer).or_insert_with(new)
+    }
+
+    /// Returns the Peer if it is one of the first that do not lead where packets in them are meant to go. In
+    /// each of them a packet ends in the same way, and people need only a few examples.
+    fn astray(&mut self, peer: PeerId) -> Option<PeerId> {
+        if self.astray.len() < APART {
+            self.astray.insert(peer);
+        }
+        self.astray.contains(&peer).then_some(peer)
     }
 
     /// Returns the cluster's entry for all addresses of a block, if it is the same for each.
@@ -199,9 +242,9 @@ impl Observer<'_, '_> {
                         (onward, speaker) = (known.link, Some(at));
                         NextHop::Right
                     }
-                    Holding::One(_) => NextHop::Thief(peer),
-                    Holding::Many => NextHop::Shared(peer),
-                    Holding::Nobody => NextHop::Unknown(peer),
+                    Holding::One(_) => NextHop::Thief(self.astray(peer)),
+                    Holding::Many => NextHop::Shared(self.astray(peer)),
+                    Holding::Nobody => NextHop::Unknown(self.astray(peer)),
                 }
             }
         };

@@ -1,6 +1,7 @@
 //! Shared views: forwarding views that several clusters have alike, computed once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::disputed::Disputed;
@@ -23,6 +24,10 @@ pub(super) struct SharedViews<'f, 'a> {
     texts: BTreeMap<ManifestId, ManifestSubject>,
     /// Whether views are shared at all.
     are_shared: bool,
+    /// The number of steps that were taken to look at clusters.
+    looked: AtomicU64,
+    /// The largest number of steps in which they are looked at.
+    most: u64,
     /// The view of each cluster from those that get the same texts about it.
     alike: Sites<Mutex<BTreeMap<Vec<ManifestId>, Arc<ForwardingView>>>>,
 }
@@ -67,12 +72,14 @@ impl ManifestId {
 
 impl<'f, 'a> SharedViews<'f, 'a> {
     /// Looks at each cluster by itself, and at the texts if views are to be shared.
-    pub(super) fn new(fabric: &'f Fabric<'a>, are_shared: bool) -> Self {
+    pub(super) fn new(fabric: &'f Fabric<'a>, are_shared: bool, most: u64) -> Self {
         let mut shared = Self {
             homes: fabric.sites.map(|site| LocalAddresses::new(site)),
             owned: Prefixes::new(&[]),
             texts: BTreeMap::new(),
             are_shared,
+            looked: AtomicU64::new(0),
+            most,
             alike: fabric.sites.map(|_| Mutex::default()),
             fabric,
         };
@@ -87,6 +94,17 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         shared
     }
 
+    /// Takes some steps to look at a cluster, unless they are too many.
+    pub(super) fn take(&self, steps: u64) -> bool {
+        let before = self.looked.fetch_add(steps, Ordering::Relaxed);
+        before.saturating_add(steps) <= self.most
+    }
+
+    /// Returns how many steps were taken, or too many.
+    pub(super) fn steps(&self) -> u64 {
+        self.looked.load(Ordering::Relaxed)
+    }
+
     fn about(&self, content: &Content) -> ManifestSubject {
         let specs: Vec<_> = content
             .peers
@@ -96,8 +114,8 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         let ranges = specs.iter().flat_map(|it| &it.allowed_ips);
         let widest = widest(ranges.map(|it| it.interface.network));
         let mut sites = self.holding(&widest);
-        let keys = specs.iter().flat_map(|it| self.fabric.holders(&it.key));
-        sites.extend(keys.map(|at| at.site));
+        let keys = specs.iter().map(|it| &it.key);
+        sites.extend(keys.flat_map(|it| self.fabric.holding_sites(it)));
         let mut dialled = widest.iter().flat_map(|it| self.fabric.dialled(*it));
         ManifestSubject {
             sites,

@@ -136,6 +136,7 @@ fn prints_the_defaults() {
     limits.ceilings.anchors                              5000                                             default
     limits.ceilings.expectations                         2000                                             default
     limits.ceilings.peers                                500000                                           default
+    limits.ceilings.steps                                10000000                                         default
     ");
 }
 
@@ -541,5 +542,6 @@ fn understands_the_config_of_the_book() {
     limits.ceilings.anchors                              5000                                             default
     limits.ceilings.expectations                         2000                                             default
     limits.ceilings.peers                                500000                                           default
+    limits.ceilings.steps                                10000000                                         default
     ");
 }

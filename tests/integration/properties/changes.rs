@@ -428,6 +428,7 @@ fn compared(before: &Rendered, after: &Rendered) -> Changes {
         capacity: &Capacity::default(),
         foreign: &[],
         left: &BTreeMap::new(),
+        most_steps: u64::MAX,
     };
     changes::compare(
         &Version {

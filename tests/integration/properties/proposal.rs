@@ -164,7 +164,7 @@ proptest! {
         let sites = meshes[0].entries.iter().zip(&files);
         let sites = sites.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
         let fabric = Fabric::new(sites.collect());
-        let reach = Reach::new(&fabric);
+        let reach = Reach::new(&fabric, u64::MAX);
         let verification = verify(&reach, Asked { meshes: &meshes, accepted: &BTreeMap::new(), lists_undeclared: false });
         prop_assert!(verification.holds(), "{yaml}");
         let nodes = (east.nodes.len() * west.nodes.len()) as u64;

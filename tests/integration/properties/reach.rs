@@ -756,16 +756,15 @@ fn pairs<'p>(
 fn agree(world: &World) -> Result<(), TestCaseError> {
     let input = input(world);
     let fabric = fabric(&input);
-    let reach = Reach::new(&fabric);
+    let reach = Reach::new(&fabric, u64::MAX);
     let mut proven = Proven::default();
-    let brief = Reach::among(&fabric, |_, _| true);
+    let brief = Reach::among(&fabric, u64::MAX, |_, _| true);
     let mut with_lost = Proven::with_lost();
     for from in fabric.sites.ids() {
         for to in fabric.sites.ids().filter(|to| *to != from) {
             let mut said = Endings::new();
             let verdicts = reach
                 .between(from, to, &mut proven)
-                .into_iter()
                 .flat_map(|it| reach.follow(SitePair { from, to }, &it));
             for verdict in verdicts {
                 let mut premised = BTreeMap::new();
@@ -939,7 +938,7 @@ fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
         accepted: &accepted,
         lists_undeclared: false,
     };
-    for at in verify(&Reach::new(&fabric), asked).apart {
+    for at in verify(&Reach::new(&fabric, u64::MAX), asked).apart {
         let site = fabric.site(at.site);
         let name = (site.cluster, fabric.node(at).kilo.name.as_str());
         // Other findings are about such clusters.
@@ -978,7 +977,7 @@ proptest! {
     fn a_private_endpoint_behind_nat_never_makes_a_loop(world in behind_nat()) {
         let input = input(&world);
         let fabric = fabric(&input);
-        let reach = Reach::new(&fabric);
+        let reach = Reach::new(&fabric, u64::MAX);
         for from in fabric.sites.ids() {
             for to in fabric.sites.ids().filter(|to| *to != from) {
                 for verdict in reach.between(from, to, &mut Proven::default()) {

@@ -306,6 +306,7 @@ fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
             capacity: &after.inputs.settings.config.content.limits.capacity,
             foreign: after.foreign,
             left: before.applied.left(),
+            most_steps: after.inputs.settings.ceilings.most_steps(),
         },
     )
 }

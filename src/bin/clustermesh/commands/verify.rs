@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::config::Date;
+use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::expectations::Expectation;
 use clustermesh::fleet::MissingSnapshot;
 use clustermesh::proof::expectation::{self, Check};
@@ -116,16 +117,34 @@ struct Proof<'e> {
     findings: Vec<Finding>,
 }
 
+/// The paths to prove with the Peers of all clusters.
+#[derive(Clone, Copy)]
+struct ProofRequest<'p, 'e> {
+    asked: Asked<'p>,
+    expectations: &'e [Expectation],
+    gaps: InputGaps<'p>,
+    ceilings: Ceilings,
+}
+
 impl<'e> Proof<'e> {
-    /// Proves it; nodes' claims are asked for only if a declared path does not work.
+    /// Proves it, unless that takes too many steps; nodes' claims are asked for only if a declared path does not
+    /// work.
     fn new(
         fabric: &Fabric,
-        asked: Asked,
-        expectations: &'e [Expectation],
-        gaps: InputGaps,
+        request: ProofRequest<'_, 'e>,
         excused: impl FnOnce() -> Excused,
-    ) -> Self {
-        let reach = Reach::new(fabric);
+    ) -> Result<Self, Unreadable> {
+        let ProofRequest {
+            asked,
+            expectations,
+            gaps,
+            ceilings,
+        } = request;
+        let reach = Reach::new(fabric, ceilings.most_steps());
+        let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
+        if let Some(exceeded) = ceilings.exceeded(Counted::Steps, steps) {
+            return Err(Unreadable::beyond(&[exceeded], Vec::new()));
+        }
         let verification = match verify_sound(&reach, asked) {
             Some(verification) => verification,
             None => verify_excusing(&reach, asked, &excused()),
@@ -134,11 +153,11 @@ impl<'e> Proof<'e> {
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
         findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
-        Self {
+        Ok(Self {
             verification,
             checks,
             findings,
-        }
+        })
     }
 }
 
@@ -230,13 +249,24 @@ fn verify(
         mistakes: &read.grave,
         missing: &missing,
     };
-    let expectations = &read.expectations;
-    let proof = Proof::new(&fabric, asked, expectations, gaps, || wanted.excused());
+    let request = ProofRequest {
+        asked,
+        expectations: &read.expectations,
+        gaps,
+        ceilings: inputs.settings.ceilings,
+    };
+    let proof = match Proof::new(&fabric, request, || wanted.excused()) {
+        Ok(proof) => proof,
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+    };
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
     let threshold = args.strict.threshold();
     let in_force = InForce::new(inputs);
-    let joined = planned.prove(read, gaps, &proof, &in_force);
+    let joined = match planned.prove(read, gaps, &proof, &in_force) {
+        Ok(joined) => joined,
+        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+    };
     let outlook = planned.outlook(inputs, joined.as_ref(), threshold);
     // An old tree explains everything else, so it comes first, however severe the rest is.
     let mut findings = in_force.of(wanted.outdated.iter().cloned().collect());

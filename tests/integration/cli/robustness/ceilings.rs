@@ -217,3 +217,54 @@ fn a_thousand_nodes_are_no_reason_to_refuse() {
     let run = folder.run(&["validate"]);
     assert!(!run.stdout.contains("beyond-ceiling"), "{}", run.stdout);
 }
+
+/// A proof of many nodes that are equal takes a step for every two of them.
+#[test]
+fn a_proof_of_too_many_steps_is_refused() {
+    let folder = Folder::rendered();
+    let run = folder.run(&["verify", "--ceiling", "steps=1"]);
+    let report = run.stdout + &run.stderr;
+    assert_eq!(run.code, 1, "{report}");
+    assert_contains(&report, "error[beyond-ceiling]: ");
+    assert_contains(&report, "steps of the proof exceed the ceiling of 1");
+    crate::support::copy(&folder.path("rendered"), &folder.path("old"));
+    folder.keep("east", &[node(1, 1), node(1, 2), node(1, 3)]);
+    let arguments = ["diff", "--against", "old", "--output", "json"];
+    let proved = folder.run(&arguments).json();
+    let run = folder.run(&[&arguments[..], &["--ceiling", "steps=1"]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let unproved = run.json();
+    assert_ne!(proved["grade"], unproved["grade"]);
+    assert_eq!(unproved["grade"], "disruptive");
+}
+
+/// Thousands of nodes with one key, or one range, take no more memory and time than others, or are refused by name.
+#[test]
+fn equal_nodes_are_verified_or_refused() {
+    for field in ["key", "range", "address"] {
+        let folder = Folder::rendered();
+        let nodes = (0..2000_u16).map(|it| {
+            let mut other = node(2, 1);
+            let [high, low] = it.to_be_bytes();
+            other["name"] = json!(format!("n{it}"));
+            other["podCIDRs"][0] = json!(format!("10.2.{high}.{low}/32"));
+            other["annotations"]["kilo.squat.ai/wireguard-ip"] =
+                json!(format!("10.102.0.{low}/24"));
+            match field {
+                "key" => {}
+                "range" => other["podCIDRs"][0] = json!("10.2.0.0/24"),
+                _ => other["addresses"][0]["address"] = json!("192.168.2.1"),
+            }
+            other
+        });
+        folder.keep("north", &nodes.collect::<Vec<_>>());
+        for command in [
+            &["validate"][..],
+            &["verify"],
+            &["diff", "--against", "rendered"],
+        ] {
+            let run = folder.run(command);
+            assert!(run.code < 2, "{field} {command:?}: {}", run.stderr);
+        }
+    }
+}

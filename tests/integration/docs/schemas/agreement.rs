@@ -115,6 +115,7 @@ fn whole_config() -> Value {
                 "anchors": 5_000,
                 "expectations": 2_000,
                 "peers": 500_000,
+                "steps": 10_000_000,
             },
             "capacity": {
                 "costs": {

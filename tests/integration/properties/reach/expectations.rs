@@ -239,7 +239,7 @@ proptest! {
             }
         }
         let fabric = fabric(&input);
-        let reach = Reach::new(&fabric);
+        let reach = Reach::new(&fabric, u64::MAX);
         let expectations = read(&written);
         for check in check(&reach, &expectations) {
             let Check { expectation, pairs, broken, counterexample, voids } = &check;

@@ -74,10 +74,11 @@ fn sent(fabric: &Fabric, from: At, hostile: SiteId, address: IpAddr) -> Option<O
     }
     match way.ending {
         Ending::Ambiguous {
-            doubt: Doubt::Key { holders },
+            doubt: Doubt::Key { key },
             ..
         } => Some(
-            holders
+            fabric
+                .holders(&key)
                 .iter()
                 .any(|it| it.site == hostile)
                 .then_some(is_led),

@@ -43,7 +43,7 @@ fn verified_from(shape: Shape, snapshots: &Snapshots) -> (Verification, u64) {
     let meshes = meshes(&shape.mesh().to_string());
     let tree = files(&meshes, snapshots);
     let fabric = fabric(&meshes, snapshots, &tree);
-    let verification = verify(&Reach::new(&fabric), asked(&meshes));
+    let verification = verify(&Reach::new(&fabric, u64::MAX), asked(&meshes));
     let pairs = u64::from(shape.clusters() * (shape.clusters() - 1));
     (verification, fabric.followed() / pairs)
 }
@@ -251,7 +251,7 @@ fn verified_with_secrets(
         Some(with_secrets(&text, |number| secret(target, source, number)))
     });
     let fabric = fabric(&meshes, &snapshots, &tree);
-    let verification = verify(&Reach::new(&fabric), asked(&meshes));
+    let verification = verify(&Reach::new(&fabric, u64::MAX), asked(&meshes));
     let number = |site: SiteId| cluster_number(fabric.site(site).cluster.as_str());
     let paths = verification.pairings.iter().map(|it| {
         let promised = it.tallies.values().map(|it| it.promised).sum();
@@ -363,7 +363,7 @@ fn overlapping_pod_cidrs_have_few_causes() {
     let tree = files(&old, &snapshots_of(before, |_, _| {}));
     let snapshots = snapshots_of(after, |_, _| {});
     let fabric = fabric(&new, &snapshots, &tree);
-    let reach = Reach::new(&fabric);
+    let reach = Reach::new(&fabric, u64::MAX);
     assert!(verify_sound(&reach, asked(&new)).is_none());
     let before = fabric.followed();
     let verification = verify(&reach, asked(&new));

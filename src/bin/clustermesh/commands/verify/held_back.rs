@@ -16,7 +16,7 @@ use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding, Purpose, Rule};
 use clustermesh::text;
 
-use super::{InForce, Proof, VerifyArgs, expectations};
+use super::{InForce, Proof, ProofRequest, VerifyArgs, expectations};
 use crate::check::{self, CheckResult, OutputCheck};
 use crate::disk::Revision;
 use crate::fabric::{AppliedFiles, KnownContents};
@@ -126,7 +126,7 @@ fn refreshed(
 
 impl Refresh {
     /// Admits the snapshots of clusters if these cause no new error together, else those of each half.
-    fn admit(&mut self, clusters: &[ClusterName]) -> anyhow::Result<()> {
+    fn admit(&mut self, clusters: &[ClusterName]) -> Result<(), Unreadable> {
         self.swap(clusters);
         let mut errors = self.errors()?;
         errors.retain(|kind, _| !self.known.contains(kind));
@@ -159,14 +159,14 @@ impl Refresh {
     }
 
     /// Returns the errors that the checks of a pull request would report after a render.
-    fn errors(&self) -> anyhow::Result<Errors> {
+    fn errors(&self) -> Result<Errors, Unreadable> {
         let inputs = &self.inputs;
         let fate = Some(Fate::Replaced);
         let mut checked = check::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
         let losses = checked.rendered.iter();
         let losses: Vec<_> = losses.flat_map(|it| it.changes.losses.clone()).collect();
         checked.add_losses(&losses, Allowing::Write);
-        let proved = InForce::new(inputs).of(self.proved(&checked));
+        let proved = InForce::new(inputs).of(self.proved(&checked)?);
         let findings = checked.findings.into_iter().chain(proved);
         let errors = findings.filter(|it| self.threshold.fails([it]));
         let by_kind = errors.map(|finding| {
@@ -179,9 +179,9 @@ impl Refresh {
     }
 
     /// Returns what `verify` would find in the Peers of a plan.
-    fn proved(&self, checked: &CheckResult) -> Vec<Finding> {
+    fn proved(&self, checked: &CheckResult) -> Result<Vec<Finding>, Unreadable> {
         let Some((fleet, plan)) = &checked.planned else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let Inputs {
             settings, meshes, ..
@@ -200,10 +200,15 @@ impl Refresh {
             mistakes: &[],
             missing: &[],
         };
-        let excused = || rules::excused(fleet, plan);
-        let proof = Proof::new(&fabric, asked, &self.expectations, gaps, excused);
+        let request = ProofRequest {
+            asked,
+            expectations: &self.expectations,
+            gaps,
+            ceilings: settings.ceilings,
+        };
+        let proof = Proof::new(&fabric, request, || rules::excused(fleet, plan))?;
         let mut findings = rules::of_nodes(fleet, Some(plan), &content.limits);
         findings.extend(proof.findings);
-        findings
+        Ok(findings)
     }
 }

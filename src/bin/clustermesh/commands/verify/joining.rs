@@ -11,8 +11,9 @@ use clustermesh::proof::verify::{Asked, Excused};
 use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding};
 
-use super::{InForce, Proof, ProofInputs};
+use super::{InForce, Proof, ProofInputs, ProofRequest};
 use crate::fabric::{AppliedFiles, KnownContents};
+use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{JoinVerification, Verified};
 use crate::rendered;
@@ -96,8 +97,10 @@ impl JoinPlan {
         gaps: InputGaps,
         now: &Proof,
         in_force: &InForce,
-    ) -> Option<JoinProof<'p>> {
-        let joined = self.joined.as_ref()?;
+    ) -> Result<Option<JoinProof<'p>>, Unreadable> {
+        let Some(joined) = &self.joined else {
+            return Ok(None);
+        };
         let inputs = &read.inputs;
         let fabric = joined.applied.fabric(inputs);
         let asked = Asked {
@@ -105,14 +108,19 @@ impl JoinPlan {
             accepted: &inputs.settings.config.content.accepted,
             lists_undeclared: false,
         };
-        let excused = || joined.excused.clone();
-        let proof = Proof::new(&fabric, asked, &read.expectations, gaps, excused);
-        Some(JoinProof {
+        let request = ProofRequest {
+            asked,
+            expectations: &read.expectations,
+            gaps,
+            ceilings: inputs.settings.ceilings,
+        };
+        let proof = Proof::new(&fabric, request, || joined.excused.clone())?;
+        Ok(Some(JoinProof {
             new: in_force.of(new_findings(&now.findings, &proof.findings)),
             focus: self.sites(&fabric),
             fabric,
             proof,
-        })
+        }))
     }
 
     /// Returns the section about the clusters that join.

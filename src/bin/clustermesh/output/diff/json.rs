@@ -210,7 +210,8 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
         gained,
         lost,
         differences,
-        causes: change.causes.as_slice(),
+        causes: change.causes.listed(),
+        more_causes: Some(change.causes.more()).filter(|it| 0 < *it),
     }
 }
 

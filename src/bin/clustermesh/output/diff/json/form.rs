@@ -305,8 +305,12 @@ pub(super) struct WrittenPeer<'a> {
     pub(super) lost: Vec<String>,
     /// The other differences, as phrases.
     pub(super) differences: Vec<String>,
-    /// Its causes, as indexes of `causes`.
+    /// Its causes, as indexes of `causes`: of many, the first ones.
     pub(super) causes: &'a [usize],
+    /// The number of further causes.
+    #[schemars(with = "usize")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) more_causes: Option<usize>,
 }
 
 /// A kind of change of a Peer.

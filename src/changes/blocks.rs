@@ -1,0 +1,169 @@
+//! Blocks: the addresses of a cluster between which paths are held, and their places in other versions.
+
+use std::collections::BTreeMap;
+
+use super::ended::EndKind;
+use super::places::{BITS, Places, add_place};
+use crate::agent::fabric::{Owner, Site};
+use crate::net::prefixes::Span;
+use crate::proof::reach::{AddressBlock, address_blocks};
+
+/// The blocks of a cluster, and the place of each.
+#[derive(Default)]
+pub(super) struct Blocks {
+    /// In the order in which a proof has them.
+    pub(super) all: Vec<AddressBlock>,
+    places: BTreeMap<(Owner, Span), usize>,
+}
+
+/// The place of each block of a cluster among those of another version of it, if it is there.
+pub(super) struct PlaceMap {
+    places: Vec<BlockPlace>,
+    /// The blocks that nodes have instead of those that they do not have any more.
+    pub(super) successors: Successors,
+    /// Whether each block has the place that it had, which is usual.
+    pub(super) is_unchanged: bool,
+}
+
+/// The blocks that nodes have instead of others. The old ones of a node have the same successors.
+#[derive(Default)]
+pub(super) struct Successors {
+    /// Sets of new blocks.
+    pub(super) sets: Vec<Vec<usize>>,
+    /// The number of the set of each old block that has one.
+    pub(super) of_block: BTreeMap<usize, usize>,
+}
+
+/// A block in another version of its cluster.
+#[derive(Clone, Copy)]
+pub(super) struct BlockPlace {
+    /// The place of the block with its addresses, or with some of them.
+    pub(super) place: Option<usize>,
+    /// True if none of its addresses is gone.
+    pub(super) is_whole: bool,
+    /// The reason why no node has its addresses any more; none if they are there, or lost.
+    pub(super) end: Option<EndKind>,
+}
+
+/// Receivers of a row in the numbers of another version.
+#[derive(Default)]
+pub(super) struct TranslatedRow {
+    /// Those that are there, at least in part, in their new numbers.
+    pub(super) kept: Vec<u64>,
+    /// Those that are lost, at least in part, in their old numbers.
+    pub(super) gone: Vec<u64>,
+    /// Those that do not exist any more, in their old numbers.
+    pub(super) ended: Vec<u64>,
+}
+
+/// The number of blocks that are compared before a block is looked up.
+const NEAR: usize = 4;
+
+impl Blocks {
+    /// Finds the blocks of a cluster.
+    pub(super) fn new(site: &Site) -> Self {
+        let all = address_blocks(site).into_iter();
+        let all: Vec<AddressBlock> = all.filter(|it| it.owner.class().is_some()).collect();
+        let places = all.iter().zip(0..);
+        Self {
+            places: places
+                .map(|(it, place)| ((it.owner, it.span), place))
+                .collect(),
+            all,
+        }
+    }
+
+    /// Returns room for a bit for each.
+    pub(super) fn row(&self) -> Vec<u64> {
+        vec![0; self.all.len().div_ceil(BITS)]
+    }
+
+    /// Returns the places of blocks. Most are in their order, and near each other.
+    pub(super) fn places(&self, blocks: &[AddressBlock]) -> impl Iterator<Item = usize> {
+        let mut next = 0;
+        blocks.iter().filter_map(move |block| {
+            let mut near = self.all.iter().skip(next).take(NEAR);
+            let near = near.position(|it| it == block).map(|it| next + it);
+            let place = near.or_else(|| self.place(block))?;
+            next = place + 1;
+            Some(place)
+        })
+    }
+
+    /// Returns the place of a block.
+    fn place(&self, block: &AddressBlock) -> Option<usize> {
+        self.places.get(&(block.owner, block.span)).copied()
+    }
+}
+
+impl PlaceMap {
+    /// Takes the place of each block, and the successors of those that have any.
+    pub(super) fn new(places: Vec<BlockPlace>, successors: Successors) -> Self {
+        let mut numbered = places.iter().enumerate();
+        Self {
+            is_unchanged: numbered.all(|(place, it)| it.is_whole && it.place == Some(place)),
+            places,
+            successors,
+        }
+    }
+
+    /// Returns whether the owner of a block is still there: with the block itself, or with its successors.
+    pub(super) fn is_replaced(&self, block: usize) -> bool {
+        self.at(block).place.is_some() || self.successors.of_block.contains_key(&block)
+    }
+
+    /// Returns the blocks of a row whose owner is there, but is not reached.
+    pub(super) fn unreached(&self, row: Places, reached: Places) -> Vec<u64> {
+        let sets = self.successors.sets.iter();
+        let sets: Vec<bool> = sets
+            .map(|blocks| blocks.iter().any(|it| reached.has(*it)))
+            .collect();
+        let is_reached = |block: usize| {
+            let set = self.successors.of_block.get(&block);
+            let place = self.at(block).place;
+            place.is_some_and(|it| reached.has(it))
+                || set.and_then(|it| sets.get(*it)) == Some(&true)
+        };
+        let mut unreached = Vec::new();
+        row.iter()
+            .filter(|it| self.is_replaced(*it) && !is_reached(*it))
+            .for_each(|it| add_place(&mut unreached, it));
+        unreached
+    }
+
+    /// Returns the place of each block, in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<usize>> {
+        self.places.iter().map(|it| it.place)
+    }
+
+    /// Returns blocks in the numbers of the other version.
+    pub(super) fn translated(&self, row: Places) -> TranslatedRow {
+        let mut translated = TranslatedRow::default();
+        if self.is_unchanged {
+            row.0.clone_into(&mut translated.kept);
+            return translated;
+        }
+        for block in row.iter() {
+            let to = self.at(block);
+            if to.end.is_some() {
+                add_place(&mut translated.ended, block);
+            } else if !to.is_whole {
+                add_place(&mut translated.gone, block);
+            }
+            if let Some(place) = to.place {
+                add_place(&mut translated.kept, place);
+            }
+        }
+        translated
+    }
+
+    /// Returns the place of a block.
+    pub(super) fn at(&self, block: usize) -> BlockPlace {
+        let gone = BlockPlace {
+            place: None,
+            is_whole: false,
+            end: None,
+        };
+        self.places.get(block).copied().unwrap_or(gone)
+    }
+}
