@@ -146,6 +146,17 @@ impl<T> Prefixes<T> {
         (cidr, claims.unwrap_or_default())
     }
 
+    /// Returns the largest number of claims of one range.
+    pub fn most_claims(&self) -> usize {
+        if self.are_unique() {
+            return usize::from(!self.is_empty());
+        }
+        self.iter()
+            .map(|(_, claims)| claims.len())
+            .max()
+            .unwrap_or_default()
+    }
+
     /// Returns the numbers of all ranges, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = SlotId> + ExactSizeIterator + use<T> {
         self.slots.ids()

@@ -200,7 +200,11 @@ impl<'f, 'a> Reach<'f, 'a> {
     pub fn steps(&self) -> u64 {
         let sites = self.fabric.sites.ids();
         let pairs = sites.flat_map(|from| self.fabric.sites.ids().map(move |to| (from, to)));
-        let of_pair = |(from, to)| self.view(from, to).steps_to(self.view(to, from));
+        let claims = self.fabric.sites.map(|it| it.model.tunnels.most_claims());
+        let of_pair = |(from, to)| {
+            let most = claims[from].max(claims[to]);
+            self.view(from, to).steps_to(self.view(to, from), most)
+        };
         pairs.map(of_pair).fold(self.looked, u64::saturating_add)
     }
 

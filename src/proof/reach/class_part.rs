@@ -26,10 +26,7 @@ pub(super) struct PartPair<'r> {
 impl EquivalenceClass {
     /// Returns its parts with those of other classes of its family, sender by sender: both whole if all nodes see both
     /// alike, or if no packet leaves for the other class.
-    pub(super) fn parts_to<'r>(
-        &'r self,
-        others: &'r [Self],
-    ) -> impl Iterator<Item = PartPair<'r>> {
+    pub(super) fn parts_to<'r>(&'r self, others: &'r [Self]) -> impl Iterator<Item = PartPair<'r>> {
         let others = others.iter().filter(|it| it.family() == self.family());
         others.flat_map(move |other| {
             let is_whole = other.is_kept() || self.is_uniform() && other.is_uniform();

@@ -34,8 +34,11 @@ struct ClassSizes {
     apart: u64,
 }
 
-/// The number of steps in which a packet and its answer are followed.
+/// The number of steps in which a packet and its answer are followed if no range has many claims.
 const FOLLOWED: u64 = 16;
+
+/// The number of claims of one range that are looked at in a step.
+const CLAIMS_IN_STEP: usize = 8;
 
 impl ClassSizes {
     fn of<'c>(classes: impl Iterator<Item = &'c EquivalenceClass>) -> Self {
@@ -55,7 +58,7 @@ impl ClassSizes {
     }
 
     /// Returns how many steps it takes to find out about packets from these classes to others.
-    fn steps_to(self, others: Self) -> u64 {
+    fn steps_to(self, others: Self, followed: u64) -> u64 {
         let known = self.plain.saturating_mul(others.plain);
         let pairs = [
             (self.uniform, others.uniform),
@@ -65,7 +68,7 @@ impl ClassSizes {
         ];
         let pairs = pairs.map(|(from, to)| from.saturating_mul(to));
         let all = pairs.into_iter().fold(0, u64::saturating_add);
-        (all - known).saturating_mul(FOLLOWED).saturating_add(known)
+        (all - known).saturating_mul(followed).saturating_add(known)
     }
 }
 
@@ -148,8 +151,10 @@ impl ForwardingView {
     }
 
     /// Returns how many steps it takes at most to find out what becomes of packets from this cluster to
-    /// another one, which it sees so. Without all blocks, it is more than any proof takes.
-    pub(super) fn steps_to(&self, other: &Self) -> u64 {
+    /// another one, which it sees so, given the largest number of claims of a range that one of them compares.
+    /// Without all blocks, it is more than any proof takes.
+    pub(super) fn steps_to(&self, other: &Self, claims: usize) -> u64 {
+        let followed = FOLLOWED + count(claims / CLAIMS_IN_STEP);
         if self.cut.is_some() || other.cut.is_some() {
             let pieces = [self, other].map(|it| it.cut.unwrap_or(count(it.class_of.len())));
             return pieces.into_iter().fold(FOLLOWED, u64::saturating_mul);
@@ -162,7 +167,7 @@ impl ForwardingView {
             let kept = receivers.clone().filter(|it| it.is_kept());
             let kept = count(kept.count()).saturating_mul(count(senders.clone().count()));
             let receivers = ClassSizes::of(receivers.filter(|it| !it.is_kept()));
-            kept.saturating_add(ClassSizes::of(senders).steps_to(receivers))
+            kept.saturating_add(ClassSizes::of(senders).steps_to(receivers, followed))
         });
         steps.into_iter().fold(0, u64::saturating_add)
     }
