@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 
 pub use endpoints::EndpointAdvice;
 pub use obstacle::{Obstacle, RangeUse};
-pub use ranges::{AgreedRange, RangeProblem, WireguardRange};
+pub use ranges::{AgreedRange, RangeProblem, WireguardRange, pod_ranges};
 
 mod endpoints;
 mod obstacle;

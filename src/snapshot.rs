@@ -1,6 +1,7 @@
 //! Snapshots: the values that the nodes of a cluster report, as kept in git.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -11,6 +12,7 @@ use crate::diagnostic::{Quoted, plain_json};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::string_map::StringMap;
+use crate::text::{CONFLICT, conflict};
 
 mod api;
 pub mod difference;
@@ -106,6 +108,9 @@ pub enum SnapshotError {
     /// Not JSON, or not these fields.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
+    /// A merge that was not finished.
+    #[error("{CONFLICT}")]
+    Conflict(Range<usize>),
     /// Written by another version of this program.
     #[error("unsupported apiVersion {}; this version reads `{API_VERSION}`", Quoted(.0))]
     Version(String),
@@ -197,7 +202,11 @@ impl Snapshot {
     pub fn read(cluster: &ClusterName, text: &str) -> Result<Self, SnapshotError> {
         let file: SnapshotFields = match serde_json::from_str(text) {
             Ok(UniqueObject(file)) => file,
-            Err(error) => return Err(other_version(text).unwrap_or(SnapshotError::Json(error))),
+            Err(error) => {
+                let conflict = conflict(text).map(SnapshotError::Conflict);
+                let known = conflict.or_else(|| other_version(text));
+                return Err(known.unwrap_or(SnapshotError::Json(error)));
+            }
         };
         check_header(&file.api_version, &file.kind)?;
         if file.cluster != cluster.as_str() {

@@ -34,7 +34,9 @@ pub enum Problem {
     #[error("{0}")]
     Template(String),
     /// A string is only a part of a value, so that quotes would end up inside of the value.
-    #[error("line {line} of the result: a value is written next to other text")]
+    #[error(
+        "line {line} of the result: a value is only a part of a text; write `{{{{ VALUE ~ \"-TEXT\" }}}}` or `{{{{ VALUE | plain }}}}-TEXT`"
+    )]
     Part {
         /// The line of the result, counted from one.
         line: usize,

@@ -1,6 +1,7 @@
 //! Lists and counts as people read them in a sentence.
 
 use std::fmt::{Display, Write as _};
+use std::ops::Range;
 
 /// Returns a number with its noun: `1 node`, `2 nodes`.
 pub fn count<N: Copy + Display + From<u8> + PartialEq>(number: N, noun: &str) -> String {
@@ -26,6 +27,21 @@ pub fn list(names: impl IntoIterator<Item = impl Display>) -> String {
 /// Returns all names in backticks, with commas between them.
 pub fn quoted(names: impl IntoIterator<Item = impl Display>) -> String {
     list(names.into_iter().map(|name| format!("`{name}`")))
+}
+
+/// The words for a text with [`conflict`] markers.
+pub const CONFLICT: &str = "git's conflict markers: two versions of the file were not merged";
+
+/// Returns the first line that git writes where it cannot merge two versions of a text.
+pub fn conflict(text: &str) -> Option<Range<usize>> {
+    const MARKER: &str = "<<<<<<< ";
+    let start = if text.starts_with(MARKER) {
+        0
+    } else {
+        text.find(&format!("\n{MARKER}"))? + 1
+    };
+    let line = text.get(start..)?.lines().next()?;
+    Some(start..start + line.len())
 }
 
 /// The largest number of names in a message.

@@ -111,7 +111,11 @@ pub(super) fn out_of_bounds(text: &str, least: i64, most: i64, place: &Place) ->
         subject(place),
         Quoted(text)
     );
-    Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "")
+    Finding::new(&mistake::INVALID_VALUE, message)
+        .at(place.clone(), "")
+        .help(format!(
+            "write a number from {least} to {most}, or remove the line for the default"
+        ))
 }
 
 pub(super) fn wrong_count(fewest: u64, most: u64, length: u64, place: &Place) -> Finding {

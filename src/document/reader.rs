@@ -8,6 +8,7 @@ use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, Rule, mistake};
 use crate::place::Place;
+use crate::text::{CONFLICT, conflict};
 
 use super::syntax::SyntaxProblem;
 use super::tree::{MappingEntries, MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
@@ -38,6 +39,13 @@ pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Mi
         );
         let error = reader.error(&mistake::TOO_LARGE, message, 0..0);
         reader.errors.push(error);
+        return Err(reader.errors);
+    }
+    if let Some(bytes) = conflict(text) {
+        let error = reader.error(&mistake::SYNTAX_ERROR, CONFLICT, bytes);
+        let help =
+            "keep what is right, and remove the lines with `<<<<<<<`, `=======` and `>>>>>>>`";
+        reader.errors.push(error.help(help));
         return Err(reader.errors);
     }
     let mut options = Options::default();

@@ -39,6 +39,7 @@ warning[host-bits]: `10.2.0.1/16` has host bits set; clustermesh reads it as 10.
   help: write `10.2.0.0/16`
 error[invalid-range]: invalid range: `10.0.0.0` has no prefix length such as `/16`
   8:69 | 10.0.0.0
+  help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
 ");
     }
 }

@@ -6,6 +6,7 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
+use super::mistakes::REMOVE_ONE;
 use super::networks::{DeclaredNetworks, any_range, list};
 use super::raw::{self, COUNTS};
 use super::{Networks, Range};
@@ -143,7 +144,8 @@ fn once(
             findings.push(
                 Finding::new(&mistake::DUPLICATE_ITEM, message)
                     .at(place, "second here")
-                    .at(first.clone(), "first here"),
+                    .at(first.clone(), "first here")
+                    .help(REMOVE_ONE),
             );
         } else {
             named.insert(claim, place);
@@ -178,7 +180,8 @@ fn nodes(names: Option<Vec<String>>, place: &Place, findings: &mut Mistakes) -> 
             findings.push(
                 Finding::new(&mistake::DUPLICATE_ITEM, message)
                     .at(place, "second here")
-                    .at(first.clone(), "first here"),
+                    .at(first.clone(), "first here")
+                    .help(REMOVE_ONE),
             );
             continue;
         }
@@ -228,21 +231,26 @@ error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` or `addition
   help: write the range exactly as declared
 error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
   13:78 | 10.9.0.0/33
+  help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
 error[invalid-anchor]: `count` must be a power of two, not `3`
   14:66 | 3
   help: write `2` or `4`
 error[duplicate-item]: node `n1` is listed twice
   14:54 | n1 | second here
   14:46 | n1 | first here
+  help: remove one of the two
 error[duplicate-item]: 10.111.0.0/24 is in two anchors
   15:22 | 10.111.0.0/24 | second here
   14:22 | 10.111.0.0/24 | first here
+  help: remove one of the two
 error[duplicate-item]: node `\u{1b}[31m` is listed twice
   15:56 | "\e[31m" | second here
   15:46 | "\e[31m" | first here
+  help: remove one of the two
 error[duplicate-item]: two anchors have no `ranges`
   17:11 | {} | second here
   16:11 | { count: 256 } | first here
+  help: remove one of the two
 warning[host-bits]: `10.102.0.9/24` has host bits set; clustermesh reads it as 10.102.0.0/24
   20:28 | 10.102.0.9/24
   help: write `10.102.0.0/24`
@@ -271,12 +279,14 @@ spec:
           7:80 | []
         error[invalid-value]: `count` must be from 1 to 256, not `0`
           7:91 | 0
+          help: write a number from 1 to 256, or remove the line for the default
         error[invalid-value]: `ranges` needs at least 1 item, not 0
           8:70 | []
         error[invalid-value]: an item of `nodes` must not be empty
           8:82 | ''
         error[invalid-value]: `count` must be from 1 to 256, not `257`
           8:94 | 257
+          help: write a number from 1 to 256, or remove the line for the default
         ");
     }
 }

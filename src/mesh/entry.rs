@@ -11,7 +11,7 @@ use crate::wireguard::Keepalive;
 
 use super::accepted::accepted;
 use super::anchor;
-use super::mistakes::name_or_finding;
+use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
@@ -147,7 +147,8 @@ fn endpoint_from(
             findings.push(
                 Finding::new(&mistake::DUPLICATE_ITEM, message)
                     .at(place.index(index), "second here")
-                    .at(place.index(first), "first here"),
+                    .at(place.index(first), "first here")
+                    .help(REMOVE_ONE),
             );
         }
     }

@@ -102,7 +102,8 @@ fn unique_names(drafts: &[Draft], findings: &mut Mistakes) {
         findings.push(
             Finding::new(&mistake::DUPLICATE_NAME, message)
                 .at(again.place.key("name"), "second here")
-                .at(first.place.key("name"), "first here"),
+                .at(first.place.key("name"), "first here")
+                .help("give each cluster a name of its own, or remove one of the two entries"),
         );
     }
 }
@@ -119,7 +120,8 @@ fn one_local(drafts: &[Draft], findings: &mut Mistakes) {
         findings.push(
             Finding::new(&mistake::CONTRADICTING_FIELDS, message)
                 .at(again.place.key("local"), "second here")
-                .at(first.place.key("local"), "first here"),
+                .at(first.place.key("local"), "first here")
+                .help("keep `local: true` only for the cluster in which the operator runs"),
         );
     }
 }
@@ -157,6 +159,7 @@ error[invalid-value]: `Prod` is not a valid mesh name: expected lowercase letter
   4:19 | Prod
 error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
   11:22 | 10.5.0.0/33
+  help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
 warning[host-bits]: `10.6.0.9/24` has host bits set; clustermesh reads it as 10.6.0.0/24
   15:22 | 10.6.0.9/24
   help: write `10.6.0.0/24`
@@ -170,6 +173,7 @@ error[invalid-value]: `a/b/c` is not a valid label key
 error[duplicate-item]: duplicate endpoint source `Kilo`
   21:40 | Kilo | second here
   21:22 | Kilo | first here
+  help: remove one of the two
 error[invalid-value]: `*.example.org` is not a lowercase DNS name
   20:25 | '*.example.org'
   help: write `example.org`, which matches every name under it
@@ -181,13 +185,15 @@ error[missing-field]: `no_rth` declares no networks
 error[duplicate-name]: duplicate cluster name `west`
   16:13 | west | second here
   12:13 | west | first here
+  help: give each cluster a name of its own, or remove one of the two entries
 error[contradicting-fields]: `east` and `west` cannot both be local
   13:14 | true | second here
   9:14 | true | first here
+  help: keep `local: true` only for the cluster in which the operator runs
 error[overlapping-ranges]: 10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`
   14:18 | 10.4.128.0/17 | of `west`
   10:18 | 10.4.0.0/16 | of `east`
-  help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
+  help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
 error[unknown-cluster]: this mesh has no cluster `eats`
   6:33 | eats
   help: did you mean `east`?
@@ -229,11 +235,13 @@ error[unknown-field]: unknown field `podCidrs`
   help: did you mean `podCIDRs`?
 error[invalid-value]: `wireguardPort` must be from 1 to 65535, not `0`
   9:59 | 0
+  help: write a number from 1 to 65535, or remove the line for the default
 error[invalid-type]: `allowedNetworks` must be a list, not the string `10.0.0.0/8`
   10:35 | 10.0.0.0/8
   help: write a list with one item as `[10.0.0.0/8]`
 error[invalid-value]: `persistentKeepalive` must be from 0 to 65535, not `65536`
   10:68 | 65536
+  help: write a number from 0 to 65535, or remove the line for the default
 error[invalid-type]: `local` must be `true` or `false`, not `yes`
   10:82 | yes
 error[unknown-field]: unknown field `exports`

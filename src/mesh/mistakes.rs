@@ -4,6 +4,9 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::name::NameError;
 use crate::place::Place;
 
+/// The remedy for what is written twice.
+pub(super) const REMOVE_ONE: &str = "remove one of the two";
+
 /// Returns a name, or reports why it is invalid.
 pub(super) fn name_or_finding<T>(
     whose: &str,

@@ -159,7 +159,11 @@ fn interface(text: &str, place: &Place, findings: &mut Mistakes) -> Option<Inter
     parsed
         .map_err(|error: CidrError| {
             let reason = escaped(&format!("invalid range: {error}"), 240);
-            findings.push(Finding::new(&mistake::INVALID_RANGE, reason).at(place.clone(), ""));
+            findings.push(
+                Finding::new(&mistake::INVALID_RANGE, reason)
+                    .at(place.clone(), "")
+                    .help("write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`"),
+            );
         })
         .ok()
 }
@@ -235,6 +239,7 @@ warning[host-bits]: `192.168.1.9/24` has host bits set; clustermesh reads it as 
   help: write `192.168.1.0/24`
 error[invalid-range]: invalid range: `192.168.1.9` has no prefix length such as `/16`
   9:66 | 192.168.1.9
+  help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
 error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
   10:66 | 0.0.0.0/0
   help: write the ranges that the cluster uses
@@ -258,16 +263,22 @@ error[invalid-range]: `0.0.0.0/0` contains every IPv4 address
         insta::assert_snapshot!(report(&mesh("m", &ranges)), @r#"
         error[invalid-range]: invalid range: `10.0.0.0` has no prefix length such as `/16`
           6:36 | 10.0.0.0
+          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
         error[invalid-range]: invalid range: `010.1.0.0` is not an IP address
           7:36 | 010.1.0.0/16
+          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
         error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
           8:36 | 10.2.0.0/33
+          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
         error[invalid-range]: invalid range: `::ffff:10.3.0.0/112` is an IPv4-mapped IPv6 range; write it as IPv4
           9:36 | '::ffff:10.3.0.0/112'
+          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
         error[invalid-range]: invalid range: ` 10.4.0.0` is not an IP address
           10:36 | ' 10.4.0.0/16'
+          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
         error[invalid-range]: invalid range: `\u{1b}[31m` has no prefix length such as `/16`
           11:36 | "\e[31m"
+          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
         warning[host-bits]: `10.5.0.9/16` has host bits set; clustermesh reads it as 10.5.0.0/16
           12:36 | 10.5.0.9/16
           help: write `10.5.0.0/16`

@@ -7,6 +7,7 @@ use crate::net::{self, Cidr};
 
 use super::Range;
 use super::entry::Draft;
+use super::mistakes::REMOVE_ONE;
 
 /// The number of comparisons for equal ranges. To compare all repetitions of a range with each other
 /// would take long, and the first ones show the mistake.
@@ -57,50 +58,51 @@ fn overlap_finding(later: &OverlapClaim, earlier: &OverlapClaim) -> Finding {
     let finding = Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), format!("of {whose}"))
         .at(earlier.range.place.clone(), format!("of {others}"));
-    let help = if same_cluster {
+    finding.help(if same_cluster {
         redundant(later.range, earlier.range)
     } else {
         remedy(later.range, earlier.range)
-    };
-    match help {
-        Some(help) => finding.help(help),
-        None => finding,
-    }
+    })
 }
 
-/// Returns the remedy for two ranges of one field, of which one contains the other.
-fn redundant(one: &Range, other: &Range) -> Option<String> {
+/// Returns the remedy for two ranges of one cluster.
+fn redundant(one: &Range, other: &Range) -> String {
     let (outer, inner) = if one.cidr.contains(other.cidr) {
         (one, other)
     } else {
         (other, one)
     };
-    (outer.cidr.contains(inner.cidr) && field(one) == field(other)).then(|| {
-        if outer.cidr == inner.cidr {
-            "remove one of the two".to_owned()
-        } else {
-            format!("remove {}, which {} contains", inner.cidr, outer.cidr)
-        }
-    })
+    if field(one) != field(other) || !outer.cidr.contains(inner.cidr) {
+        "correct one of the two: an address can be used for only one of them".to_owned()
+    } else if outer.cidr == inner.cidr {
+        REMOVE_ONE.to_owned()
+    } else {
+        format!("remove {}, which {} contains", inner.cidr, outer.cidr)
+    }
 }
 
 /// Returns the remedy for ranges of two clusters.
-pub(super) fn remedy(one: &Range, other: &Range) -> Option<String> {
-    default_subnet(one.cidr, other.cidr).or_else(|| {
+pub(super) fn remedy(one: &Range, other: &Range) -> String {
+    default_subnet(one.cidr, other.cidr).unwrap_or_else(|| {
         let fields = [field(one), field(other)];
         let help = if fields.iter().all(|it| it == "serviceCIDR") {
             "remove `serviceCIDR` from both clusters: their pods still reach each other, but not \
              each other's Services"
+        } else if fields.iter().any(|it| it == "serviceCIDR") {
+            "narrow the range that is declared too wide, or remove `serviceCIDR` if other clusters need \
+             not reach these Services"
         } else if fields.iter().any(|it| it == "podCIDRs") {
-            "declare only what each cluster uses; of two clusters that use the same pod CIDR, only one \
-             can be in the mesh, or one must be created again with another `--cluster-cidr`"
+            "narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be \
+             joined: create one of them again with another `--cluster-cidr`"
         } else if fields.iter().all(|it| it == "additionalCIDRs") {
             "remove the range from `additionalCIDRs` of both clusters, or of the one that does not \
              have it"
+        } else if fields.iter().all(|it| it == "wireguardCIDR") {
+            "start Kilo in one of the two clusters with another `--subnet`, and declare that range"
         } else {
-            return None;
+            "narrow the range that is declared too wide, or give one of the two clusters another one"
         };
-        Some(help.to_owned())
+        help.to_owned()
     })
 }
 
@@ -139,14 +141,15 @@ spec:
         error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.0.0.0/8 of `a`
           8:36 | 10.4.0.0/16 | of `b`
           7:29 | 10.0.0.0/8 | of `a`
-          help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
+          help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
         error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.0.0.0/8 of `a`
           8:49 | 10.4.2.0/24 | of `b`
           7:29 | 10.0.0.0/8 | of `a`
-          help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
+          help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
         error[overlapping-ranges]: duplicate range 11.0.0.0/16 of `a`
           7:70 | 11.0.0.0/16 | of `a`
           7:41 | 11.0.0.0/16 | of `a`
+          help: correct one of the two: an address can be used for only one of them
         error[overlapping-ranges]: 10.4.2.0/24 of `b` overlaps 10.4.0.0/16 of `b`
           8:49 | 10.4.2.0/24 | of `b`
           8:36 | 10.4.0.0/16 | of `b`

@@ -9,6 +9,7 @@ use crate::place::Place;
 
 use super::Topology;
 use super::entry::Draft;
+use super::mistakes::REMOVE_ONE;
 use super::raw::{self, Mode};
 
 /// Returns the topology, unless something is wrong with it; either way `findings` gets all of its mistakes.
@@ -172,6 +173,7 @@ fn repeated(rule: &'static Rule, message: &str, again: &Place, first: &Place) ->
     Finding::new(rule, message)
         .at(again.clone(), "second here")
         .at(first.clone(), "first here")
+        .help(REMOVE_ONE)
 }
 
 #[cfg(test)]
@@ -233,6 +235,7 @@ mod tests {
         warning[duplicate-hub]: duplicate hub `east`
           9:52 | east | second here
           9:39 | east | first here
+          help: remove one of the two
         ");
         insta::assert_snapshot!(with("{ mode: Links, links: [[east, wets], [nroth, far]] }"), @r"
         error[unknown-cluster]: this mesh has no cluster `wets`
@@ -256,6 +259,7 @@ mod tests {
         warning[duplicate-link]: `east` and `west` are linked twice
           9:50 | [west, east] | second here
           9:36 | [east, west] | first here
+          help: remove one of the two
         error[unknown-cluster]: `north` is in no link, so no other cluster would reach it
           8:15 | north
           9:28 | links | missing here

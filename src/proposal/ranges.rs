@@ -95,6 +95,11 @@ pub(super) fn read(snapshot: &Snapshot) -> Vec<KiloNode> {
         .collect()
 }
 
+/// Returns the ranges in which most nodes of a cluster have their pods; none if they agree on none.
+pub fn pod_ranges(snapshot: &Snapshot) -> Vec<AgreedRange> {
+    pods(&read(snapshot)).unwrap_or_default()
+}
+
 /// Returns the range of each family in which most nodes have their pods, the family first that Kilo
 /// reads from most nodes.
 pub(super) fn pods(nodes: &[KiloNode]) -> Result<Vec<AgreedRange>, RangeProblem> {

@@ -39,7 +39,9 @@ fn finding(problem: &AccessProblem) -> Finding {
                 bare(&secret.name),
                 bare(&secret.key)
             );
-            on_secret(access, &INVALID_SECRET, message)
+            on_secret(access, &INVALID_SECRET, message).help(
+                "write the name of a Secret and one of its keys as `kubectl describe secret` prints them",
+            )
         }
         AccessProblemKind::Contradicting {
             earlier,

@@ -63,7 +63,7 @@ fn kind(finding: &Finding) -> Option<FoldKind<'_>> {
     let help = finding
         .help
         .as_ref()
-        .map(|it| it.replace(&in_command(command_name(node)), &in_command("NODE")));
+        .map(|it| commanded(it, command_name(node), "NODE"));
     let kind = (
         finding.rule.name,
         finding.severity,
@@ -74,9 +74,12 @@ fn kind(finding: &Finding) -> Option<FoldKind<'_>> {
     finding.cause.is_none().then_some(kind)
 }
 
-/// Returns nodes as commands have them.
-fn in_command(nodes: &str) -> String {
-    format!(" node {nodes} ")
+/// Replaces the nodes of the commands in a help text.
+fn commanded(help: &str, from: &str, to: &str) -> String {
+    // Behind the nodes, the command continues or ends.
+    [' ', '`'].iter().fold(help.to_owned(), |help, end| {
+        help.replace(&format!(" node {from}{end}"), &format!(" node {to}{end}"))
+    })
 }
 
 /// Returns one finding for several of one kind.
@@ -92,9 +95,9 @@ fn together(findings: &[Finding]) -> Option<Finding> {
     };
     let count = findings.len();
     let message = format!("{count} nodes{colon} {what} ({})", listed(names));
-    let commanded: Vec<&str> = nodes().map(command_name).collect();
-    let commanded = match commanded.len() {
-        0..=IN_COMMAND => commanded.join(" "),
+    let names_of_all: Vec<&str> = nodes().map(command_name).collect();
+    let all = match names_of_all.len() {
+        0..=IN_COMMAND => names_of_all.join(" "),
         _ => "NODE".to_owned(),
     };
     let help = kind(first).and_then(|(.., help)| help);
@@ -102,7 +105,7 @@ fn together(findings: &[Finding]) -> Option<Finding> {
         node: None,
         message,
         labels: labels(findings),
-        help: help.map(|it| it.replace(&in_command("NODE"), &in_command(&commanded))),
+        help: help.map(|it| commanded(&it, "NODE", &all)),
         alike: Some(Box::new(Alike {
             what: what.to_owned(),
             value: None,

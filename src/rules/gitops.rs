@@ -198,16 +198,15 @@ fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Vec<Finding> {
         let peers = peers.filter(|it| it.endpoint_flaw == Some(flaw));
         let peers: Vec<&OldPeer> = peers.collect();
         let first = peers.first()?;
-        let (names, have, its) = if peers.len() == 1 {
-            (Quoted(&first.name).to_string(), "has", "its tunnel")
+        let (names, have, its, they_connect) = if peers.len() == 1 {
+            (Quoted(&first.name).to_string(), "has", "its tunnel", "it connects")
         } else {
             let names = listed(peers.iter().map(|it| bare(&it.name)));
-            (names, "have", "their tunnels")
+            (names, "have", "their tunnels", "they connect")
         };
         let message = match flaw {
             EndpointFlaw::Missing => format!(
-                "{names} {have} no endpoint: until it connects, WireGuard does not get changes of \
-                 other Peers and nodes"
+                "{names} {have} no endpoint: until {they_connect}, Kilo does not apply later changes of Peers and nodes"
             ),
             EndpointFlaw::IdlePlaceholder => idle_placeholder(&names, have, its),
         };

@@ -69,7 +69,12 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
             it.says, member.cluster.granularity
         );
         let finding = Finding::on_node(&MIXED_GRANULARITY, cluster, &it.node, message)
-            .at(it.place.clone(), "");
+            .at(it.place.clone(), "")
+            .help(format!(
+                "start Kilo on {} with `--mesh-granularity={}`",
+                Quoted(&it.node),
+                member.cluster.granularity.to_string().to_lowercase()
+            ));
         finding.with_cause(contradicted(member, |it| {
             matches!(it, Contradicted::Granularity(_))
         }))

@@ -80,7 +80,10 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     let message = format!("not a snapshot: {}", escaped(&message, 400));
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
-        .help(format!("rewrite it with `clustermesh snapshot {cluster}`"))
+        .help(format!(
+            "restore it with `git restore`, or replace it with `clustermesh snapshot {cluster} --accept`, \
+             which compares it with no older one"
+        ))
 }
 
 /// Returns the labels that an entry uses although the snapshot of its cluster leaves them out: the

@@ -146,16 +146,19 @@ fn finding(withheld: &Withheld) -> Finding {
         }
         TargetReason::Family { family, ranges } => {
             let ranges = count(*ranges, &format!("{family} range"));
-            let message = format!("{ranges} left out: Kilo routes the other address family there");
+            let other = family.other();
+            let message = format!("{ranges} left out: Kilo routes only {other} there");
             Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
         }
         TargetReason::NoInitiator { peers, .. } => {
             let peers = count(*peers, "Peer");
             let message = format!(
-                "{peers} left out: neither its nodes nor most nodes of the target have an endpoint"
+                "{peers} left out: no node of {source} and at most half of the nodes there have an endpoint, \
+                 so neither side can dial"
             );
             Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(
-                "give the nodes of one side an endpoint: `{}`",
+                "annotate every node of {source}, or most nodes of the other side, with an address that can be \
+                 dialled: `{}`",
                 annotate_endpoint("NODE")
             ))
         }

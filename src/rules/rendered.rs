@@ -44,7 +44,7 @@ fn alike(mut finding: Finding, group: &str) -> Finding {
 pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Vec<Finding> {
     let files: Vec<ChangedFile> = files.iter().map(|it| old_file(target, it)).collect();
     let moves = tree_diff::moves(plan, target.as_str(), &files);
-    moves.iter().map(|it| moved(it, None)).collect()
+    moves.iter().map(|it| moved(it, None, None)).collect()
 }
 
 /// Returns a file as if it were in the folder of a target.
@@ -92,7 +92,14 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet) -> Vec<Finding
     }));
     findings.extend(changes.renamed.iter().map(renamed));
     let moves = changes.moved.iter();
-    findings.extend(moves.map(|it| moved(it, named(&it.what, fleet))));
+    findings.extend(moves.map(|it| {
+        let Moved {
+            source, from, to, ..
+        } = &it.what;
+        // A node that is left out now cannot carry it.
+        let node = node_of(from, source, fleet).or_else(|| node_of(to, source, fleet));
+        moved(it, named(&it.what, fleet), node)
+    }));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
     findings
 }
@@ -156,12 +163,13 @@ fn renamed(case: &Case<Renamed>) -> Finding {
     ))
 }
 
-/// Reports a range that gets another Peer, given where the mesh names the node that gets it.
+/// Reports a range that gets another Peer, given where the mesh names the node that gets it, and which node
+/// could keep it.
 ///
 /// If it does, the move is declared. Otherwise a node that comes, goes or claims another address may
 /// have moved the range. The tree does not record why a Peer carries a range, so an edit
 /// that only removes the old node's name looks the same.
-fn moved(case: &Case<Moved>, named: Option<Place>) -> Finding {
+fn moved(case: &Case<Moved>, named: Option<Place>, node: Option<&str>) -> Finding {
     let Moved {
         source,
         range,
@@ -187,10 +195,25 @@ fn moved(case: &Case<Moved>, named: Option<Place>) -> Finding {
         return finding
             .help("apply it in a maintenance window: connections to this range will break once");
     }
-    finding.help(
-        "pin the range to nodes with `anchors`; otherwise connections to it will break \
-        once",
-    )
+    finding.help(format!(
+        "if it should stay on one node, write `anchors: [{{ ranges: [{range}], nodes: [{}] }}]` in the entry of \
+         {}; connections to it break once whenever it moves",
+        node.unwrap_or("NODE"),
+        bare(source)
+    ))
+}
+
+/// Returns the node of a Peer, if it takes part.
+fn node_of<'f>(peer: &str, source: &str, fleet: &'f Fleet) -> Option<&'f str> {
+    members(fleet, source).find_map(|member| {
+        let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
+        let mut candidates = member
+            .membership
+            .candidates
+            .iter()
+            .map(|it| it.leader.as_str());
+        candidates.find(|it| peer_name(mesh, cluster, it) == peer)
+    })
 }
 
 /// Returns where the mesh names the node that a range moves to, as one of those that are to carry it;

@@ -22,7 +22,7 @@ mod outdated_tree;
 mod outsiders;
 pub(super) mod unproved_nodes;
 
-pub use outdated_tree::outdated_tree;
+pub use outdated_tree::OutdatedTree;
 
 use assumed::assumed;
 use outsiders::outsiders;
@@ -280,8 +280,8 @@ fn unreached(fabric: &Fabric, site: SiteId, pods: &[Cidr]) -> Finding {
     let cluster = cluster(fabric, site);
     let ranges = listed(pods.iter());
     let message = format!(
-        "Kilo carries no packets from other clusters to {} of the pod CIDRs: {ranges}",
-        pods.len()
+        "other clusters cannot reach {} that Kilo does not route: {ranges}",
+        count(pods.len(), "pod CIDR")
     );
     Finding::on_cluster(&UNREACHED_PODS, cluster, message)
 }

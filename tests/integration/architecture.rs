@@ -31,7 +31,7 @@ const MODULES: &[(&str, &str)] = &[
         "mesh",
         "text name net wireguard granularity selector place diagnostic schema document",
     ),
-    ("snapshot", "name place diagnostic string_map schema"),
+    ("snapshot", "text name place diagnostic string_map schema"),
     ("config", "text name place diagnostic schema document mesh"),
     (
         "expectations",

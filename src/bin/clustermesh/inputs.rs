@@ -252,6 +252,7 @@ fn place(source: &Source, error: &SnapshotError) -> Place {
     let whole = Place::document(&source.name, 0);
     let SnapshotError::Json(json) = error else {
         return match error {
+            SnapshotError::Conflict(bytes) => whole.bytes(bytes),
             SnapshotError::Version(_) => whole.key("apiVersion"),
             SnapshotError::Kind(_) => whole.key("kind"),
             SnapshotError::Cluster { .. } => whole.key("cluster"),

@@ -120,6 +120,7 @@ error[invalid-value]: `name` must not be empty
   5:17 | ''
 error[invalid-value]: `cages` must be from 1 to 65535, not `0`
   6:8 | 0
+  help: write a number from 1 to 65535, or remove the line for the default
 error[invalid-type]: `open` must be `true` or `false`, not `yes`
   7:7 | yes
 error[invalid-type]: a key must be a string, but YAML reads `on` as a boolean
@@ -151,13 +152,15 @@ fn numbers_are_plain_decimals() {
           3:8 | '5'
           help: remove the quotes
         ");
-    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: -1\n"), @r"
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: -1\n"), @"
         error[invalid-value]: `cages` must be from 1 to 65535, not `-1`
           3:8 | -1
+          help: write a number from 1 to 65535, or remove the line for the default
         ");
-    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: 99999999999999999999\n"), @r"
+    insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: 99999999999999999999\n"), @"
         error[invalid-value]: `cages` must be from 1 to 65535, not `99999999999999999999`
           3:8 | 99999999999999999999
+          help: write a number from 1 to 65535, or remove the line for the default
         ");
     insta::assert_snapshot!(read("name: x\nanimals: [Lion]\ncages: many\n"), @"
         error[invalid-type]: `cages` must be an integer, not the string `many`

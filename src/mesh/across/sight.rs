@@ -111,13 +111,10 @@ fn overlap(later: &SightClaim, earlier: &SightClaim, target: &ClusterName) -> Fi
         whose(earlier),
     );
     let label = |claim: &SightClaim| format!("of `{}`", claim.member.entry.name);
-    let finding = Finding::new(&mistake::OVERLAPPING_RANGES, message)
+    Finding::new(&mistake::OVERLAPPING_RANGES, message)
         .at(later.range.place.clone(), label(later))
-        .at(earlier.range.place.clone(), label(earlier));
-    match remedy(later.range, earlier.range) {
-        Some(help) => finding.help(help),
-        None => finding,
-    }
+        .at(earlier.range.place.clone(), label(earlier))
+        .help(remedy(later.range, earlier.range))
 }
 
 #[cfg(test)]
@@ -128,10 +125,11 @@ mod tests {
     fn a_hub_cannot_see_one_range_twice() {
         let one = mesh("m", &["hub: 10.0.0.0/16", "a: 10.1.0.0/16"]);
         let two = mesh("k", &["hub: 10.0.0.0/16", "b: 10.1.128.0/17"]);
-        insta::assert_snapshot!(report(&format!("{one}---\n{two}")), @r"
+        insta::assert_snapshot!(report(&format!("{one}---\n{two}")), @"
         error[overlapping-ranges]: 10.1.128.0/17 of `b` (mesh `k`) overlaps 10.1.0.0/16 of `a` (mesh `m`), and `hub` sees both
           15:36 | 10.1.128.0/17 | of `b`
           7:36 | 10.1.0.0/16 | of `a`
+          help: narrow the range that is declared too wide, or give one of the two clusters another one
         ");
     }
 
@@ -140,13 +138,15 @@ mod tests {
         let one = mesh("m", &["x: 10.0.0.0/16", "a: 10.1.0.0/16"]);
         let two = mesh("k", &["a: 10.1.0.0/16", "b: 10.0.1.0/24"]);
         let three = mesh("o", &["b: 10.0.1.0/24", "c: 10.1.0.0/16"]);
-        insta::assert_snapshot!(report(&format!("{one}---\n{two}---\n{three}")), @r"
+        insta::assert_snapshot!(report(&format!("{one}---\n{two}---\n{three}")), @"
         error[overlapping-ranges]: 10.0.1.0/24 of `b` (mesh `k`) overlaps 10.0.0.0/16 of `x` (mesh `m`), and `a` sees both
           15:36 | 10.0.1.0/24 | of `b`
           6:36 | 10.0.0.0/16 | of `x`
+          help: narrow the range that is declared too wide, or give one of the two clusters another one
         error[overlapping-ranges]: 10.1.0.0/16 of `c` (mesh `o`) overlaps 10.1.0.0/16 of `a` (mesh `m`), and `b` sees both
           23:36 | 10.1.0.0/16 | of `c`
           7:36 | 10.1.0.0/16 | of `a`
+          help: narrow the range that is declared too wide, or give one of the two clusters another one
         ");
     }
 

@@ -13,7 +13,7 @@ use crate::kilo::node::annotation;
 use crate::rules::Finding;
 use crate::rules::command::{annotate, run};
 use crate::snapshot::Node;
-use crate::text::listed;
+use crate::text::{NAMED, listed, quoted};
 
 /// Returns findings about locations.
 pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
@@ -120,7 +120,17 @@ fn several_leaders(inspected: &InspectedCluster, several: &SeveralLeaders) -> Fi
     );
     let second = several.volunteers.get(1);
     let place = second.map(|it| inspected.annotation(it, annotation::LEADER));
-    Finding::on_cluster(&SEVERAL_LEADERS, &inspected.member.entry.name, message).at(place, "")
+    let others = several
+        .volunteers
+        .iter()
+        .filter(|it| it.name != several.leader.name);
+    let key = annotation::LEADER;
+    let commands = others
+        .take(NAMED)
+        .map(|it| annotate(it, &format!("{key}-")));
+    Finding::on_cluster(&SEVERAL_LEADERS, &inspected.member.entry.name, message)
+        .at(place, "")
+        .help(format!("if only one should lead, run {}", quoted(commands)))
 }
 
 fn uncertain_leader(inspected: &InspectedCluster, leader: &UncertainLeader) -> Finding {
@@ -224,7 +234,8 @@ mod tests {
     fn two_volunteers_of_one_location_are_reported() {
         insta::assert_snapshot!(report_on("", "location", "leader=", "leader=true"), @"
         notice[several-leaders] east: `a`, `b` of the unnamed location are candidates for leader: `a` leads
-          east.json#/nodes/1/annotations/kilo.squat.ai~1leader
+          east.json#/nodes/1/annotations/kilo.squat.ai~1leader 
+          help: if only one should lead, run `kubectl annotate node b --overwrite kilo.squat.ai/leader-`
         ");
         assert_eq!(report_on("", "location", "leader=", ""), "");
         assert_eq!(

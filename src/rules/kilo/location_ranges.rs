@@ -106,7 +106,10 @@ fn finding(inspected: &InspectedCluster, problem: &OfferProblem) -> Finding {
             Some(declared) => finding.at(declared.place.clone(), "declared here"),
             None => finding,
         },
-        OfferProblemKind::OwnedElsewhere { .. } | OfferProblemKind::Undeclared(_) => finding,
+        OfferProblemKind::OwnedElsewhere { .. } => finding,
+        OfferProblemKind::Undeclared(_) => finding.help(format!(
+            "if other clusters should reach it, add it to `additionalCIDRs` of `{cluster}`"
+        )),
     };
     match problem.changes.as_slice() {
         [] => finding,
@@ -267,7 +270,8 @@ mod tests {
           mesh.yaml#/spec/clusters/1/podCIDRs/0 declared here
           help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=10.2.0.0/24`
         notice[undeclared-location-range] east/a: location range 10.2.0.0/23 is not declared, so only its own cluster reaches it
-          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          help: if other clusters should reach it, add it to `additionalCIDRs` of `east`
         ");
         let inside = of_east("10.2.1.128/25", "");
         assert!(inside.contains("allowed-location-ips-`"), "{inside}");

@@ -272,3 +272,25 @@ ignore:
     assert!(Finding::new(&mistake::MISSING_FIELD, "x").is_final);
     assert!(!Finding::new(&mistake::HOST_BITS, "x").is_final);
 }
+
+#[test]
+fn what_pages_say_of_the_config_is_accepted() {
+    let mut advised = 0;
+    for rule in all() {
+        let page = rule.page.split_whitespace().collect::<Vec<_>>().join(" ");
+        let fields = page.split('`').skip(1).step_by(2);
+        for fields in fields.filter(|it| it.starts_with("rules: {") || it.starts_with("ignore: ["))
+        {
+            let (source, levels) = read(&fields.replace("east", "\"east\""));
+            let errors = levels.err().unwrap_or_default();
+            assert!(
+                errors.is_empty(),
+                "{}: {}",
+                rule.name,
+                report(&source, &errors)
+            );
+            advised += 1;
+        }
+    }
+    assert!(8 <= advised, "{advised}");
+}

@@ -8,9 +8,11 @@ use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
 use crate::membership::{Contradicted, Contradiction, ExcludedReason};
 use crate::mesh::{Networks, Range, State};
+use crate::net::Cidr;
+use crate::proposal::pod_ranges;
 use crate::rules::Finding;
 use crate::rules::nodes::CONTRADICTED;
-use crate::text::listed;
+use crate::text::{list, listed};
 
 pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     let Contradiction {
@@ -81,7 +83,8 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
                 Err(ExcludedReason::PodCidrOutOfRange { cidr }) => Some(cidr.to_string()),
                 _ => None,
             });
-            outside(actual.collect(), "pod CIDRs", pods)
+            let (problem, help) = outside(actual.collect(), "pod CIDRs", pods);
+            (problem, pods_line(member).unwrap_or(help))
         }
         Contradicted::WireguardRange => {
             let actual = nodes.filter_map(|it| match &it.checked.wireguard {
@@ -99,6 +102,31 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             ),
         ),
     }
+}
+
+/// Returns the line for the pod ranges that most nodes have, unless another range of the mesh overlaps them.
+fn pods_line(member: &Member) -> Option<String> {
+    let Networks::Typed { pods, .. } = &member.entry.networks else {
+        return None;
+    };
+    let ranges = member.mesh.entries.iter().flat_map(|it| it.networks.all());
+    let others: Vec<Cidr> = ranges
+        .filter(|range| !pods.iter().any(|own| own.place == range.place))
+        .map(|it| it.cidr)
+        .collect();
+    let is_free = |cidr: &Cidr| !others.iter().any(|it| it.overlaps(*cidr));
+    let agreed = pod_ranges(&member.file.snapshot);
+    let free = agreed
+        .iter()
+        .map(|it| [it.cidr, it.core].into_iter().find(is_free));
+    let free: Vec<Cidr> = free.collect::<Option<_>>()?;
+    (!free.is_empty()).then(|| {
+        format!(
+            "write `podCIDRs: [{}]` in the entry of `{}`, unless its nodes are wrong",
+            list(free),
+            member.entry.name
+        )
+    })
 }
 
 /// Returns the remedy for a cluster whose agents run with another granularity than the declared one.

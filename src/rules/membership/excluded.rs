@@ -6,10 +6,12 @@ use crate::diagnostic::{FindingCause, Label, Quoted};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
-use crate::membership::{Contradicted, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready};
-use crate::mesh::EndpointSource;
+use crate::membership::{
+    Contradicted, EndpointProblem, ExcludedNode, ExcludedReason, Origin, PodOverlap, Unready,
+};
+use crate::mesh::{EndpointSource, Networks};
 use crate::place::Place;
-use crate::rules::command::{annotate_endpoint, command_name};
+use crate::rules::command::{annotate, annotate_endpoint, command_name, run};
 use crate::rules::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
 use crate::rules::identity::{
     DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY, NO_PUBLIC_KEY,
@@ -66,12 +68,37 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
             let help = wireguard_ip_help(member, node);
             help.or_else(|| Some(agent_help(member)))
         }
-        ExcludedReason::NoPublicKey => Some(agent_help(member)),
+        ExcludedReason::NoPublicKey
+        | ExcludedReason::PublicKeyInvalid { .. }
+        | ExcludedReason::WireguardIpInvalid { .. }
+        | ExcludedReason::NotReady(Unready::Stale) => Some(agent_help(member)),
+        ExcludedReason::DuplicateKey(_) => Some(format!(
+            "on the machine that was cloned, delete `/var/lib/kilo/key` and restart Kilo, then run \
+             `clustermesh snapshot {}`",
+            member.entry.name
+        )),
+        ExcludedReason::NameInvalid(_) => Some(format!(
+            "no API server accepts this name: run `clustermesh snapshot {}`",
+            member.entry.name
+        )),
         ExcludedReason::NoPodCidr => Some(format!(
             "start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, \
              then run `clustermesh snapshot {}`",
             member.entry.name
         )),
+        ExcludedReason::PodCidrOutOfRange { .. } => Some(undeclared_help(member, node)),
+        ExcludedReason::EndpointInvalid {
+            origin: Origin::Annotation(_),
+            error: EndpointProblem::UndeclaredName,
+            ..
+        } => Some(format!(
+            "add its domain to `endpointDomains` of `{}`, or annotate the node with an IP address",
+            member.entry.name
+        )),
+        ExcludedReason::EndpointInvalid {
+            origin: Origin::Annotation(key),
+            ..
+        } => annotation_help(member, node, key),
         _ => None,
     };
     if let ExcludedReason::PodCidrTaken {
@@ -116,6 +143,33 @@ fn pod_cidr_help(member: &Member, wrong: &str) -> String {
         member.entry.name,
         command_name(wrong)
     )
+}
+
+/// Returns what helps a node whose pod CIDR is not declared.
+fn undeclared_help(member: &Member, node: &ExcludedNode) -> String {
+    let cluster = &member.entry.name;
+    let field = match member.entry.networks {
+        Networks::Typed { .. } => "podCIDRs",
+        Networks::Flat { .. } => "allowedNetworks",
+    };
+    format!(
+        "if `{cluster}` uses this range for pods, add it to `{field}` of the entry; otherwise run \
+         `kubectl delete node {}`, and let the node register again",
+        command_name(&node.node)
+    )
+}
+
+/// Returns what gives an annotation an endpoint that can be dialled.
+fn annotation_help(member: &Member, excluded: &ExcludedNode, key: &str) -> Option<String> {
+    // The agent writes this one itself, from its address or that which a person forces.
+    let key = if key == annotation::ENDPOINT {
+        annotation::FORCE_ENDPOINT
+    } else {
+        key
+    };
+    let node = member.node(&excluded.node)?;
+    let change = format!("{key}=ADDRESS:{}", member.entry.port);
+    Some(run(&annotate(node, &change)))
 }
 
 /// Adds the node with the other of two pod CIDRs that overlap.

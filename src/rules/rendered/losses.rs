@@ -10,7 +10,7 @@ use crate::fleet::Fleet;
 use crate::name::ClusterName;
 use crate::plan::Plan;
 use crate::rules::kilo::separation;
-use crate::rules::nodes::SILENT_CLUSTER;
+use crate::rules::nodes::{CONTRADICTED, SILENT_CLUSTER};
 use crate::rules::plan::within;
 use crate::rules::{Finding, Rule, bare, membership};
 use crate::text::{count, listed};
@@ -142,6 +142,10 @@ fn raise_causes(findings: &mut [Finding], losses: &[Finding], instruction: &str)
             continue;
         }
         cause.severity = Severity::Error;
+        // The declaration is wrong, so its losses are not intended.
+        if cause.rule == &CONTRADICTED {
+            continue;
+        }
         let help = cause.help.take().unwrap_or_else(|| REPAIR.to_owned());
         cause.help = Some(format!(
             "{help}; if clusters should have no Peers, {instruction}"

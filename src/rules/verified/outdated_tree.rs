@@ -7,9 +7,36 @@ use crate::proof::rule::OUTDATED_TREE;
 use crate::rules::{Finding, Rule};
 use crate::text::{count, list, listed};
 
-/// Returns the finding about a tree in which files differ from those that `render` would write, given the
-/// rules for which it would refuse to write them.
-pub fn outdated_tree(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Finding {
+/// A rendered tree in which files differ from those that `render` would write.
+#[derive(Clone, Debug)]
+pub struct OutdatedTree {
+    /// Its finding.
+    pub finding: Finding,
+    files: BTreeSet<String>,
+}
+
+impl OutdatedTree {
+    /// Looks at the files that differ, given the rules for which `render` would refuse to write them.
+    pub fn new(files: BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Self {
+        Self {
+            finding: finding(&files, refused),
+            files,
+        }
+    }
+
+    /// Gives findings about these files the remedy that lasts: a change by hand would be overwritten.
+    pub fn renew(&self, findings: &mut [Finding]) {
+        let is_meant = |it: &&mut Finding| {
+            let first = it.labels.first();
+            first.is_some_and(|label| self.files.contains(&*label.place.source))
+        };
+        for finding in findings.iter_mut().filter(is_meant) {
+            finding.help.clone_from(&self.finding.help);
+        }
+    }
+}
+
+fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Finding {
     let differ = if files.len() == 1 {
         "differs"
     } else {

@@ -55,7 +55,7 @@ fn finding(unproved: &UnprovedNodes, limits: &Limits) -> Finding {
         ));
     }
     finding.help(format!(
-        "correct the nodes and run `clustermesh snapshot {cluster}`, or leave them out with the \
+        "correct what `clustermesh validate` reports about these nodes, or leave them out with the \
          `nodeSelector` of `{cluster}`"
     ))
 }

@@ -428,6 +428,7 @@ fn stops_at_a_config_that_is_wrong() {
        |
     12 |   nodes: 0
        |          ^
+    help: write a number from 1 to 1000000, or remove the line for the default
 
     1 error
     ");

@@ -352,7 +352,7 @@ fn needs_no_clusters_that_go_together() {
     ...
     11 |       podCIDRs: [10.1.128.0/17]
        |                  ^^^^^^^^^^^^^ of `north`
-    help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
+    help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
 
     snapshots/east.json: 2 nodes, 2 usable, written
     ");

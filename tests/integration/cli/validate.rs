@@ -49,12 +49,14 @@ fn tells_findings_with_their_lines() {
        |
     21 |         "kilo.squat.ai/key": "nonsense",
        |                              ^^^^^^^^^^
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
     warning[undeclared-pod-cidr]: east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
       --> snapshots/east.json:54:9
        |
     54 |         "10.9.9.0/24"
        |         ^^^^^^^^^^^^^
+    help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl delete node n2`, and let the node register again
     "#);
     insta::assert_snapshot!(run.stderr, @"2 warnings");
 }
@@ -82,6 +84,7 @@ fn tells_them_to_programs() {
       "findings": [
         {
           "cluster": "east",
+          "help": "check that the Kilo agent runs there, then run `clustermesh snapshot east`",
           "message": "left out: public key `nonsense` is not valid: 6 bytes instead of 32",
           "node": "n1",
           "places": [
@@ -102,6 +105,7 @@ fn tells_them_to_programs() {
             "NodePodCIDROutOfRange"
           ],
           "cluster": "east",
+          "help": "if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl delete node n2`, and let the node register again",
           "message": "left out: pod CIDR 10.9.9.0/24 is outside the declared ranges",
           "node": "n2",
           "places": [

@@ -64,12 +64,12 @@ fn shows_the_smallest_packet_that_is_stolen() {
     warning[outdated-tree]: the rendered tree is not what `render` would write: 1 file differs (rendered/west/prod--east.yaml)
     help: run `clustermesh render`
 
-    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1); and 1 other finding that depends on it
+    error[stolen-by]: west: 10.3.1.0 → 10.1.1.0 (west → east): west/n1 routes 10.1.1.0 (by 10.1.1.0/25) to the Peer prod--east--n2 (the key of east/n2) instead of east/n1; 2 declared paths fail like this (west → east; to pods of east/n1) (1 other finding follows from it)
       --> rendered/west/prod--east.yaml:31:5
        |
     31 |   - "10.1.1.0/25"
        |     ^^^^^^^^^^^^^ contains the destination
-    help: run `clustermesh render`; if the Peer still contains 10.1.1.0/25, remove it from the ranges that the mesh declares
+    help: run `clustermesh render`
 
     20 of 24 declared paths work in both directions.
     "#);
@@ -281,7 +281,7 @@ fn tells_of_a_rendered_tree_without_endpoints() {
     let end = start + text[start..].find("  publicKey").unwrap();
     folder.write(WEST_OF_EAST, format!("{}{}", &text[..start], &text[end..]));
     let run = folder.run(&["validate", "--output", "concise"]);
-    insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, WireGuard does not get changes of other Peers and nodes");
+    insta::assert_snapshot!(run.stdout, @"rendered/west/prod--east.yaml:9:9: warning[peer-without-endpoint] west: `prod--east--n1` has no endpoint: until it connects, Kilo does not apply later changes of Peers and nodes");
     let placeholder = "  endpoint:\n    dnsOrIP:\n      ip: \"192.0.2.1\"\n    port: 9\n";
     folder.write(
         WEST_OF_EAST,
@@ -427,8 +427,8 @@ fn a_cluster_whose_peers_are_missing_everywhere_is_one_finding() {
         listed[0].starts_with("error[no-route] north: "),
         "{listed:#?}"
     );
-    let all = "(north → east, west → east; to pods of east/n1, pods of east/n2); and 1 other finding \
-               that depends on it";
+    let all = "(north → east, west → east; to pods of east/n1, pods of east/n2) (1 other finding \
+               follows from it)";
     assert!(listed[0].ends_with(all), "{listed:#?}");
 }
 
@@ -442,7 +442,7 @@ fn a_key_that_is_wrong_everywhere_is_one_finding() {
         "{listed:#?}"
     );
     assert!(
-        listed[0].ends_with("; and 3 other findings that depend on it"),
+        listed[0].ends_with(" (3 other findings follow from it)"),
         "{listed:#?}"
     );
 }

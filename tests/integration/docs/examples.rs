@@ -133,6 +133,11 @@ fn tells_the_mistakes_that_are_committed() {
             .map(|(rule, _)| rule)
             .collect();
         assert!(30 <= rules.len(), "{rules:?}");
+        let report = clustermesh(&example, &["validate", "--output", "json"]).json();
+        let findings = report["findings"].as_array().unwrap();
+        let helpless = findings.iter().filter(|it| it["help"].is_null());
+        let helpless: Vec<&Value> = helpless.map(|it| &it["message"]).collect();
+        assert!(helpless.is_empty(), "no help: {helpless:#?}");
         // Nothing comes of it.
         let before = files(&example);
         assert_eq!(clustermesh(&example, &["render"]).code, 1);
@@ -202,14 +207,14 @@ fn every_example_holds_what_it_promises() {
        |
     82 |       "name": "curie-md0-zt5hn-wb4kr",
        |               ^^^^^^^^^^^^^^^^^^^^^^^
-    help: correct the nodes and run `clustermesh snapshot tenant-curie`, or leave them out with the `nodeSelector` of `tenant-curie`
+    help: correct what `clustermesh validate` reports about these nodes, or leave them out with the `nodeSelector` of `tenant-curie`
 
     warning[unproved-nodes]: tenant-dijkstra: 1 of 3 nodes is not part of this proof: dijkstra-md0-r9m3c-xq7dw (not ready: its Kilo agent stopped sending heartbeats)
       --> snapshots/tenant-dijkstra.json:99:15
        |
     99 |       "name": "dijkstra-md0-r9m3c-xq7dw",
        |               ^^^^^^^^^^^^^^^^^^^^^^^^^^
-    help: correct the nodes and run `clustermesh snapshot tenant-dijkstra`, or leave them out with the `nodeSelector` of `tenant-dijkstra`
+    help: correct what `clustermesh validate` reports about these nodes, or leave them out with the `nodeSelector` of `tenant-dijkstra`
 
     All 163 declared paths work in both directions. 12 undeclared paths also work (list them with `--undeclared`). 5 nodes have no declared paths. All 6 expectations are met.
     "#);
@@ -235,7 +240,7 @@ fn every_example_holds_what_it_promises() {
     only gcp/pool-1-m9wt carries 10.37.0.0/20, 10.38.0.0/20 and the pods of 2 other nodes for aws, onprem
     only onprem/rack1-node1 carries the pods of 2 other nodes for aws, gcp
 
-    notice[unreached-pods]: gcp: Kilo carries no packets from other clusters to 3 of the pod CIDRs: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64
+    notice[unreached-pods]: gcp: other clusters cannot reach 3 pod CIDRs that Kilo does not route: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64
 
     All 230 declared paths work in both directions. 97 undeclared paths also work (list them with `--undeclared`).
     ");

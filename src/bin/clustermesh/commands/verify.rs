@@ -269,12 +269,19 @@ fn verify(
     };
     let outlook = planned.outlook(inputs, joined.as_ref(), threshold);
     // An old tree explains everything else, so it comes first, however severe the rest is.
-    let mut findings = in_force.of(wanted.outdated.iter().cloned().collect());
+    let mut findings = in_force.of(wanted
+        .outdated
+        .iter()
+        .map(|it| it.finding.clone())
+        .collect());
     let mut found = read.findings(&missing);
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
     let attacks = hostiles.iter();
     found.extend(attacks.flat_map(|it| messages::hostile::findings(&fabric, it)));
+    if let Some(outdated) = &wanted.outdated {
+        outdated.renew(&mut found);
+    }
     findings.extend(in_force.of(found));
     let verified = Verified {
         fabric: &fabric,

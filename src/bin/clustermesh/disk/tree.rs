@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clustermesh::tree_diff::Overriding;
-use clustermesh::yaml;
+use clustermesh::{text, yaml};
 
 use super::read::open_regular;
 use super::roots::is_git;
@@ -56,6 +56,8 @@ enum EntryContent {
     Wanted,
     Ours,
     Foreign,
+    /// A merge that was not finished.
+    Conflicted,
 }
 
 /// A walk through the tree.
@@ -219,6 +221,9 @@ impl TreeWalk<'_> {
                 EntryContent::Ours if wanted.is_some() => self.survey.changed.push(key),
                 EntryContent::Ours => self.survey.stale.push(key),
                 EntryContent::Foreign => self.not_ours(key, "a file", wanted.is_some()),
+                EntryContent::Conflicted => {
+                    self.not_ours(key, "a file with git's conflict markers", wanted.is_some());
+                }
             }
         }
         Ok(())
@@ -297,10 +302,13 @@ fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<EntryContent> {
     {
         return Ok(EntryContent::Wanted);
     }
-    if is_ours(&head) {
-        return Ok(EntryContent::Ours);
-    }
-    Ok(EntryContent::Foreign)
+    Ok(if is_ours(&head) {
+        EntryContent::Ours
+    } else if text::conflict(&String::from_utf8_lossy(&head)).is_some() {
+        EntryContent::Conflicted
+    } else {
+        EntryContent::Foreign
+    })
 }
 
 /// Returns whether clustermesh generated a file, so that a render may replace or remove it.

@@ -27,17 +27,15 @@ fn followed(consequences: &[&Finding]) -> String {
     let nodes: BTreeSet<(String, String)> =
         consequences.iter().filter_map(|it| node(&it)).collect();
     let others = consequences.iter().filter(|it| it.node.is_none()).count();
-    let counts: Vec<String> = [(nodes.len(), "node"), (others, "other finding")]
-        .iter()
-        .filter(|(number, _)| 0 < *number)
-        .map(|(number, noun)| text::count(*number, noun))
-        .collect();
-    let depend = match nodes.len() + others {
-        0 => return String::new(),
-        1 => "depends",
-        _ => "depend",
-    };
-    format!("; and {} that {depend} on it", counts.join(" and "))
+    let of_nodes = format!("findings about {}", text::count(nodes.len(), "node"));
+    let others_of = text::count(others, "other finding");
+    match (nodes.len(), others) {
+        (0, 0) => String::new(),
+        (0, 1) => format!(" ({others_of} follows from it)"),
+        (0, _) => format!(" ({others_of} follow from it)"),
+        (_, 0) => format!(" ({of_nodes} follow from it)"),
+        _ => format!(" ({of_nodes} and {others_of} follow from it)"),
+    }
 }
 
 /// Returns the same for where no excerpt is beside it: with what to do on a line of its own, each

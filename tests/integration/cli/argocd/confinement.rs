@@ -90,6 +90,7 @@ fn mistakes_are_reported_with_their_place_and_without_excerpts() {
     application.write("mesh.yaml", &mesh);
     insta::assert_snapshot!(application.refusal(1), @"
     mesh.yaml:8:18: error[invalid-range] invalid range: `33` is not a prefix length from 0 to 32
+      help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
     1 error
     ");
 }

@@ -69,10 +69,7 @@ fn argo_cd_keeps_keys_only_if_it_deletes_in_the_background() {
     repository.commit();
     rename();
     let run = repository.diff(&["--applied-by=argocd"]);
-    assert_eq!(
-        run.stdout.matches("agents may forget the keys of").count(),
-        1
-    );
+    assert_eq!(run.stdout.matches("Kilo may drop the keys of").count(), 1);
     let help = "help: with Argo CD, set `PrunePropagationPolicy=background` in the Application of north before this change\n";
     assert_contains(&unwrapped(&run.stdout), help);
     assert_eq!(run.stdout.matches("help:").count(), 1, "{}", run.stdout);
@@ -112,7 +109,7 @@ fn an_option_counts_from_the_next_change_on() {
     // A second Application of a folder, in another order.
     folder.write("argocd/more.yml", application("west", "PruneLast=true"));
     let shown = repository.diff(&["--applied-by=argocd"]).stdout;
-    assert_eq!(shown.matches("agents may forget the keys of").count(), 1);
+    assert_eq!(shown.matches("Kilo may drop the keys of").count(), 1);
     assert_contains(&shown, "the Application of west before this change");
 }
 

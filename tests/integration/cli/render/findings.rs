@@ -42,16 +42,15 @@ fn calls_findings_by_the_operators_reasons() {
     help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
 
     warning[undeclared-pod-cidr]: east/n3: left out: pod CIDR 172.16.0.0/24 is outside the declared ranges
+    help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl delete node n3`, and let the node register again
 
     warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
-
     warning[invalid-wireguard-ip]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length such as `/16`
-
     warning[missing-public-key]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
     help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
     warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
+    help: run `kubectl annotate node n7 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:51820`
 
     warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`
@@ -300,7 +299,7 @@ fn what_different_families_leave_out_is_listed_with_them() {
         .lines()
         .filter(|it| it.contains(": error["))
         .collect();
-    insta::assert_snapshot!(errors.join("\n"), @"mesh.yaml:7:13: error[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply; and 4 other findings that depend on it");
+    insta::assert_snapshot!(errors.join("\n"), @"mesh.yaml:7:13: error[different-families] east: Kilo routes only IPv6 here, and west routes only IPv4: no packet between them gets a reply (4 other findings follow from it)");
     for rule in ["silent-cluster", "empty-target"] {
         assert!(!concise.contains(rule), "{concise}");
         // Programs get all of them.

@@ -243,7 +243,7 @@ fn a_wrong_template_stops_everything() {
         ("a: {{ nothing }}", "line 1: `nothing` is undefined"),
         (
             "a: x-{{ target.name }}",
-            "line 1 of the result: a value is written next to other text",
+            "line 1 of the result: a value is only a part of a text",
         ),
         ("a: {% if %}", "line 1: syntax error"),
         ("a: [", "the result is not valid YAML"),

@@ -291,7 +291,7 @@ fn tells_what_flux_and_argo_cd_would_choke_on() {
     rendered/east/prod--west.yaml:27:9: warning[refused-peer] east: the API server refuses `${X}--east--n2`: the name is not a DNS-1123 subdomain
     rendered/north/empty.yaml:1:1: warning[empty-manifest] north: empty.yaml contains no Peer
     rendered/west/prod--east.yaml:1:1: warning[edited-file] west: lines of prod--east.yaml end with a carriage return
-    rendered/west/prod--north.yaml:1:1: warning[empty-manifest] west: prod--north.yaml contains no Peer
+    rendered/west/prod--north.yaml:2:1: warning[unreadable-manifest] west: prod--north.yaml cannot be read: git's conflict markers: two versions of the file were not merged
     rendered/north/copy.yaml:9:9: warning[clashing-peers] north: duplicate Peer `prod--east--n1`, also in prod--east.yaml
     rendered/north/copy.yaml:27:9: warning[clashing-peers] north: duplicate Peer `prod--east--n2`, also in prod--east.yaml
     rendered/north/kustomization.yaml:1:1: warning[mismatched-kustomization] north: kustomization.yaml does not list copy.yaml, empty.yaml

@@ -153,7 +153,7 @@ fn does_not_replace_what_it_cannot_read() {
     folder.write("snapshots/east.json", format!("<<<<<<< HEAD\n{text}"));
     insta::assert_snapshot!(refusal(&folder, &nodes(), &[]), @"
     snapshots/east.json: 8 nodes, 8 usable, not written
-    error[unreadable-snapshot]: east: snapshots/east.json is not a snapshot, so losses cannot be determined: expected value at line 1 column 1; it was kept
+    error[unreadable-snapshot]: east: snapshots/east.json is not a snapshot, so losses cannot be determined: git's conflict markers: two versions of the file were not merged; it was kept
     help: restore the committed file, or add `--accept east` to replace it
     ");
     keep(&folder, &nodes());

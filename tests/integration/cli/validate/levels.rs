@@ -382,7 +382,7 @@ fn what_leaves_nothing_of_a_cluster_stays_an_error() {
     folder.edit("mesh.yaml", "10.1.0.0/16", "10.9.0.0/16");
     let (code, report) = validate(&folder, &everything("off"), &[]);
     assert_eq!(code, 1);
-    insta::assert_snapshot!(report, @"mesh.yaml:8:17: error[contradicted-declaration] east: both nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24; and 1 other finding that depends on it");
+    insta::assert_snapshot!(report, @"mesh.yaml:8:17: error[contradicted-declaration] east: both nodes have pod CIDRs outside the declared 10.9.0.0/16: 10.1.1.0/24, 10.1.2.0/24 (1 other finding follows from it)");
 }
 
 /// A level for every rule that can have it.

@@ -106,6 +106,7 @@ fn tells_all_semantic_mistakes_at_once() {
     ...
     11 |     - name: east
        |             ^^^^ second here
+    help: give each cluster a name of its own, or remove one of the two entries
 
     error[overlapping-ranges]: 10.1.128.0/17 of `west` overlaps 10.1.0.0/16 of `east`
       --> mesh.yaml:15:18
@@ -115,7 +116,7 @@ fn tells_all_semantic_mistakes_at_once() {
     ...
     15 |       podCIDRs: [10.1.128.0/17]
        |                  ^^^^^^^^^^^^^ of `west`
-    help: declare only what each cluster uses; of two clusters that use the same pod CIDR, only one can be in the mesh, or one must be created again with another `--cluster-cidr`
+    help: narrow the range that is declared too wide; clusters whose nodes use the same pod CIDR cannot be joined: create one of them again with another `--cluster-cidr`
 
     error[unknown-cluster]: this mesh has no cluster `wset`
      --> mesh.yaml:6:33
@@ -128,12 +129,12 @@ fn tells_all_semantic_mistakes_at_once() {
     --> snapshots/north.json
     help: add the cluster to a mesh, or delete the file
 
-    error[contradicted-declaration]: west: both nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24; and 2 nodes and 1 other finding that depend on it
+    error[contradicted-declaration]: west: both nodes have pod CIDRs outside the declared 10.1.128.0/17: 10.3.1.0/24, 10.3.2.0/24 (findings about 2 nodes and 1 other finding follow from it)
       --> mesh.yaml:15:17
        |
     15 |       podCIDRs: [10.1.128.0/17]
        |                 ^^^^^^^^^^^^^^^ declared here
-    help: correct `podCIDRs` of `west` in the mesh so that it contains these pod CIDRs
+    help: write `podCIDRs: [10.3.0.0/16]` in the entry of `west`, unless its nodes are wrong
 
     4 errors, 1 notice
     nothing was written
@@ -240,7 +241,7 @@ fn refuses_snapshots_of_another_version() {
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so details are hidden
     --> snapshots/west.json:1:15
-    help: rewrite it with `clustermesh snapshot west`
+    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept`, which compares it with no older one
 
     1 error
     nothing was written
@@ -261,7 +262,7 @@ fn refuses_snapshots_of_another_cluster() {
       |
     1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
       |                                                  ^^^^^^
-    help: rewrite it with `clustermesh snapshot west`
+    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept`, which compares it with no older one
 
     1 error
     nothing was written

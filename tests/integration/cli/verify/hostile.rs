@@ -125,7 +125,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
        |
     32 |   - "172.16.0.0/12"
        |     ^^^^^^^^^^^^^^^ routes these destinations
-    help: remove the range from the Peer, or declare it for `east` in the mesh
+    help: run `clustermesh render`
 
     12 of 16 declared paths work in both directions.
     east could do 4 things that no mesh allows

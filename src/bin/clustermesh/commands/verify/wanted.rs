@@ -6,7 +6,8 @@ use clustermesh::fleet::Fleet;
 use clustermesh::plan::Plan;
 use clustermesh::proof::verify::Excused;
 use clustermesh::rules::gitops::Fate;
-use clustermesh::rules::{self, Finding, Purpose, verified};
+use clustermesh::rules::verified::OutdatedTree;
+use clustermesh::rules::{self, Finding, Purpose};
 
 use crate::check::{self, OutputCheck, RenderPlan};
 use crate::fabric::{AppliedFiles, KnownContents};
@@ -20,8 +21,8 @@ pub(super) struct WantedPeers<'a> {
     pub(super) fleet: Fleet<'a>,
     /// Their Peers, unless a mistake prevents a plan.
     plan: Option<Plan>,
-    /// The finding that the rendered tree is another one.
-    pub(super) outdated: Option<Finding>,
+    /// The rendered tree, if it is another one.
+    pub(super) outdated: Option<OutdatedTree>,
 }
 
 impl<'a> WantedPeers<'a> {
@@ -69,8 +70,8 @@ impl<'a> WantedPeers<'a> {
     }
 }
 
-/// Returns the finding that the tree is not what `render` would write, if there is a plan.
-fn outdated(inputs: &Inputs) -> anyhow::Result<Option<Finding>> {
+/// Returns the tree if it is not what `render` would write, and there is a plan.
+fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
     let fate = Some(Fate::Replaced);
     let checked = check::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
     let Some(rendered) = &checked.rendered else {
@@ -91,5 +92,5 @@ fn outdated(inputs: &Inputs) -> anyhow::Result<Option<Finding>> {
         .map(|it| it.rule)
         .chain(losses.map(rules::rendered::rule_of))
         .collect();
-    Ok(Some(verified::outdated_tree(&files, &refused)))
+    Ok(Some(OutdatedTree::new(files, &refused)))
 }

@@ -302,10 +302,10 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         .collect()
 }
 
-/// Returns how long Kilo is busy.
+/// Returns how long Kilo takes.
 pub(super) fn busy(load: &LoadChange) -> String {
     format!(
-        "Kilo is busy with the change for {}",
+        "Kilo needs {} to apply the change",
         units::seconds(load.seconds)
     )
 }

@@ -28,7 +28,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             paths(*counts)
         ),
         Reason::KeysLost(peers) => format!(
-            "agents may forget the keys of {} until they list all Peers again",
+            "Kilo may drop the keys of {} for up to 10 minutes, because other Peers with these keys are deleted",
             peer_names(peers)
         ),
         Reason::Unapplied { peers, because_of } => format!(
@@ -44,7 +44,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             "not every state of its paths on the way was proved: there are too many".to_owned()
         }
         Reason::Busy(seconds) => {
-            format!("Kilo is busy with the change for {seconds:.0} s")
+            format!("Kilo needs {seconds:.0} s to apply the change")
         }
         Reason::PathsPaused(counts) => {
             format!("{} are interrupted while the Peers arrive", paths(*counts))
@@ -54,15 +54,15 @@ pub(crate) fn reason(reason: &Reason) -> String {
             format!("{} with another endpoint", count(*peers, "Peer"))
         }
         Reason::NetworksLeft(ranges) => format!(
-            "{} with another carrier, which is not known to be in the same network and may have no route",
-            count(*ranges, "range")
+            "{} to another node, which is not known to be in the same network and may have no route",
+            moving(*ranges)
         ),
         Reason::CarriersMoved(ranges) => format!(
-            "{} with another carrier, so connections break once",
-            count(*ranges, "range")
+            "{} to another node; connections to these addresses break once",
+            moving(*ranges)
         ),
         Reason::StrangersRemoved(peers) => format!(
-            "{} removed, with keys of no node in the snapshots; what they reached is lost",
+            "{} removed with keys that no node has; paths through these Peers are lost",
             count(*peers, "Peer")
         ),
         Reason::RangesLost(ranges) => format!(
@@ -108,6 +108,11 @@ pub(crate) fn reason(reason: &Reason) -> String {
         ),
         Reason::Added => "only Peers or ranges are added".to_owned(),
     }
+}
+
+fn moving(ranges: usize) -> String {
+    let moves = if ranges == 1 { "moves" } else { "move" };
+    format!("{} {moves}", count(ranges, "range"))
 }
 
 fn pause(cluster: &ClusterName, nodes: usize) -> String {
