@@ -25,6 +25,7 @@ mod secrets;
 mod diversion;
 mod outlying;
 mod own_addresses;
+mod participation;
 mod site;
 
 /// With fewer Peers than one for this many keys, a search for each takes less than a walk past all keys.

@@ -16,11 +16,13 @@ use crate::place::Place;
 
 pub use ending::ending;
 pub use step::{premises, selected, step};
+pub use unsent::unsent;
 
 mod doubt;
 mod ending;
 mod step;
 mod unopened;
+mod unsent;
 
 /// A range of a Peer on a node that sends to it.
 struct ChosenRange {

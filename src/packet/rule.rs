@@ -44,6 +44,18 @@ rule! {
     "../rules/reach" about Proof;
     RETURN_FAILS = "return-fails" Error;
 }
+rule! {
+    "../rules/reach" about Proof;
+    UNDECLARED_ADDRESS = "undeclared-address" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
+    UNASSIGNED_ADDRESS = "unassigned-address" Error;
+}
+rule! {
+    "../rules/reach" about Proof;
+    NO_COMMON_FAMILY = "no-common-family" Error;
+}
 
 // `validate` finds it too, and lists it among its own.
 rule! {

@@ -2,17 +2,15 @@
 
 use std::net::IpAddr;
 
-use thiserror::Error;
-
 use super::rule;
 use super::{Ending, Goal, Packet, Session, Way};
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
-use crate::diagnostic::Quoted;
+use crate::agent::fabric::{At, Fabric, Owner, SiteId};
 use crate::kilo::id::NodeId;
-use crate::net::Cidr;
-use crate::net::prefixes::Span;
+
+pub use ends::{EndFinder, NamedEnd, NoEnd};
 
 mod contest;
+mod ends;
 
 /// One end of a trace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -48,58 +46,6 @@ pub struct Trace {
     pub there: Way,
     /// The answer and its way, if the packet arrived.
     pub back: Option<(Packet, Way)>,
-}
-
-/// The reason why something is not a valid end of a trace.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum NoEnd {
-    /// No mesh has a cluster of that name.
-    #[error("unknown cluster {}", Quoted(.0))]
-    Cluster(String),
-    /// The cluster has no node of that name.
-    #[error("{} has no node {}", .cluster, Quoted(.node))]
-    Node {
-        /// The cluster.
-        cluster: String,
-        /// The name.
-        node: String,
-    },
-    /// A node, or a cluster, without an address of the class that is asked for.
-    #[error("{} has no address for traffic of the class `{class}`", Quoted(.node))]
-    NoAddress {
-        /// The node, with its cluster, or the cluster.
-        node: String,
-        /// The class.
-        class: AddressClass,
-    },
-    /// An address without an owner.
-    #[error("{address} belongs to no node and to no range of {}", .cluster.as_deref().unwrap_or("any cluster"))]
-    Nobody {
-        /// The address.
-        address: IpAddr,
-        /// The cluster, if one was named.
-        cluster: Option<String>,
-    },
-    /// An address of more than one cluster.
-    #[error("{address} belongs to more than one cluster: {}; write `CLUSTER/{address}`", .clusters.join(", "))]
-    Several {
-        /// The address.
-        address: IpAddr,
-        /// The clusters.
-        clusters: Vec<String>,
-    },
-    /// Neither an address nor a cluster with something of it.
-    #[error("{} is neither `CLUSTER/NODE` nor an address", Quoted(.0))]
-    Unreadable(String),
-    /// Something that nothing is sent from.
-    #[error("{address} cannot be a source: it is not the address of a pod or a node")]
-    Silent {
-        /// The address.
-        address: IpAddr,
-    },
-    /// Both ends in one cluster.
-    #[error("both ends are in {0}; clustermesh does not check traffic within a cluster")]
-    OneCluster(String),
 }
 
 impl std::fmt::Display for AddressClass {
@@ -176,106 +122,6 @@ impl Trace {
 }
 
 impl Fabric<'_> {
-    /// Finds the end that a text names: `cluster/node`, `cluster/address` or an address. A class
-    /// selects the kind of address of a node or a cluster.
-    ///
-    /// # Errors
-    /// The end does not exist, or exists more than once.
-    pub fn end(&self, text: &str, class: Option<AddressClass>) -> Result<End, NoEnd> {
-        let Some((cluster, rest)) = text.split_once('/') else {
-            if let (Some(class), Some(site)) = (class, self.site_named(text)) {
-                return self.of_cluster(site, class);
-            }
-            let address: IpAddr = text
-                .parse()
-                .map_err(|_| NoEnd::Unreadable(text.to_owned()))?;
-            return self.of_address(address.to_canonical());
-        };
-        let number = self
-            .site_named(cluster)
-            .ok_or_else(|| NoEnd::Cluster(cluster.to_owned()))?;
-        let site = self.site(number);
-        if let Ok(address) = rest.parse::<IpAddr>() {
-            let address = address.to_canonical();
-            let cluster = || Some(cluster.to_owned());
-            return end_at(number, site, address).ok_or_else(|| NoEnd::Nobody {
-                address,
-                cluster: cluster(),
-            });
-        }
-        let node = site.node_named(rest).ok_or_else(|| NoEnd::Node {
-            cluster: cluster.to_owned(),
-            node: rest.to_owned(),
-        })?;
-        let class = class.unwrap_or(AddressClass::Pod);
-        let address = match class {
-            AddressClass::Pod => site.routed_pods(node).map(a_pod),
-            AddressClass::Node => site.address(node),
-            AddressClass::Service | AddressClass::Network => None,
-        };
-        let owner = match class {
-            AddressClass::Pod => Owner::Pods(node),
-            _ => Owner::Node(node),
-        };
-        let address = address.ok_or_else(|| NoEnd::NoAddress {
-            node: text.to_owned(),
-            class,
-        })?;
-        Ok(End {
-            site: number,
-            owner,
-            address,
-        })
-    }
-
-    /// Returns an address that a cluster has as a whole.
-    fn of_cluster(&self, number: SiteId, class: AddressClass) -> Result<End, NoEnd> {
-        let site = self.site(number);
-        let name = site.cluster.to_string();
-        let ranges = site
-            .owned()
-            .iter()
-            .filter_map(|(range, owners)| Some((range, *owners.first()?)));
-        let is_whole = |owner: Owner| matches!(owner, Owner::Services | Owner::Network);
-        let mut of_class =
-            ranges.filter(|(_, owner)| is_whole(*owner) && owner.class() == Some(class));
-        // Within the range, nodes may have some of their own.
-        let found = of_class.find_map(|(range, owner)| {
-            let mut pieces = site
-                .owned()
-                .pieces(Span::new(range))
-                .into_iter()
-                .map(|piece| second(piece.span));
-            let address = pieces.find(|it| site.owner(*it) == Some(owner))?;
-            Some((owner, address))
-        });
-        let (owner, address) = found.ok_or(NoEnd::NoAddress { node: name, class })?;
-        Ok(End {
-            site: number,
-            owner,
-            address,
-        })
-    }
-
-    fn of_address(&self, address: IpAddr) -> Result<End, NoEnd> {
-        let sites = self.sites.numbered();
-        let found: Vec<End> = sites
-            .filter_map(|(number, site)| end_at(number, site, address))
-            .collect();
-        match found.as_slice() {
-            [] => Err(NoEnd::Nobody {
-                address,
-                cluster: None,
-            }),
-            [one] => Ok(*one),
-            many => {
-                let names = many.iter().map(|it| self.site(it.site));
-                let clusters = names.map(|site| site.cluster.to_string()).collect();
-                Err(NoEnd::Several { address, clusters })
-            }
-        }
-    }
-
     /// Follows a packet from one end to another, and its answer.
     ///
     /// # Errors
@@ -320,28 +166,4 @@ impl Fabric<'_> {
             back,
         }
     }
-}
-
-fn end_at(number: SiteId, site: &Site, address: IpAddr) -> Option<End> {
-    let owner = site.owner(address).filter(|it| *it != Owner::Pool)?;
-    Some(End {
-        site: number,
-        owner,
-        address,
-    })
-}
-
-/// Returns an address that a pod could have: the first one behind that of the bridge.
-fn a_pod(range: Cidr) -> IpAddr {
-    nth(Span::new(range), 2)
-}
-
-/// Returns the address behind the first.
-fn second(span: Span) -> IpAddr {
-    nth(span, 1)
-}
-
-fn nth(span: Span, number: u128) -> IpAddr {
-    let first = span.first.saturating_add(number).min(span.last);
-    Span { first, ..span }.first_address()
 }

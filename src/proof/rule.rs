@@ -12,7 +12,10 @@ rules! {
     with crate::packet::rule::SOURCE_REJECTED,
     with crate::packet::rule::AMBIGUOUS,
     with crate::packet::rule::NOT_READY,
-    with crate::packet::rule::RETURN_FAILS;
+    with crate::packet::rule::RETURN_FAILS,
+    with crate::packet::rule::UNDECLARED_ADDRESS,
+    with crate::packet::rule::UNASSIGNED_ADDRESS,
+    with crate::packet::rule::NO_COMMON_FAMILY;
     UNPROMISED_REACH = "unpromised-reach" Error;
     ASSUMED_REACH = "assumed-reach" Notice;
     NOTHING_PROVED = "nothing-proved" Error;

@@ -11,7 +11,7 @@ use crate::manifest;
 use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::packet::messages;
-use crate::packet::trace::AddressClass;
+use crate::packet::trace::{AddressClass, EndFinder};
 use crate::plan::plan;
 use crate::testing::{mesh_of, snapshot, snapshots};
 
@@ -107,9 +107,10 @@ pub(crate) fn traced(
     (from, to): (&str, &str),
     class: Option<AddressClass>,
 ) -> String {
+    let mut finder = EndFinder::new(fabric);
     let (from, to) = (
-        fabric.end(from, class).unwrap(),
-        fabric.end(to, class).unwrap(),
+        finder.find(from, class).unwrap().end,
+        finder.find(to, class).unwrap().end,
     );
     let trace = fabric.trace(from, to).unwrap();
     let mut text = String::new();

@@ -11,7 +11,7 @@ use clustermesh::mesh;
 use clustermesh::net::Cidr;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::Ending;
-use clustermesh::packet::trace::{End, Trace};
+use clustermesh::packet::trace::{End, EndFinder, Trace};
 use clustermesh::proof::reach::{AddressBlock, ClassVerdict, Proven, Reach};
 use clustermesh::proof::verify::{Asked, verify};
 
@@ -180,8 +180,10 @@ pub(crate) fn verdicts(
 /// Follows one packet, and checks whether the proof for all packets agrees with it.
 fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     let fabric = reach.fabric;
-    let end = |(cluster, address): &(String, Ipv4Addr)| {
-        fabric.end(&format!("{cluster}/{address}"), None).unwrap()
+    let mut finder = EndFinder::new(fabric);
+    let mut end = |(cluster, address): &(String, Ipv4Addr)| {
+        let name = format!("{cluster}/{address}");
+        finder.find(&name, None).unwrap().end
     };
     let (from, to) = (end(&pair.from), end(&pair.to));
     let trace = fabric.trace(from, to).unwrap();

@@ -56,7 +56,10 @@ pub(crate) use markdown::code;
 pub(crate) use markdown::{COMMENT, fenced, prose};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
-pub(crate) use trace::{TraceFormat, Traced, schema as trace_schema};
+pub(crate) use trace::{
+    NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced,
+    mistake_schema as trace_mistake_schema, schema as trace_schema,
+};
 pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::agent::fabric::{Fabric, Site};
-use crate::packet::trace::AddressClass;
+use crate::packet::trace::{AddressClass, EndFinder};
 use crate::testing::lab::{
     EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab,
 };
@@ -256,6 +256,7 @@ fn ends_without_a_way_are_none() {
         &[],
     );
     let fabric = Fabric::new(vec![site]);
+    let mut finder = EndFinder::new(&fabric);
     let mut text = String::new();
     for (end, class) in [
         ("n1", None),
@@ -265,10 +266,10 @@ fn ends_without_a_way_are_none() {
         ("10.9.9.9", None),
         ("east/10.9.9.9", None),
     ] {
-        writeln!(text, "{}", fabric.end(end, class).unwrap_err()).unwrap();
+        writeln!(text, "{}", finder.find(end, class).unwrap_err()).unwrap();
     }
-    let node = fabric.end("east/n1", None).unwrap();
-    let service = fabric.end("10.11.0.1", None).unwrap();
+    let node = finder.find("east/n1", None).unwrap().end;
+    let service = finder.find("10.11.0.1", None).unwrap().end;
     writeln!(text, "{}", fabric.trace(service, node).unwrap_err()).unwrap();
     writeln!(text, "{}", fabric.trace(node, service).unwrap_err()).unwrap();
     insta::assert_snapshot!(text, @"

@@ -3,15 +3,11 @@
 use std::net::IpAddr;
 
 use super::Excused;
-use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
-use crate::kilo::id::{NodeId, Nodes};
-use crate::kilo::node::annotation;
-use crate::kilo::topology::Leader;
-use crate::mesh::{EndpointSource, Networks, Range};
+use crate::agent::fabric::{At, Fabric, Owner, SiteId};
+use crate::kilo::id::Nodes;
+use crate::mesh::{Networks, Range};
 use crate::net::{Cidr, Families};
 use crate::proof::reach::AddressBlock;
-use crate::snapshot::{AddressKind, Node};
-use crate::wireguard::PublicKey;
 
 /// The promises of a cluster to those that it is linked with, by number of the node.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +42,7 @@ impl Promises {
         for (node, own) in site.model.topology.nodes.numbered() {
             let name = own.kilo.name.as_str();
             let is_excused = excused.is_some_and(|it| it.has_node(site.cluster, name));
-            let is_peered = is_peered(fabric, At { site: number, node }) && !is_excused;
+            let is_peered = fabric.takes_part(At { site: number, node }) && !is_excused;
             let is_lost =
                 |range: Cidr| excused.is_some_and(|it| it.has_withheld(site.cluster, name, range));
             // No tunnel can lead to an address at which a node is dialled (`kilo.md` §2.6).
@@ -82,54 +78,5 @@ impl Promises {
             Owner::Services | Owner::Network => self.is_peered,
             Owner::Tunnel(_) | Owner::Pool => false,
         }
-    }
-}
-
-/// Returns whether a node takes part in a mesh: a cluster has a Peer for its segment, or could have
-/// one.
-fn is_peered(fabric: &Fabric, at: At) -> bool {
-    let site = fabric.site(at.site);
-    let own = site.node(at.node);
-    let leader = own.segment.map(|it| site.leader(it));
-    let Some(Leader::Certain(leader)) = leader else {
-        return false;
-    };
-    let node = site.snapshot_of(at.node);
-    if !site.entry.selector.matches(&node.labels) {
-        return false;
-    }
-    let Some(key) = site.node(leader).kilo.key else {
-        return false;
-    };
-    let mut sites = fabric.sites.iter();
-    sites.any(|it| !it.model.peers_with(&key).is_empty())
-        || speaks(site, leader)
-            && fabric.holders(&key).len() == 1
-            && PublicKey::try_from(key).is_ok()
-}
-
-/// Returns whether a leader has what a Peer needs: a WireGuard address that was declared, and an
-/// endpoint where its cluster looks for one.
-fn speaks(site: &Site, leader: NodeId) -> bool {
-    let (own, node) = (site.node(leader), site.snapshot_of(leader));
-    let is_declared = own.kilo.wireguard_ip().is_some_and(|announced| {
-        let mut ranges = site.entry.networks.all().into_iter();
-        ranges.any(|range| range.cidr.holds(announced.address))
-    });
-    let mut sources = site.entry.endpoint_from.iter();
-    is_declared
-        && (site.entry.keepalive.is_some() || sources.any(|source| has_endpoint(node, *source)))
-}
-
-fn has_endpoint(node: &Node, source: EndpointSource) -> bool {
-    let says = |key: &str| node.annotations.contains_key(key);
-    let has = |kind| node.addresses.iter().any(|it| it.kind == kind);
-    match source {
-        EndpointSource::Annotation => {
-            says(annotation::CLUSTERMESH_ENDPOINT) || says(annotation::FORCE_ENDPOINT)
-        }
-        EndpointSource::ExternalIP => has(AddressKind::ExternalIP),
-        EndpointSource::InternalIP => has(AddressKind::InternalIP),
-        EndpointSource::Kilo => says(annotation::ENDPOINT),
     }
 }

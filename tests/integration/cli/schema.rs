@@ -14,6 +14,7 @@ const KINDS: &[(&str, &str)] = &[
     ("snapshot", "NodeSnapshot"),
     ("report", "Report"),
     ("trace", "Trace"),
+    ("trace-mistake", "TraceMistake"),
     ("verification", "Verification"),
     ("diff", "Diff"),
     ("capacity", "Capacity"),
@@ -63,7 +64,7 @@ fn is_listed_with_what_it_can_print() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, snapshot, report, trace, verification, diff, capacity, status, peer, template-context]
+      [possible values: mesh, config, expectations, snapshot, report, trace, trace-mistake, verification, diff, capacity, status, peer, template-context]
 
       tip: a similar value exists: 'peer'
 
@@ -194,17 +195,29 @@ fn describes_every_field_of_a_trace() {
         "10.1.1.0/24",
         "10.1.9.0/24",
     );
-    let mut fields: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let lines = "west 10.1.1.2:443\nwest 10.99.9.9\n";
+    let batch = sound.run_with_input(&["trace", "--batch"], lines).stdout;
+    let mut traces: Vec<Value> = batch
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
     for folder in [sound, balanced, cut] {
         let run = folder.run(&["trace", "west/n1", "east/n1", "--output", "json"]);
-        let trace = run.json();
+        traces.push(run.json());
+    }
+    let mut fields: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for trace in traces {
         assert_eq!(violations(&schema, &trace), [""; 0], "{trace:#}");
         let mut see = |part, value: &Value| {
             let keys = value.as_object().unwrap().keys().cloned();
             fields.entry(part).or_default().extend(keys);
         };
         see("", &trace);
-        see("End", &trace["from"]);
+        for end in ["from", "to"] {
+            if !trace[end].is_null() {
+                see("End", &trace[end]);
+            }
+        }
         for way in [&trace["there"], &trace["back"]] {
             if !way.is_null() {
                 see("Way", way);

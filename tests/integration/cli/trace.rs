@@ -314,9 +314,9 @@ fn says_what_may_have_been_meant() {
         ["wst/n1", "east/n1"],
         ["west/n11", "east/n1"],
         ["west/n1", "moon"],
-        ["west/n1", "east"],
         ["west/n1", "10.1.1.1/24"],
-        ["west/n1", "203.0.113.1"],
+        ["west/n1", "10.1.1.1:99999"],
+        ["203.0.113.1", "est/n1"],
         ["west/n1", "west/n2"],
         ["west/n1", "east/\u{1b}[2J"],
     ]
@@ -326,12 +326,238 @@ fn says_what_may_have_been_meant() {
     insta::assert_snapshot!(report.concat(), @r"
     error: FROM: unknown cluster `wst`; did you mean `west`?
     error: FROM: west has no node `n11`; did you mean `n1`?
-    error: TO: `moon` is neither `CLUSTER/NODE` nor an address; known clusters: east, north, west
-    error: TO: `east` is neither `CLUSTER/NODE` nor an address; write `east/NODE`, or add `--class service` or `--class network`
+    error: TO: `moon` is neither a cluster, nor `CLUSTER/NODE`, nor an address; known clusters: east, north, west
     error: TO: unknown cluster `10.1.1.1`; known clusters: east, north, west
-    error: TO: 203.0.113.1 belongs to no node and to no range of any cluster
+    error: TO: `10.1.1.1:99999` is neither a cluster, nor `CLUSTER/NODE`, nor an address; known clusters: east, north, west
+    error: TO: unknown cluster `est`; did you mean `east`?
     error: both ends are in west; clustermesh does not check traffic within a cluster
     error: TO: east has no node `\u{1b}[2J`; known nodes: `n1`, `n2`
+    ");
+}
+
+/// "Can west reach east?" needs no name of a node.
+#[test]
+fn picks_a_node_of_a_cluster_that_takes_part() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "- name: west",
+        "- name: west\n      nodeSelector: { matchLabels: { edge: \"yes\" } }",
+    );
+    let mut selected = node(3, 2);
+    selected["labels"]["edge"] = json!("yes");
+    folder.keep("west", &[node(3, 1), selected]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, text) = traced(&folder, &["west", "east"]);
+    assert_eq!(code, 0, "{text}");
+    let head = text.split("\n\n").next().unwrap();
+    insta::assert_snapshot!(head, @"
+    from a pod on west/n2 to a pod on east/n1
+    FROM names only west: picked west/n2, the first node that takes part in the mesh
+    TO names only east: picked east/n1, the first node that takes part in the mesh
+    ");
+    let (_, text) = traced(&folder, &["west", "10.1.1.9", "--output", "json"]);
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["from"]["node"], "n2");
+    assert_eq!(value["from"]["picked"], true);
+    assert_eq!(value["to"]["picked"], Value::Null);
+    // Without any such node, the answer names the cause.
+    folder.keep("west", &[node(3, 1)]);
+    let (code, text) = traced(&folder, &["west", "east"]);
+    assert_eq!(code, 1, "{text}");
+    assert_contains(
+        &text,
+        "picked west/n1, the first node, because none takes part in the mesh",
+    );
+}
+
+#[test]
+fn a_port_is_not_part_of_the_path() {
+    let folder = Folder::rendered();
+    for to in ["10.1.2.7:443", "east/10.1.2.7:443", "[::ffff:10.1.2.7]:443"] {
+        let (code, text) = traced(&folder, &["west/n1", to]);
+        assert_eq!(code, 0, "{text}");
+        assert_contains(&text, "there: 10.3.1.2 to 10.1.2.7\n");
+        assert_contains(&text, "port 443 does not affect the path");
+    }
+    let (_, text) = traced(&folder, &["west/n1", "10.1.2.7:443", "--output", "json"]);
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["to"]["port"], 443);
+    assert_eq!(value["to"]["address"], "10.1.2.7");
+}
+
+#[test]
+fn an_address_that_nobody_declares_is_an_answer() {
+    let folder = Folder::rendered();
+    let answer = |ends: &[&str]| {
+        let (code, text) = traced(&folder, ends);
+        assert_eq!(code, 1, "{text}");
+        text
+    };
+    insta::assert_snapshot!(answer(&["east", "west/10.96.0.10"]), @"
+    error[undeclared-address]: 10.96.0.10 is in no range that west declares
+      --> mesh.yaml:13:7
+       |
+    13 |     - name: west
+       |       ^^^^^^^^^^ declares no `serviceCIDR`
+    help: if it is a Service of west, declare `serviceCIDR` there; if it is in another network of west, add the network to `additionalCIDRs`
+    ");
+    insta::assert_snapshot!(answer(&["east/n1", "10.96.0.10:443"]), @"
+    error[undeclared-address]: 10.96.0.10 is in no range that any cluster declares
+    help: if it is a Service, declare `serviceCIDR` in the entry of its cluster; if it is in another network, add the network to `additionalCIDRs` there
+    ");
+    insta::assert_snapshot!(answer(&["east/10.96.0.10", "west"]), @"
+    error[undeclared-address]: 10.96.0.10 is in no range that east declares
+     --> mesh.yaml:7:7
+      |
+    7 |     - name: east
+      |       ^^^^^^^^^^ declares no `serviceCIDR`
+    help: if it is a Service of east, declare `serviceCIDR` there; if it is in another network of east, add the network to `additionalCIDRs`
+    ");
+    // It is dialled, but no tunnel leads to it.
+    insta::assert_snapshot!(answer(&["east", "198.18.113.31"]), @"
+    error[undeclared-address]: 198.18.113.31 is in no declared range: other clusters can dial west/n1 there, and such packets use no tunnel
+    help: trace to `west/n1`, or with `--class node` to the node itself
+    ");
+    // A range of which no node has a part.
+    insta::assert_snapshot!(answer(&["east", "10.3.200.1"]), @"
+    error[unassigned-address]: 10.3.200.1 is in 10.3.0.0/16 of west, but no node of its snapshot has the address
+      --> mesh.yaml:14:18
+       |
+    14 |       podCIDRs: [10.3.0.0/16]
+       |                  ^^^^^^^^^^^ declared here
+    help: if a node has it now, run `clustermesh snapshot west`
+    ");
+    insta::assert_snapshot!(answer(&["east", "10.3.200.1", "-o", "mermaid"]), @"
+    sequenceDiagram
+        participant n0 as FROM
+        Note over n0: unassigned-address: 10.3.200.1 is in 10.3.0.0/16 of west, but no node of its snapshot has the address
+    ");
+    let (code, text) = traced(&folder, &["east", "west/10.96.0.10", "-o", "json"]);
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(text, @r#"
+    {
+      "apiVersion": "kilo-clustermesh.io/v1",
+      "kind": "Trace",
+      "verdict": "undeclared-address",
+      "message": "10.96.0.10 is in no range that west declares",
+      "help": "if it is a Service of west, declare `serviceCIDR` there; if it is in another network of west, add the network to `additionalCIDRs`",
+      "places": [
+        {
+          "file": "mesh.yaml",
+          "pointer": "/spec/clusters/2",
+          "line": 13,
+          "column": 7,
+          "endLine": 13,
+          "endColumn": 17,
+          "label": "declares no `serviceCIDR`"
+        }
+      ]
+    }
+    "#);
+    folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.3.0.0/16]\n",
+        "podCIDRs: [10.3.0.0/16]\n      serviceCIDR: 10.112.0.0/12\n",
+    );
+    let text = answer(&["east", "west/10.96.0.10"]);
+    assert_contains(&text, "add the network to `additionalCIDRs`");
+    // Following the advice leads to an answer.
+    folder.edit("mesh.yaml", "10.112.0.0/12", "10.96.0.0/16");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, text) = traced(&folder, &["east", "west/10.96.0.10"]);
+    assert_eq!(code, 0, "{text}");
+}
+
+/// A dual-stack node has an address for each kind of packet; a packet has only one kind.
+#[test]
+fn both_ends_are_of_one_family() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.1.0.0/16]\n",
+        "podCIDRs: [10.1.0.0/16, 'fd00:1::/32']\n      serviceCIDR: 'fd00:96::/112'\n",
+    );
+    let mut dual = node(1, 1);
+    dual["podCIDRs"] = json!(["10.1.1.0/24", "fd00:1:1::/64"]);
+    folder.keep("east", &[dual]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let (code, text) = traced(&folder, &["west", "fd00:1:1::9"]);
+    assert_eq!(code, 1);
+    insta::assert_snapshot!(text, @"
+    error[no-common-family]: no packet goes from IPv4 to IPv6: a pod on west/n1 has 10.3.1.2, and a pod on east/n1 has fd00:1:1::9
+    help: give two ends that have addresses of the same family
+    ");
+    for from in ["10.3.1.2", "west/n1"] {
+        let (code, text) = traced(&folder, &[from, "east", "--class", "service", "-o", "json"]);
+        assert_eq!(code, 1, "{text}");
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["verdict"], "no-common-family");
+        assert_eq!(value["there"], Value::Null);
+    }
+    // A node is asked for with the address that fits.
+    let (_, text) = traced(&folder, &["east/n1", "west/n1"]);
+    assert_contains(&text, "there: 10.1.1.2 to 10.3.1.2");
+}
+
+#[test]
+fn a_batch_has_a_line_for_each_pair() {
+    let folder = Folder::rendered();
+    let run = |input: &str| {
+        let run = folder.run_with_input(&["trace", "--batch"], input);
+        assert_harmless(&run);
+        let lines = run
+            .stdout
+            .lines()
+            .map(|it| serde_json::from_str(it).unwrap());
+        (run.code, lines.collect::<Vec<Value>>())
+    };
+    let (code, lines) = run("# who reaches whom\n\nwest east\n  west/n1\t10.1.2.7:443  \n");
+    assert_eq!(code, 0);
+    let numbers: Vec<&Value> = lines.iter().map(|it| &it["line"]).collect();
+    assert_eq!(numbers, [3, 4]);
+    let (_, whole) = traced(&folder, &["west", "east", "-o", "json"]);
+    let mut whole: Value = serde_json::from_str(&whole).unwrap();
+    whole["line"] = json!(3);
+    assert_eq!(lines[0], whole);
+    let (code, lines) = run("west 10.96.0.10\nwest east\n");
+    assert_eq!(code, 1);
+    assert_eq!(lines[0]["verdict"], "undeclared-address");
+    assert_eq!(lines[1]["verdict"], "delivered");
+    let (code, lines) = run("wst east\nwest\nwest east 443\nwest east\n");
+    assert_eq!(code, 2);
+    assert_eq!(lines[3]["verdict"], "delivered");
+    let mistakes: Vec<String> = lines[..3].iter().map(Value::to_string).collect();
+    insta::assert_snapshot!(mistakes.join("\n"), @r#"
+    {"apiVersion":"kilo-clustermesh.io/v1","kind":"TraceMistake","line":1,"message":"FROM: `wst` is neither a cluster, nor `CLUSTER/NODE`, nor an address; did you mean `west`?"}
+    {"apiVersion":"kilo-clustermesh.io/v1","kind":"TraceMistake","line":2,"message":"expected FROM and TO, with a space between them"}
+    {"apiVersion":"kilo-clustermesh.io/v1","kind":"TraceMistake","line":3,"message":"expected FROM and TO, with a space between them"}
+    "#);
+    assert_eq!(run(""), (0, vec![]));
+}
+
+#[test]
+fn a_batch_is_bounded() {
+    let folder = Folder::rendered();
+    let refused = |input: &str, arguments: &[&str]| {
+        let run = folder.run_with_input(&[&["trace", "--batch"], arguments].concat(), input);
+        assert_harmless(&run);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+        run.stderr.lines().next().unwrap_or_default().to_owned() + "\n"
+    };
+    let report = [
+        refused(&"a b\n".repeat(10_001), &[]),
+        refused(&"#".repeat(1 << 21), &[]),
+        refused("", &["west", "east"]),
+        refused("", &["-o", "mermaid"]),
+        refused("", &["--peers", "west=-"]),
+    ];
+    insta::assert_snapshot!(report.concat(), @"
+    error: the standard input has 10001 pairs; one run traces at most 10000
+    error: cannot read the standard input: it is larger than the limit of 1048576 bytes
+    error: the argument '--batch' cannot be used with:
+    error: `--batch` prints JSON; omit `--output`
+    error: cannot read the Peers of `west`: the standard input is empty; did the command that lists the Peers fail?
     ");
 }
 

@@ -24,7 +24,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 13] = [
+const FILES: [(&[&str], &str); 14] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
@@ -46,6 +46,10 @@ const FILES: [(&[&str], &str); 13] = [
         "kilo-clustermesh.io/templatecontext_v1.json",
     ),
     (&["trace"], "kilo-clustermesh.io/trace_v1.json"),
+    (
+        &["trace-mistake"],
+        "kilo-clustermesh.io/tracemistake_v1.json",
+    ),
     (
         &["verification"],
         "kilo-clustermesh.io/verification_v1.json",

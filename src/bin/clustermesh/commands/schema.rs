@@ -43,6 +43,8 @@ enum SchemaKind {
     Report,
     /// Output of `trace --output json`
     Trace,
+    /// Lines of `trace --batch` that cannot be traced
+    TraceMistake,
     /// Output of `verify --output json`
     Verification,
     /// Output of `diff --output json`
@@ -76,6 +78,7 @@ pub(crate) fn run(args: &SchemaArgs, result: &mut impl io::Write) -> anyhow::Res
         (SchemaKind::Snapshot, _) => snapshot::schema(),
         (SchemaKind::Report, _) => output::report_schema(),
         (SchemaKind::Trace, _) => output::trace_schema(),
+        (SchemaKind::TraceMistake, _) => output::trace_mistake_schema(),
         (SchemaKind::Verification, _) => output::verification_schema(),
         (SchemaKind::Diff, _) => output::diff_schema(),
         (SchemaKind::Capacity, _) => capacity::schema(),

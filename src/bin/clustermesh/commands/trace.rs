@@ -2,47 +2,51 @@
 
 use std::io::Write;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::agent::fabric::{Fabric, Site};
-use clustermesh::diagnostic::Quoted;
-use clustermesh::document::nearest;
-use clustermesh::name::ClusterName;
-use clustermesh::packet::messages;
-use clustermesh::packet::trace::{self, End, NoEnd};
-use clustermesh::rules::granularity_advice;
-use clustermesh::text;
+use clustermesh::packet::trace;
 
 use crate::fabric::{Dumps, Gathered};
-use crate::inputs::Inputs;
-use crate::output::{Printer, TraceFormat, Traced};
+use crate::output::{Printer, TraceFormat};
 use crate::settings::CommonOptions;
 use crate::{Outcome, fabric};
+
+mod batch;
+mod tracer;
+
+use tracer::Tracer;
 
 /// Follow a packet between clusters, and its reply
 ///
 /// Computes the routes of Kilo and WireGuard from the snapshots and the Peers, and shows each step of a
 /// packet and of its reply: where they go, or where they are dropped and why. Sends nothing. Exits with
-/// 0 if the packet and its reply are delivered, else with 1.
+/// 0 if the packet and its reply are delivered, else with 1, also if no cluster declares an address.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TraceArgs {
-    /// Sender: CLUSTER/NODE, CLUSTER/ADDRESS or an ADDRESS that only one cluster has
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    from: String,
+    /// Sender: CLUSTER/NODE, CLUSTER/ADDRESS, an ADDRESS that only one cluster has, or a CLUSTER
+    #[arg(value_parser = NonEmptyStringValueParser::new(), required_unless_present = "batch")]
+    from: Option<String>,
 
-    /// Receiver, in the same forms, or a CLUSTER with `--class`
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    to: String,
+    /// Receiver, in the same forms; an address may have a port
+    #[arg(value_parser = NonEmptyStringValueParser::new(), required_unless_present = "batch")]
+    to: Option<String>,
+
+    /// Read pairs of sender and receiver from standard input, and print a line of JSON for each
+    ///
+    /// A line has FROM and TO, with a space between them. Empty lines and lines that begin with `#` are skipped. A line that
+    /// cannot be traced does not stop the others. The exit code is the highest of all lines.
+    #[arg(long, conflicts_with_all = ["from", "to"])]
+    batch: bool,
 
     /// Kind of address to use for a node or a cluster
     #[arg(long, value_name = "CLASS")]
     class: Option<ClassArgument>,
 
-    /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: TraceFormat,
+    /// Output format [default: human, or json with `--batch`]
+    #[arg(short, long, value_name = "FORMAT")]
+    output: Option<TraceFormat>,
 
     #[command(flatten)]
     dumps: Dumps,
@@ -56,7 +60,9 @@ Examples:
   clustermesh trace east/worker-1 west/worker-2
   clustermesh trace east/worker-1 west/worker-2 --class node
   clustermesh trace east/worker-1 west --class service
+  clustermesh trace east 10.96.0.10:443
   clustermesh trace 10.42.1.7 10.244.2.9
+  clustermesh trace --batch < pairs.txt | jq -r 'select(.verdict != \"delivered\") | .line'
   clustermesh trace east/worker-1 west/worker-2 --peers west=<(kubectl --context west get peers -o yaml)";
 
 /// The class of a source or destination.
@@ -88,132 +94,33 @@ pub(crate) fn run(
     printer: &mut Printer,
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
+    let format = match args.output {
+        Some(TraceFormat::Json) => TraceFormat::Json,
+        Some(_) if args.batch => bail!("`--batch` prints JSON; omit `--output`"),
+        None if args.batch => TraceFormat::Json,
+        given => given.unwrap_or(TraceFormat::Human),
+    };
     let Gathered { mut inputs, grave } = match fabric::gather(&args.common.files) {
         Ok(gathered) => gathered,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+        Err(unreadable) => return printer.unreadable_as(unreadable, format.into(), result),
     };
     let applied = match fabric::read(&mut inputs, Some(&args.dumps)) {
         Ok(applied) => applied,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
+        Err(unreadable) => return printer.unreadable_as(unreadable, format.into(), result),
     };
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
     let fabric = applied.fabric(&inputs);
-    let class = args.class.map(trace::AddressClass::from);
-    let of_sender = match class {
-        // Nothing is sent from what a cluster has as a whole.
-        Some(trace::AddressClass::Service | trace::AddressClass::Network) => None,
-        class => class,
+    let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
+    let (Some(from), Some(to)) = (&args.from, &args.to) else {
+        return batch::run(&mut tracer, result);
     };
-    let from = end(&inputs, &fabric, "FROM", &args.from, of_sender)?;
-    let to = end(&inputs, &fabric, "TO", &args.to, class)?;
-    let trace = fabric.trace(from, to)?;
-    let traced = Traced {
-        fabric: &fabric,
-        files: &inputs.files,
-        ends: (from, to),
-        trace: &trace,
-        advice: [from.site, to.site]
-            .into_iter()
-            .find_map(|it| granularity_advice(&fabric.site(it).reading))
-            .or_else(|| messages::unprovided(&fabric, &inputs.meshes, &trace)),
-    };
-    let text = traced.text(args.output)?;
-    if args.output == TraceFormat::Human {
+    let answer = tracer.trace(from, to)?;
+    let text = answer.text(format)?;
+    if format == TraceFormat::Human {
         printer.result(result, &text)?;
     } else {
         crate::print(result, &text)?;
     }
-    Ok(if trace.is_delivered() {
-        Outcome::Clean
-    } else {
-        Outcome::Findings
-    })
+    Ok(answer.outcome())
 }
-
-/// Finds an end, or suggests what may have been meant.
-fn end(
-    inputs: &Inputs,
-    fabric: &Fabric,
-    argument: &str,
-    text: &str,
-    class: Option<trace::AddressClass>,
-) -> anyhow::Result<End> {
-    let error = match fabric.end(text, class) {
-        Ok(end) => return Ok(end),
-        Err(error) => error,
-    };
-    let advice = match &error {
-        NoEnd::Cluster(name) => {
-            let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
-            if entries.map(|it| it.name.as_str()).any(|it| it == name) {
-                bail!(
-                    "{argument}: {} has no snapshot; run `clustermesh snapshot`",
-                    Quoted(name)
-                );
-            }
-            of_clusters(fabric, name)
-        }
-        NoEnd::Unreadable(text) => match fabric.site_named(text) {
-            Some(_) if argument == "FROM" => format!("write `{text}/NODE`"),
-            Some(_) => {
-                format!("write `{text}/NODE`, or add `--class service` or `--class network`")
-            }
-            None => of_clusters(fabric, text),
-        },
-        NoEnd::Node { cluster, node } => {
-            let site = fabric.site_named(cluster).map(|it| fabric.site(it));
-            site.map_or_else(String::new, |site| of_nodes(site, node))
-        }
-        NoEnd::NoAddress { class, .. } => match class {
-            trace::AddressClass::Service => {
-                "choose a cluster with a `serviceCIDR`, or give an address in \
-                it"
-            }
-            trace::AddressClass::Network => {
-                "choose a cluster with `additionalCIDRs`, or give an address \
-                in them"
-            }
-            trace::AddressClass::Pod => "the node has no pod CIDR",
-            trace::AddressClass::Node => {
-                "the node has no internal address and no WireGuard address"
-            }
-        }
-        .to_owned(),
-        NoEnd::Nobody { .. }
-        | NoEnd::Several { .. }
-        | NoEnd::Silent { .. }
-        | NoEnd::OneCluster(_) => String::new(),
-    };
-    let error = anyhow!("{argument}: {error}");
-    Err(if advice.is_empty() {
-        error
-    } else {
-        anyhow!("{error}; {advice}")
-    })
-}
-
-fn of_clusters(fabric: &Fabric, name: &str) -> String {
-    let names = || fabric.sites.iter().map(|it| it.cluster);
-    match nearest(name, names().map(ClusterName::as_str)) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known clusters: {}", text::first(LISTED, names())),
-    }
-}
-
-fn of_nodes(site: &Site, name: &str) -> String {
-    let names = || {
-        site.model
-            .topology
-            .nodes
-            .iter()
-            .map(|it| it.kilo.name.as_str())
-    };
-    match nearest(name, names()) {
-        Some(meant) => format!("did you mean {}?", Quoted(meant)),
-        None => format!("known nodes: {}", text::first(LISTED, names().map(Quoted))),
-    }
-}
-
-/// The number of names that are listed.
-const LISTED: usize = 8;

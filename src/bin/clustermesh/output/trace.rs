@@ -3,24 +3,27 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use clustermesh::agent::fabric::Fabric;
+use clustermesh::agent::fabric::{At, Fabric};
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::document::Position;
 use clustermesh::packet::messages;
-use clustermesh::packet::trace::{End, Trace};
+use clustermesh::packet::trace::{NamedEnd, Trace};
 use clustermesh::packet::{Packet, Step, Way};
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 
 use super::wrap::Width;
 use super::{Report, ReportFormat, human};
+use crate::Outcome;
 use crate::files::ShownFiles;
 
 mod json;
 mod mermaid;
+mod mistake;
 
 pub(crate) use json::schema;
 pub(super) use json::{WrittenTrace, value};
+pub(crate) use mistake::{TraceMistake, schema as mistake_schema};
 
 /// The longest text of a step, in characters.
 const SHOWN: usize = 2000;
@@ -53,11 +56,27 @@ pub(crate) struct Traced<'a, 'f> {
     /// The files.
     pub(crate) files: &'a ShownFiles,
     /// The source and the destination.
-    pub(crate) ends: (End, End),
+    pub(crate) ends: (NamedEnd, NamedEnd),
     /// The result.
-    pub(crate) trace: &'a Trace,
+    pub(crate) trace: Trace,
     /// The remedy, if the mesh and not the manifests is the cause of the failure.
     pub(crate) advice: Option<String>,
+}
+
+/// An answer without a packet.
+pub(crate) struct NoPacket<'a> {
+    /// The files.
+    pub(crate) files: &'a ShownFiles,
+    /// The reason.
+    pub(crate) finding: Box<Finding>,
+}
+
+/// The answer to a trace.
+pub(crate) enum TraceAnswer<'a> {
+    /// The path of a packet.
+    Packet(Box<Traced<'a, 'a>>),
+    /// There is no packet between these ends.
+    NoPacket(NoPacket<'a>),
 }
 
 /// One of the two ways, in words.
@@ -84,23 +103,42 @@ struct WordedStep<'a> {
     premises: Vec<String>,
 }
 
-impl Traced<'_, '_> {
-    /// Returns the trace as text; in colours only for a person.
+impl TraceAnswer<'_> {
+    /// Returns the answer as text; in colours only for a person.
     pub(crate) fn text(&self, format: TraceFormat) -> anyhow::Result<String> {
-        Ok(match format {
-            TraceFormat::Human => self.human(),
-            TraceFormat::Json => json::text(self)?,
-            TraceFormat::Mermaid => mermaid::text(self),
+        Ok(match (self, format) {
+            (Self::Packet(traced), TraceFormat::Human) => traced.human(),
+            (Self::Packet(traced), TraceFormat::Mermaid) => mermaid::text(traced),
+            (Self::NoPacket(no_packet), TraceFormat::Human) => {
+                shown(no_packet.files, &no_packet.finding)
+            }
+            (Self::NoPacket(no_packet), TraceFormat::Mermaid) => mermaid::note(no_packet),
+            (_, TraceFormat::Json) => json::text(self)?,
         })
     }
 
+    /// Returns it as one line of JSON, with the number of the line that asks for it.
+    pub(crate) fn line(&self, number: usize) -> anyhow::Result<String> {
+        Ok(json::line(self, number)?)
+    }
+
+    /// Returns whether the packet and its answer are delivered.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Packet(traced) if traced.trace.is_delivered() => Outcome::Clean,
+            Self::Packet(_) | Self::NoPacket(_) => Outcome::Findings,
+        }
+    }
+}
+
+impl Traced<'_, '_> {
     /// Returns the ways that there are: there, and perhaps back.
     fn legs(&self) -> Vec<Leg<'_>> {
         let Trace {
             packet,
             there,
             back,
-        } = self.trace;
+        } = &self.trace;
         let back = back.as_ref().map(|(answer, way)| ("back", answer, way));
         let ways = [("there", packet, there)].into_iter().chain(back);
         let legs = ways.map(|(direction, packet, way)| Leg {
@@ -123,20 +161,53 @@ impl Traced<'_, '_> {
     }
 
     fn human(&self) -> String {
-        let whose = |end: End| messages::whose(self.fabric, end.site, end.address);
-        let (from, to) = self.ends;
+        let whose = |it: &NamedEnd| messages::whose(self.fabric, it.end.site, it.end.address);
+        let (from, to) = &self.ends;
         let title = format!("from {} to {}", whose(from), whose(to));
-        let title = Width::stdout().wrapped(0, &title);
-        let mut text = format!("{title}\n{}\n", self.ways());
+        let width = Width::stdout();
+        let mut text = width.wrapped(0, &title) + "\n";
+        for note in self.notes() {
+            let _ = writeln!(text, "{}", width.wrapped(0, &note));
+        }
+        text.push_str(&self.ways());
+        text.push('\n');
         match self.failure() {
-            Some(failure) => human::pieces(&Report::new(self.files, &[failure]), Width::stdout())
-                .iter()
-                .for_each(|it| text.push_str(it)),
+            Some(failure) => text.push_str(&shown(self.files, &failure)),
             None => {
                 let _ = writeln!(text, "{}", self.verdict());
             }
         }
         text
+    }
+
+    /// Returns what was picked or left out of what was asked for.
+    fn notes(&self) -> Vec<String> {
+        let (from, to) = &self.ends;
+        let ends = [("FROM", from), ("TO", to)];
+        let picked = ends.into_iter().filter(|(_, it)| it.is_picked);
+        let picked = picked.filter_map(|(argument, it)| {
+            let (site, node) = (it.end.site, it.end.owner.node()?);
+            let at = At { site, node };
+            let what = if self.fabric.takes_part(at) {
+                "the first node that takes part in the mesh"
+            } else {
+                "the first node, because none takes part in the mesh"
+            };
+            let (cluster, node) = (
+                self.fabric.site(site).cluster,
+                messages::called(self.fabric, at),
+            );
+            Some(format!(
+                "{argument} names only {cluster}: picked {node}, {what}"
+            ))
+        });
+        let ports = ends.into_iter().filter_map(|(_, it)| it.port);
+        let ports = ports.map(|port| {
+            format!(
+                "port {port} does not affect the path: Kilo and WireGuard do not look at ports (a NetworkPolicy or a firewall may)"
+            )
+        });
+        picked.chain(ports).collect()
     }
 
     /// Prints the paths step by step, each after an empty line.
@@ -171,7 +242,7 @@ impl Traced<'_, '_> {
 
     /// Returns what is wrong, unless it is delivered.
     fn failure(&self) -> Option<Finding> {
-        let failure = messages::verdict(self.fabric, self.trace)?;
+        let failure = messages::verdict(self.fabric, &self.trace)?;
         let failure = match &self.advice {
             Some(advice) => failure.help(advice.clone()),
             None => failure,
@@ -189,4 +260,10 @@ impl Traced<'_, '_> {
             None => place.source.to_string(),
         }
     }
+}
+
+/// Returns a finding for people, with excerpts of the files.
+fn shown(files: &ShownFiles, failure: &Finding) -> String {
+    let failures = [failure.clone()];
+    human::pieces(&Report::new(files, &failures), Width::stdout()).concat()
 }

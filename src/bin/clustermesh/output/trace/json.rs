@@ -6,17 +6,22 @@ use clustermesh::agent::fabric::At;
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::packet::Step;
 use clustermesh::packet::messages::DELIVERED;
-use clustermesh::packet::trace::{AddressClass, End};
+use clustermesh::packet::trace::{AddressClass, NamedEnd};
+use clustermesh::rules::Finding;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Leg, Traced};
+use super::{Leg, NoPacket, TraceAnswer, Traced};
+use crate::files::ShownFiles;
 use crate::output::json::{API_VERSION, WrittenPlace, place};
 
 /// The kind of the object.
 const KIND: &str = "Trace";
+
+/// The verdict about a packet that is delivered, and its answer too.
+const VERDICT_DELIVERED: &str = "delivered";
 
 /// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
@@ -32,6 +37,10 @@ pub(in crate::output) struct WrittenTrace<'a> {
     /// The kind of this document.
     #[schemars(extend("const" = KIND))]
     kind: &'static str,
+    /// With `--batch`, the number of the line of the standard input, from 1.
+    #[schemars(with = "usize")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
     /// The result for the packet or its answer; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
     verdict: &'static str,
@@ -43,12 +52,19 @@ pub(in crate::output) struct WrittenTrace<'a> {
     help: Option<&'a str>,
     /// The responsible places, the most important one first.
     places: Vec<WrittenPlace<'a>>,
-    /// The source of the packet.
-    from: WrittenEnd,
-    /// The destination of the packet.
-    to: WrittenEnd,
-    /// The path of the packet.
-    there: WrittenWay<'a>,
+    /// The source of the packet. Missing if there is no packet, because an end does not exist or the ends have no
+    /// addresses of one family.
+    #[schemars(with = "WrittenEnd")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<WrittenEnd>,
+    /// The destination of the packet, if there is one.
+    #[schemars(with = "WrittenEnd")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<WrittenEnd>,
+    /// The path of the packet, if there is one.
+    #[schemars(with = "WrittenWay")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    there: Option<WrittenWay<'a>>,
     /// The path of the answer, if there is one.
     #[schemars(with = "WrittenWay")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +88,14 @@ struct WrittenEnd {
     class: Option<WrittenTraceClass>,
     /// The address.
     address: IpAddr,
+    /// The port that was given. It does not affect the path.
+    #[schemars(with = "u16")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    port: Option<u16>,
+    /// Whether only the cluster was given, and this node was picked.
+    #[schemars(with = "bool")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picked: Option<bool>,
 }
 
 /// The class of a source or destination.
@@ -146,36 +170,70 @@ enum WrittenStepKind {
 }
 
 /// Returns the object as text.
-pub(super) fn text(traced: &Traced) -> serde_json::Result<String> {
-    let mut text = written(traced, |it| serde_json::to_string_pretty(&it))?;
+pub(super) fn text(answer: &TraceAnswer) -> serde_json::Result<String> {
+    let mut text = answered(answer, None, |it| serde_json::to_string_pretty(&it))?;
+    text.push('\n');
+    Ok(plain_json(text))
+}
+
+/// Returns the object as a line, with the number of the line that asks for it.
+pub(super) fn line(answer: &TraceAnswer, number: usize) -> serde_json::Result<String> {
+    let mut text = answered(answer, Some(number), |it| serde_json::to_string(&it))?;
     text.push('\n');
     Ok(plain_json(text))
 }
 
 /// Returns the object, to be a part of another.
 pub(in crate::output) fn value(traced: &Traced) -> serde_json::Result<Value> {
-    written(traced, |it| serde_json::to_value(&it))
+    written(traced, None, |it| serde_json::to_value(&it))
 }
 
-fn written<T>(traced: &Traced, write: impl FnOnce(Option<WrittenTrace>) -> T) -> T {
+fn answered<T>(
+    answer: &TraceAnswer,
+    line: Option<usize>,
+    write: impl FnOnce(WrittenTrace) -> T,
+) -> T {
+    match answer {
+        TraceAnswer::Packet(traced) => written(traced, line, write),
+        TraceAnswer::NoPacket(NoPacket { files, finding }) => {
+            write(concluded(Some(finding), files, line))
+        }
+    }
+}
+
+fn written<T>(traced: &Traced, line: Option<usize>, write: impl FnOnce(WrittenTrace) -> T) -> T {
     let failure = traced.failure();
-    let labels = failure.iter().flat_map(|it| &it.labels);
-    let message = failure.as_ref().map_or(DELIVERED, |it| it.message.as_str());
     let legs = traced.legs();
     let mut ways = legs.iter().map(|leg| way(traced, leg));
-    let written = ways.next().map(|there| WrittenTrace {
+    write(WrittenTrace {
+        from: Some(end(traced, &traced.ends.0)),
+        to: Some(end(traced, &traced.ends.1)),
+        there: ways.next(),
+        back: ways.next(),
+        ..concluded(failure.as_ref(), traced.files, line)
+    })
+}
+
+/// Returns the object with its verdict, without a path.
+fn concluded<'a>(
+    failure: Option<&'a Finding>,
+    files: &ShownFiles,
+    line: Option<usize>,
+) -> WrittenTrace<'a> {
+    let labels = failure.into_iter().flat_map(|it| &it.labels);
+    WrittenTrace {
         api_version: API_VERSION,
         kind: KIND,
-        verdict: traced.trace.verdict(),
-        message,
-        help: failure.as_ref().and_then(|it| it.help.as_deref()),
-        places: labels.map(|it| place(it, traced.files)).collect(),
-        from: end(traced, traced.ends.0),
-        to: end(traced, traced.ends.1),
-        there,
-        back: ways.next(),
-    });
-    write(written)
+        line,
+        verdict: failure.map_or(VERDICT_DELIVERED, |it| it.rule.name),
+        message: failure.map_or(DELIVERED, |it| it.message.as_str()),
+        help: failure.and_then(|it| it.help.as_deref()),
+        places: labels.map(|it| place(it, files)).collect(),
+        from: None,
+        to: None,
+        there: None,
+        back: None,
+    }
 }
 
 /// Returns the JSON Schema of the object.
@@ -231,7 +289,8 @@ fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {
     }
 }
 
-fn end(traced: &Traced, end: End) -> WrittenEnd {
+fn end(traced: &Traced, named: &NamedEnd) -> WrittenEnd {
+    let end = named.end;
     let site = traced.fabric.site(end.site);
     let node = end.owner.node().map(|it| site.node(it));
     WrittenEnd {
@@ -244,6 +303,8 @@ fn end(traced: &Traced, end: End) -> WrittenEnd {
             AddressClass::Network => WrittenTraceClass::Network,
         }),
         address: end.address,
+        port: named.port,
+        picked: named.is_picked.then_some(true),
     }
 }
 

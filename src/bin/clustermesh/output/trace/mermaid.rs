@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use clustermesh::agent::fabric::At;
 use clustermesh::packet::{Goal, Step};
 
-use super::{Leg, Traced};
+use super::{Leg, NoPacket, Traced};
 
 /// The longest part of a text that is drawn, in characters.
 const DRAWN: usize = 400;
@@ -58,6 +58,13 @@ pub(super) fn text(traced: &Traced) -> String {
         let _ = writeln!(text, "    {line}");
     }
     text
+}
+
+/// Returns a diagram without a packet.
+pub(super) fn note(no_packet: &NoPacket) -> String {
+    let finding = &no_packet.finding;
+    let reason = plain(&format!("{}: {}", finding.rule.name, finding.message));
+    format!("sequenceDiagram\n    participant n0 as FROM\n    Note over n0: {reason}\n")
 }
 
 fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clustermesh::agent::fabric::SiteId;
 use clustermesh::diagnostic::escaped;
-use clustermesh::packet::trace::{End, Trace};
+use clustermesh::packet::trace::{End, NamedEnd, Trace};
 use clustermesh::proof::messages::expectation::name;
 use clustermesh::text;
 
@@ -43,14 +43,15 @@ impl<'f> Verified<'_, 'f> {
     }
 
     /// Returns the path of a packet with everything that is needed to print it.
-    pub(super) fn traced<'v>(&'v self, trace: &'v Trace) -> Option<Traced<'v, 'f>> {
+    pub(super) fn traced<'v>(&'v self, trace: &Trace) -> Option<Traced<'v, 'f>> {
         let end = |site: SiteId, address| {
             let owner = self.fabric.site(site).owner(address)?;
-            Some(End {
+            let end = End {
                 site,
                 owner,
                 address,
-            })
+            };
+            Some(NamedEnd::from(end))
         };
         let packet = &trace.packet;
         Some(Traced {
@@ -60,7 +61,7 @@ impl<'f> Verified<'_, 'f> {
                 end(packet.from.site, packet.source)?,
                 end(packet.to.site(), packet.destination)?,
             ),
-            trace,
+            trace: trace.clone(),
             advice: None,
         })
     }

@@ -1,0 +1,49 @@
+//! Batches: many packets from standard input, each with a line of JSON.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::bail;
+
+use super::tracer::Tracer;
+use crate::Outcome;
+use crate::disk::{self, Roots};
+use crate::output::{TraceAnswer, TraceMistake};
+
+/// The largest size of the input, in bytes.
+const INPUT_LIMIT: u64 = 1 << 20;
+
+/// The largest number of pairs.
+const PAIR_LIMIT: usize = 10_000;
+
+/// Traces every pair of the standard input.
+pub(super) fn run(tracer: &mut Tracer, result: &mut impl Write) -> anyhow::Result<Outcome> {
+    let text = disk::read_text(&Roots::anywhere(), Path::new("-"), INPUT_LIMIT)?;
+    let lines = (1..).zip(text.lines().map(str::trim));
+    let pairs = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'));
+    let pairs: Vec<(usize, &str)> = pairs.collect();
+    if PAIR_LIMIT < pairs.len() {
+        bail!(
+            "the standard input has {} pairs; one run traces at most {PAIR_LIMIT}",
+            pairs.len()
+        );
+    }
+    let mut worst = Outcome::Clean;
+    for (line, pair) in pairs {
+        let (text, outcome) = match answer(tracer, pair) {
+            Ok(answer) => (answer.line(line)?, answer.outcome()),
+            Err(error) => (TraceMistake::new(line, &error).line()?, Outcome::Unreadable),
+        };
+        crate::print(result, &text)?;
+        worst = worst.max(outcome);
+    }
+    Ok(worst)
+}
+
+fn answer<'r>(tracer: &mut Tracer<'r>, pair: &str) -> anyhow::Result<TraceAnswer<'r>> {
+    let words: Vec<&str> = pair.split_whitespace().collect();
+    let [from, to] = words.as_slice() else {
+        bail!("expected FROM and TO, with a space between them");
+    };
+    tracer.trace(from, to)
+}

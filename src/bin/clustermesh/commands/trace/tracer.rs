@@ -1,0 +1,192 @@
+//! The tracer: packets between ends as people write them.
+
+use anyhow::anyhow;
+use clustermesh::agent::fabric::{Fabric, Site};
+use clustermesh::diagnostic::Quoted;
+use clustermesh::document::nearest;
+use clustermesh::name::ClusterName;
+use clustermesh::packet::messages;
+use clustermesh::packet::trace::{AddressClass, EndFinder, NamedEnd, NoEnd};
+use clustermesh::rules::{Finding, granularity_advice};
+use clustermesh::text;
+
+use crate::inputs::Inputs;
+use crate::output::{NoPacket, TraceAnswer, Traced};
+
+/// Traces packets between named ends.
+pub(super) struct Tracer<'r> {
+    inputs: &'r Inputs,
+    fabric: &'r Fabric<'r>,
+    finder: EndFinder<'r, 'r>,
+    class: Option<AddressClass>,
+}
+
+/// An end as it was written, and what was found.
+struct GivenEnd<'t> {
+    argument: &'static str,
+    text: &'t str,
+    found: Result<NamedEnd, NoEnd>,
+}
+
+impl<'r> Tracer<'r> {
+    pub(super) fn new(
+        inputs: &'r Inputs,
+        fabric: &'r Fabric<'r>,
+        class: Option<AddressClass>,
+    ) -> Self {
+        Self {
+            inputs,
+            fabric,
+            finder: EndFinder::new(fabric),
+            class,
+        }
+    }
+
+    /// Follows a packet, or answers why there is none.
+    ///
+    /// # Errors
+    /// An end is written wrongly.
+    pub(super) fn trace(&mut self, from: &str, to: &str) -> anyhow::Result<TraceAnswer<'r>> {
+        let of_sender = match self.class {
+            // Nothing is sent from what a cluster has as a whole.
+            Some(AddressClass::Service | AddressClass::Network) => None,
+            class => class,
+        };
+        let given = [("FROM", from, of_sender), ("TO", to, self.class)];
+        let [from, to] = given.map(|(argument, text, class)| GivenEnd {
+            argument,
+            text,
+            found: self.finder.find(text, class),
+        });
+        let (Ok(mut sender), Ok(mut receiver)) = (from.found.clone(), to.found.clone()) else {
+            let answers = [
+                self.missing(&from, to.found.as_ref().ok())?,
+                self.missing(&to, from.found.as_ref().ok())?,
+            ];
+            let mut answers = answers.into_iter().flatten();
+            return answers.next().ok_or_else(|| anyhow!("nothing to trace"));
+        };
+        if let Err(reason) = NamedEnd::pair(&mut sender, &mut receiver) {
+            let finding = messages::unsent(self.fabric, &reason, None);
+            return Ok(self.unsent(finding.ok_or(reason)?));
+        }
+        let trace = self.fabric.trace(sender.end, receiver.end)?;
+        let sites = [&sender, &receiver].map(|it| self.fabric.site(it.end.site));
+        let advice = sites
+            .into_iter()
+            .find_map(|it| granularity_advice(&it.reading))
+            .or_else(|| messages::unprovided(self.fabric, &self.inputs.meshes, &trace));
+        Ok(TraceAnswer::Packet(Box::new(Traced {
+            fabric: self.fabric,
+            files: &self.inputs.files,
+            ends: (sender, receiver),
+            trace,
+            advice,
+        })))
+    }
+
+    /// Answers if an end is missing that was written correctly.
+    fn missing(
+        &self,
+        given: &GivenEnd,
+        other: Option<&NamedEnd>,
+    ) -> anyhow::Result<Option<TraceAnswer<'r>>> {
+        let Err(reason) = &given.found else {
+            return Ok(None);
+        };
+        match messages::unsent(self.fabric, reason, other.map(|it| it.end.site)) {
+            Some(finding) => Ok(Some(self.unsent(finding))),
+            None => Err(self.mistake(given, reason)),
+        }
+    }
+
+    fn unsent(&self, finding: Finding) -> TraceAnswer<'r> {
+        TraceAnswer::NoPacket(NoPacket {
+            files: &self.inputs.files,
+            finding: Box::new(finding),
+        })
+    }
+
+    /// Returns what is wrong with an end, and what may have been meant.
+    fn mistake(&self, given: &GivenEnd, reason: &NoEnd) -> anyhow::Error {
+        let GivenEnd { argument, text, .. } = given;
+        let fabric = self.fabric;
+        let advice = match reason {
+            NoEnd::Cluster(name) => {
+                if self.is_entry(name) {
+                    return without_snapshot(argument, name);
+                }
+                of_clusters(fabric, name)
+            }
+            NoEnd::Unreadable(name) => {
+                if self.is_entry(name) {
+                    return without_snapshot(argument, name);
+                }
+                of_clusters(fabric, text)
+            }
+            NoEnd::Node { cluster, node } => {
+                let site = fabric.site_named(cluster).map(|it| fabric.site(it));
+                site.map_or_else(String::new, |site| of_nodes(site, node))
+            }
+            NoEnd::NoAddress { class, .. } => of_class(*class).to_owned(),
+            NoEnd::Nobody { .. }
+            | NoEnd::Unassigned { .. }
+            | NoEnd::Families { .. }
+            | NoEnd::Several { .. }
+            | NoEnd::Silent { .. }
+            | NoEnd::OneCluster(_) => String::new(),
+        };
+        let error = anyhow!("{argument}: {reason}");
+        if advice.is_empty() {
+            error
+        } else {
+            anyhow!("{error}; {advice}")
+        }
+    }
+
+    fn is_entry(&self, name: &str) -> bool {
+        let mut entries = self.inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
+        entries.any(|it| it.name.as_str() == name)
+    }
+}
+
+fn without_snapshot(argument: &str, name: &str) -> anyhow::Error {
+    let name = Quoted(name);
+    anyhow!("{argument}: {name} has no snapshot; run `clustermesh snapshot`")
+}
+
+fn of_class(class: AddressClass) -> &'static str {
+    match class {
+        AddressClass::Service => "choose a cluster with a `serviceCIDR`, or give an address in it",
+        AddressClass::Network => {
+            "choose a cluster with `additionalCIDRs`, or give an address in them"
+        }
+        AddressClass::Pod => "the node has no pod CIDR",
+        AddressClass::Node => "the node has no internal address and no WireGuard address",
+    }
+}
+
+fn of_clusters(fabric: &Fabric, name: &str) -> String {
+    let names = || fabric.sites.iter().map(|it| it.cluster);
+    match nearest(name, names().map(ClusterName::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("known clusters: {}", text::first(LISTED, names())),
+    }
+}
+
+fn of_nodes(site: &Site, name: &str) -> String {
+    let names = || {
+        site.model
+            .topology
+            .nodes
+            .iter()
+            .map(|it| it.kilo.name.as_str())
+    };
+    match nearest(name, names()) {
+        Some(meant) => format!("did you mean {}?", Quoted(meant)),
+        None => format!("known nodes: {}", text::first(LISTED, names().map(Quoted))),
+    }
+}
+
+/// The number of names that are listed.
+const LISTED: usize = 8;
