@@ -8,6 +8,7 @@
 
 pub mod bundle;
 pub mod estimate;
+pub mod growth;
 pub mod lever;
 pub mod load;
 pub mod units;
@@ -17,7 +18,8 @@ pub mod wave;
 mod text_length;
 
 pub use bundle::{Bundle, KnownBundles};
-pub use estimate::{Estimate, estimates};
+pub use estimate::{Estimate, estimates, value};
+pub use growth::{ClusterLoad, Fit, Growth, Room};
 pub use lever::{Effect, Lever, Measure, levers};
 pub use load::{FileLoad, Load, NodeLoad};
 pub use time::Applies;

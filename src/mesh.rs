@@ -293,6 +293,11 @@ impl Topology {
         }
     }
 
+    /// Returns whether all clusters are linked.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::FullMesh)
+    }
+
     /// Returns whether a cluster is a hub.
     pub fn is_hub(&self, cluster: &ClusterName) -> bool {
         matches!(self, Self::Hub(hubs) if hubs.contains(cluster))

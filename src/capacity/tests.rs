@@ -227,6 +227,7 @@ fn formulas_are_reported_with_their_numbers() {
     dnsEndpoints 0 [ok] = Peers whose endpoint is a name ()
     storedBytes 1,760,000 [ok] = bytes for a Peer × P (1,100 × 1,600)
     kustomizeSeconds 2.2 s [notice] = seconds for a resource squared × P² (850 ns × 1,600²)
+    fluxSeconds 64 s [ok] = two requests for each Peer, 50 a second (2 × 1,600 ⁄ 50)
     applicationBytes 630,400 [warning] = bytes for a Peer in status and sync result × P (394 × 1,600)
     inventoryBytes 136,000 [ok] = bytes for a Peer × P (85 × 1,600)
     fileBytes 300,000 [notice] = the largest file ()

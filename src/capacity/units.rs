@@ -70,6 +70,7 @@ pub fn value(quantity: Quantity, value: f64) -> String {
         Quantity::ApplySeconds
         | Quantity::RestartSeconds
         | Quantity::KustomizeSeconds
+        | Quantity::FluxSeconds
         | Quantity::WaveSeconds => seconds(value),
         _ => count(whole(value)),
     }
@@ -82,6 +83,7 @@ pub fn step(quantity: Quantity, step: u64) -> String {
         Quantity::ApplySeconds
         | Quantity::RestartSeconds
         | Quantity::KustomizeSeconds
+        | Quantity::FluxSeconds
         | Quantity::WaveSeconds => format!("{number} s"),
         _ => number,
     }

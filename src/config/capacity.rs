@@ -169,6 +169,9 @@ quantities! {
     StoredBytes stored_bytes "storedBytes" [None, None, None];
     /// Seconds that `kustomize build` needs for a cluster's folder.
     KustomizeSeconds kustomize_seconds "kustomizeSeconds" [Some(1), Some(4), Some(13)];
+    /// Seconds that Flux needs to reconcile a cluster's Peers: two requests for each, 50 a second. The templates have
+    /// a timeout of 3 minutes.
+    FluxSeconds flux_seconds "fluxSeconds" [None, Some(180), None];
     /// Size in bytes of an Argo CD `Application` of all Peers of a cluster; the limit of etcd is
     /// 1.5 MiB.
     ApplicationBytes application_bytes "applicationBytes" [None, Some(591_000), Some(1_536_600)];

@@ -122,6 +122,7 @@ fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Optio
             Quantity::Peers => "objects",
             Quantity::StoredBytes => "bytes in etcd",
             Quantity::KustomizeSeconds => "for each `kustomize build`",
+            Quantity::FluxSeconds => "for each reconcile of Flux",
             Quantity::ApplicationBytes => "bytes in an Argo CD Application",
             Quantity::InventoryBytes => "bytes in a Flux inventory",
             _ => return None,

@@ -273,7 +273,7 @@ fn ends_without_a_way_are_none() {
     writeln!(text, "{}", fabric.trace(service, node).unwrap_err()).unwrap();
     writeln!(text, "{}", fabric.trace(node, service).unwrap_err()).unwrap();
     insta::assert_snapshot!(text, @"
-    `n1` is neither `CLUSTER/NODE` nor an address
+    `n1` is neither a cluster, nor `CLUSTER/NODE`, nor an address
     unknown cluster `west`
     east has no node `n9`
     `east/n1` has no address for traffic of the class `service`

@@ -10,6 +10,7 @@ use super::{Folder, HEADER, assert_harmless, node};
 use crate::support::json_schema::{schema, violations};
 use crate::support::{assert_contains, clustermesh, project};
 
+mod growth;
 mod waves;
 
 /// A rendered mesh with limits that are as low as it is small.
@@ -64,6 +65,19 @@ fn an_example_costs_what_the_book_says() {
     tenant-dijkstra      3      11     37   3 ms     7 ms      13   835 B        4  ok
 
     5 clusters, 22 Peer objects; 87 tunnel ends in total on all nodes (not Kubernetes objects)
+
+    How many more clusters like tenant-dijkstra fit?
+    LIMIT                   WARNING    FIT        ERROR    FIT  FIRST
+    applySeconds              > 5 s     94       > 30 s    241  management
+    applicationBytes      > 591,000    496  > 1,536,600  1,296  management
+    kustomizeSeconds          > 4 s    719       > 13 s  1,300  management
+    directoryEntries        > 1,000    995      > 3,000  2,995  management
+    peers                   > 3,000    996     > 10,000  3,330  management
+    fluxSeconds             > 180 s  1,496                      management
+    configurationBytes  > 1,000,000  2,002                      management
+    inventoryBytes      > 1,048,576  4,108  > 1,572,864  6,164  management
+
+    With 94 more, a restart of Kilo takes up to 8 min. Kilo's time grows with the square of the allowed IPs.
     ");
     let page = fs::read_to_string(project().join("docs/how-to/capacity.md")).unwrap();
     assert!(page.contains(&run.stdout));
@@ -94,6 +108,7 @@ fn a_target_is_reported_with_every_formula() {
         ok  peers                 4  ≤ 1,000      P: Peers in the manifests
         -   storedBytes       4,400               bytes for a Peer × P = 1,100 × 4
         ok  kustomizeSeconds    0 s  ≤ 1 s        seconds for a resource squared × P² = 850 ns × 4²
+        ok  fluxSeconds       0.2 s  ≤ 180 s      two requests for each Peer, 50 a second = 2 × 4 ⁄ 50
         ok  applicationBytes  1,576  ≤ 591,000    bytes for a Peer in status and sync result × P = 394 × 4
         ok  inventoryBytes      340  ≤ 1,048,576  bytes for a Peer × P = 85 × 4
         ok  fileBytes           849  ≤ 262,144    the largest file
@@ -136,6 +151,17 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
         2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
         2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
+
+    How many more clusters like west fit?
+    LIMIT                   WARNING    FIT        ERROR    FIT  FIRST
+    peers                       > 3      0          > 3      0  east
+    applySeconds              > 0 s      0       > 30 s    429  east
+    applicationBytes      > 591,000    748  > 1,536,600  1,948  east
+    directoryEntries        > 1,000    997      > 3,000  2,997  east
+    kustomizeSeconds          > 4 s  1,082       > 13 s  1,953  east
+    fluxSeconds             > 180 s  2,248                      east
+    configurationBytes  > 1,000,000  3,102                      east
+    inventoryBytes      > 1,048,576  6,166  > 1,572,864  9,250  east
     ");
 }
 
@@ -249,6 +275,19 @@ fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
     west        4       8     31   2 ms     6 ms      10   911 B        5  +1 ~1 -1  8 ms  ok
 
     3 clusters, 12 Peer objects; 24 tunnel ends in total on all nodes (not Kubernetes objects)
+
+    How many more clusters like west fit?
+    LIMIT                   WARNING    FIT        ERROR    FIT  FIRST
+    applySeconds              > 5 s    172       > 30 s    429  east
+    applicationBytes      > 591,000    748  > 1,536,600  1,948  east
+    directoryEntries        > 1,000    997      > 3,000  2,997  east
+    kustomizeSeconds          > 4 s  1,082       > 13 s  1,953  east
+    peers                   > 3,000  1,498     > 10,000  4,998  east
+    fluxSeconds             > 180 s  2,248                      east
+    configurationBytes  > 1,000,000  3,102                      east
+    inventoryBytes      > 1,048,576  6,166  > 1,572,864  9,250  east
+
+    With 172 more, a restart of Kilo takes up to 10 min. Kilo's time grows with the square of the allowed IPs.
     ");
 }
 
@@ -307,6 +346,17 @@ fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
         3 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         3 ms → 2 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
         3 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
+
+    How many more clusters like west fit?
+    LIMIT                   WARNING    FIT        ERROR    FIT  FIRST
+    peers                       > 5      0          > 5      0  east
+    applySeconds              > 5 s    172       > 30 s    428  east
+    applicationBytes      > 591,000    747  > 1,536,600  1,947  east
+    directoryEntries        > 1,000    997      > 3,000  2,997  east
+    kustomizeSeconds          > 4 s  1,082       > 13 s  1,952  east
+    fluxSeconds             > 180 s  2,247                      east
+    configurationBytes  > 1,000,000  3,102                      east
+    inventoryBytes      > 1,048,576  6,165  > 1,572,864  9,249  east
     ");
 }
 

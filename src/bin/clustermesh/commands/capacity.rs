@@ -21,6 +21,7 @@ use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, check, clock, inputs};
 
 mod cost;
+mod growth;
 mod json;
 mod markdown;
 mod shown;
@@ -29,6 +30,7 @@ mod waves;
 pub(crate) use json::schema;
 
 use cost::{Cost, Ledger};
+use growth::Outgrowth;
 use waves::JoinOutlook;
 
 /// Estimate the load on each cluster, and how to reduce it
@@ -62,6 +64,13 @@ pub(crate) struct CapacityArgs {
     #[arg(long)]
     waves: bool,
 
+    /// Cluster that more clusters would be like [default: the last of the mesh]
+    ///
+    /// Below the table, `capacity` prints how many more clusters fit before each limit is exceeded. Each has as many Peers and
+    /// ranges as this cluster, and the same links.
+    #[arg(long, value_name = "CLUSTER", conflicts_with = "waves", value_parser = NonEmptyStringValueParser::new())]
+    like: Option<String>,
+
     #[command(flatten)]
     fail_on: FailOn,
 
@@ -76,6 +85,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh capacity
   clustermesh capacity east                     all formulas, and all ways to reduce the load
+  clustermesh capacity --like tenant-ada        how many more clusters like this one fit
   clustermesh capacity --waves                  which joining clusters can join in one commit
   clustermesh capacity --fail-on warning        in CI: fail if a limit is exceeded
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
@@ -145,7 +155,7 @@ pub(crate) fn run(
         printer.findings_as(&inputs.files, &checked.findings, format, result)?;
         return Ok(inputs.failure());
     };
-    check_targets(args, plan)?;
+    check_targets(args.targets.iter().chain(&args.like), plan)?;
     // Unreadable parts of a dump are not counted either.
     let unread = dumps.iter().flat_map(|(it, files)| manifests(it, files));
     let moved = dumps
@@ -163,6 +173,8 @@ pub(crate) fn run(
     };
     let mut outlook = JoinOutlook::plan(&joining, &ledger, args.waves)?;
     outlook.advise(findings, fleet);
+    let limits = &inputs.settings.config.content.limits.capacity;
+    outlook.outgrowth = Outgrowth::new(&inputs.meshes, args.like.as_deref(), &costs, limits);
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
         .into_iter()
@@ -206,7 +218,10 @@ fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::R
         (CapacityFormat::Human, None) if is_detailed => {
             shown::details(costs, width) + &waves::outlook(outlook)
         }
-        (CapacityFormat::Human, None) => shown::overview(costs, width) + &waves::outlook(outlook),
+        (CapacityFormat::Human, None) => {
+            let growth = outlook.outgrowth.iter().map(|it| growth::shown(it, width));
+            shown::overview(costs, width) + &growth.collect::<String>() + &waves::outlook(outlook)
+        }
         (CapacityFormat::Json, _) => json::text(costs, outlook)?,
         (CapacityFormat::Markdown, Some(waves)) => markdown::waves(waves, outlook),
         (CapacityFormat::Markdown, None) if is_detailed => markdown::details(costs, outlook),
@@ -215,11 +230,13 @@ fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::R
 }
 
 /// Fails if a cluster is in no mesh.
-fn check_targets(args: &CapacityArgs, plan: &Plan) -> anyhow::Result<()> {
+fn check_targets<'t>(
+    named: impl IntoIterator<Item = &'t String>,
+    plan: &Plan,
+) -> anyhow::Result<()> {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
-    let unknown = args
-        .targets
-        .iter()
+    let unknown = named
+        .into_iter()
         .find(|it| !known().any(|known| known == it.as_str()));
     match unknown {
         Some(unknown) => Err(allowance::unknown_target(unknown, plan)),

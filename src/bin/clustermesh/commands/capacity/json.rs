@@ -1,6 +1,6 @@
 //! The costs of the mesh, as an object for programs in a versioned format.
 
-use clustermesh::capacity::{Effect, Estimate, Lever, Measure};
+use clustermesh::capacity::{Effect, Estimate, Fit, Lever, Measure, Room};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, plain_json};
 use clustermesh::schema;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Number, Value, json};
 
 use super::cost::Cost;
+use super::growth::Outgrowth;
 use super::waves::{JoinOutlook, JoinWave};
 use crate::output::{WrittenJoiner, number};
 
@@ -43,6 +44,56 @@ struct WrittenCapacityReport<'a> {
     #[schemars(with = "Vec<WrittenWave>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     waves: Option<Vec<WrittenWave<'a>>>,
+    /// The number of clusters that can be added. Missing if the cluster that they would be like gives no Peers to others.
+    #[schemars(with = "WrittenGrowth")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    growth: Option<WrittenGrowth<'a>>,
+}
+
+/// The number of clusters that can be added if they are like one of the mesh.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Growth")]
+#[serde(rename_all = "camelCase")]
+struct WrittenGrowth<'a> {
+    /// The cluster that they would be like: that of `--like`, or the last one of the mesh.
+    like: &'a str,
+    /// The limits, the tightest first. Limits that no number of such clusters exceeds are omitted.
+    limits: Vec<WrittenRoom<'a>>,
+    /// The seconds of a restart of Kilo with as many clusters more as the tightest limit allows.
+    #[schemars(with = "f64")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restart_seconds: Option<Number>,
+}
+
+/// The number of clusters that a limit allows.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Room")]
+#[serde(rename_all = "camelCase")]
+struct WrittenRoom<'a> {
+    /// The quantity, as in `limits.capacity` of the config.
+    #[schemars(example = &"applySeconds")]
+    name: &'static str,
+    /// Up to the warning threshold.
+    #[schemars(with = "WrittenFit")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<WrittenFit<'a>>,
+    /// Up to the error threshold.
+    #[schemars(with = "WrittenFit")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<WrittenFit<'a>>,
+}
+
+/// The number of clusters that a threshold allows.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Fit")]
+#[serde(rename_all = "camelCase")]
+struct WrittenFit<'a> {
+    /// The threshold.
+    limit: u64,
+    /// The number of clusters that can be added.
+    clusters: usize,
+    /// The cluster that exceeds the threshold with one more.
+    first: &'a str,
 }
 
 /// Clusters that join in one commit.
@@ -223,6 +274,7 @@ pub(super) fn text(costs: &[Cost], outlook: &JoinOutlook) -> serde_json::Result<
             .waves
             .as_ref()
             .map(|it| it.iter().map(wave).collect()),
+        growth: outlook.outgrowth.as_ref().map(growth),
     })?;
     text.push('\n');
     Ok(plain_json(text))
@@ -286,6 +338,30 @@ fn wave(wave: &JoinWave) -> WrittenWave<'_> {
         clusters: wave.joiners.iter().map(WrittenJoiner::from).collect(),
         fits: wave.beyond().next().is_none(),
         targets: wave.costs.iter().map(target).collect(),
+    }
+}
+
+fn growth(growth: &Outgrowth) -> WrittenGrowth<'_> {
+    WrittenGrowth {
+        like: growth.like.as_str(),
+        limits: growth.rooms.iter().map(room).collect(),
+        restart_seconds: growth.restart.map(number),
+    }
+}
+
+fn room(room: &Room) -> WrittenRoom<'_> {
+    WrittenRoom {
+        name: room.quantity.key(),
+        warning: room.warning.as_ref().map(fit),
+        error: room.error.as_ref().map(fit),
+    }
+}
+
+fn fit(fit: &Fit) -> WrittenFit<'_> {
+    WrittenFit {
+        limit: fit.limit,
+        clusters: fit.clusters,
+        first: &fit.first,
     }
 }
 

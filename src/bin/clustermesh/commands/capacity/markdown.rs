@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clustermesh::joining;
 
 use super::cost::Cost;
+use super::growth;
 use super::shown;
 use super::waves::{self, JoinOutlook, JoinWave};
 use crate::output::wrap::Width;
@@ -24,6 +25,17 @@ pub(super) fn overview(costs: &[Cost], outlook: &JoinOutlook) -> String {
         shown::total(costs),
         fenced(&shown::exceeded(costs, Width::default()), LIMITS)
     );
+    if let Some(outgrowth) = &outlook.outgrowth {
+        let _ = writeln!(
+            page,
+            "\n#### How many more clusters like {} fit?\n\n{}",
+            outgrowth.like,
+            growth::table(&outgrowth.rooms).markdown(TABLE)
+        );
+        if let Some(closing) = growth::closing(outgrowth) {
+            let _ = writeln!(page, "{closing}");
+        }
+    }
     page.push_str(&joined(outlook));
     page
 }

@@ -75,6 +75,7 @@ impl CapacitySection {
             Quantity::Peers
             | Quantity::StoredBytes
             | Quantity::KustomizeSeconds
+            | Quantity::FluxSeconds
             | Quantity::ApplicationBytes
             | Quantity::InventoryBytes
             | Quantity::FileBytes

@@ -14,6 +14,7 @@ use clustermesh::text::{self, count};
 use clustermesh::{manifest, plan};
 
 use super::cost::{Cost, Ledger};
+use super::growth::Outgrowth;
 use super::shown;
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
@@ -40,6 +41,8 @@ pub(super) struct JoinOutlook {
     pub(super) together: Option<JoinWave>,
     /// The same one after another, if that is asked for.
     pub(super) waves: Option<Vec<JoinWave>>,
+    /// The number of clusters that can be added; nothing if no cluster gets Peers.
+    pub(super) outgrowth: Option<Outgrowth>,
     /// Sentences about the steps before the first wave, and the order within each.
     pub(super) advice: Vec<String>,
 }

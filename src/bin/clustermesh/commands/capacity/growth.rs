@@ -1,0 +1,158 @@
+//! Growth: how many more clusters like one of the mesh fit.
+
+use std::fmt::Write as _;
+
+use clustermesh::capacity::{Bundle, ClusterLoad, Fit, Growth, Room, units};
+use clustermesh::config::Capacity;
+use clustermesh::config::capacity::Quantity;
+use clustermesh::mesh::{Mesh, State};
+use clustermesh::name::ClusterName;
+
+use super::cost::Cost;
+use super::shown;
+use crate::output::text_table::{Align, TextTable};
+use crate::output::wrap::Width;
+
+/// The limits of the number of clusters like one of the mesh.
+pub(super) struct Outgrowth {
+    /// The cluster.
+    pub(super) like: ClusterName,
+    /// The limits, the tightest first.
+    pub(super) rooms: Vec<Room>,
+    /// The seconds of a restart with as many clusters as the tightest limit allows.
+    pub(super) restart: Option<f64>,
+}
+
+impl Outgrowth {
+    /// Counts how many clusters fit that are like the last one of the meshes, or like a named one. Nothing if it
+    /// gives no Peers to any cluster.
+    pub(super) fn new(
+        meshes: &[Mesh],
+        like: Option<&str>,
+        costs: &[Cost],
+        capacity: &Capacity,
+    ) -> Option<Self> {
+        let entries = meshes.iter().rev().flat_map(|it| it.entries.iter().rev());
+        let mut joined = entries.filter(|it| it.state == State::Joined);
+        let found = joined.find(|it| like.is_none_or(|like| it.name.as_str() == like));
+        let like = &found?.name;
+        let files = Files::new(meshes, like);
+        let targets: Vec<ClusterLoad> = costs
+            .iter()
+            .filter_map(|cost| {
+                let added = files.given(cost, costs);
+                let target = ClusterLoad::new(&cost.cluster, &cost.load, &added);
+                (!added.is_empty()).then_some(target)
+            })
+            .collect();
+        if targets.is_empty() {
+            return None;
+        }
+        let growth = Growth { capacity, targets };
+        let rooms = growth.rooms();
+        let tightest = rooms.first().map(Room::clusters);
+        Some(Self {
+            like: like.clone(),
+            restart: tightest.and_then(|it| growth.value(Quantity::RestartSeconds, it)),
+            rooms,
+        })
+    }
+}
+
+/// The files with the Peers of a cluster, one for each of its meshes.
+struct Files<'a> {
+    like: &'a ClusterName,
+    /// The names, each with whether the cluster would be linked with another one like itself.
+    names: Vec<(String, bool)>,
+}
+
+impl<'a> Files<'a> {
+    fn new(meshes: &[Mesh], like: &'a ClusterName) -> Self {
+        let own = meshes.iter().filter(|mesh| {
+            let mut entries = mesh.entries.iter();
+            entries.any(|it| it.name == *like)
+        });
+        let names = own.map(|mesh| {
+            // The added cluster is in no list of links; a hub is linked with everything.
+            let is_linked = mesh.topology.is_hub(like) || mesh.topology.is_full();
+            (mesh.peer_set_name(like).to_string(), is_linked)
+        });
+        Self {
+            like,
+            names: names.collect(),
+        }
+    }
+
+    /// Returns the Peers that a cluster gets of each added one.
+    fn given<'c>(&self, cost: &'c Cost, costs: &'c [Cost]) -> Vec<&'c Bundle> {
+        let given = self.names.iter().filter_map(|(name, is_linked)| {
+            let of = |cost: &'c Cost| cost.load.bundles.iter().find(|it| it.name == *name);
+            if cost.cluster == self.like.as_str() {
+                // It has no Peers of its own: those of another cluster are the same.
+                return is_linked.then(|| costs.iter().find_map(of)).flatten();
+            }
+            of(cost)
+        });
+        given.collect()
+    }
+}
+
+/// Returns the limits as a table, and the sentences around it.
+pub(super) fn shown(outgrowth: &Outgrowth, width: Width) -> String {
+    let mut text = format!(
+        "\n{}\n",
+        shown::head(&format!(
+            "How many more clusters like {} fit?",
+            outgrowth.like
+        ))
+    );
+    text.push_str(&table(&outgrowth.rooms).folded(width));
+    if let Some(closing) = closing(outgrowth) {
+        let _ = writeln!(text, "\n{}", width.wrapped(0, &closing));
+    }
+    text
+}
+
+/// Returns the time of a restart, which has no limit by default.
+pub(super) fn closing(outgrowth: &Outgrowth) -> Option<String> {
+    let clusters = outgrowth.rooms.first()?.clusters();
+    if clusters == 0 {
+        return None;
+    }
+    Some(format!(
+        "With {} more, a restart of Kilo takes up to {}. Kilo's time grows with the square of the allowed IPs.",
+        units::count(clusters),
+        units::seconds(outgrowth.restart?)
+    ))
+}
+
+/// Returns a row for each limit.
+pub(super) fn table(rooms: &[Room]) -> TextTable {
+    let mut table = TextTable::new(vec![
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Left,
+    ]);
+    let head = ["LIMIT", "WARNING", "FIT", "ERROR", "FIT", "FIRST"];
+    table.add(head.map(str::to_owned).to_vec());
+    for room in rooms {
+        let cells = |fit: &Option<Fit>| {
+            fit.as_ref().map_or_else(<[String; 2]>::default, |it| {
+                [
+                    format!("> {}", units::step(room.quantity, it.limit)),
+                    units::count(it.clusters),
+                ]
+            })
+        };
+        let first = room.warning.as_ref().or(room.error.as_ref());
+        let mut row = vec![room.quantity.key().to_owned()];
+        row.extend(cells(&room.warning));
+        row.extend(cells(&room.error));
+        row.push(first.map_or_else(String::new, |it| it.first.clone()));
+        table.add(row);
+    }
+    table
+}
