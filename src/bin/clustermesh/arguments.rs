@@ -34,11 +34,12 @@ Options of a command can also be given before its name: `clustermesh -C mesh ren
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Init(commands::init::InitArgs),
     Snapshot(commands::snapshot::SnapshotArgs),
     Render(commands::render::RenderArgs),
     Template(commands::template::TemplateArgs),
     Convert(commands::convert::ConvertArgs),
-    Init(commands::init::InitArgs),
+    Argocd(commands::argocd::ArgocdArgs),
     Validate(commands::validate::ValidateArgs),
     Verify(commands::verify::VerifyArgs),
     Diff(commands::diff::DiffArgs),
@@ -52,7 +53,6 @@ pub(crate) enum Command {
     Config(commands::config::ConfigArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
-    Argocd(commands::argocd::ArgocdArgs),
 }
 
 /// The options of a command that every command may have.
@@ -122,9 +122,18 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 
 /// Returns the command line that is understood.
 pub(crate) fn command() -> clap::Command {
-    let command = Cli::command();
+    let command = in_either_case(Cli::command());
     let template = template(&command);
     command.help_template(template)
+}
+
+/// Accepts the values of closed choices in upper case too, as in `--fail-on Warning`.
+fn in_either_case(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let is_closed = !arg.get_possible_values().is_empty() && arg.get_action().takes_values();
+        arg.ignore_case(is_closed)
+    });
+    command.mut_subcommands(in_either_case)
 }
 
 /// Returns the help with the commands in their groups, for which clap has no headings.

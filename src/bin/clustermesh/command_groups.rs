@@ -11,7 +11,9 @@ const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Build",
-        &["snapshot", "render", "template", "convert", "init"],
+        &[
+            "init", "snapshot", "render", "template", "convert", "argocd",
+        ],
     ),
     (
         "Check",
@@ -19,7 +21,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Clusters", CLUSTERS),
     ("Learn", &["explain", "schema", "config"]),
-    ("Shell", &["completions", "man", "argocd"]),
+    ("Shell", &["completions", "man"]),
 ];
 
 /// Returns the names of the commands.

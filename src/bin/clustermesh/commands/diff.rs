@@ -49,14 +49,14 @@ pub(crate) struct DiffArgs {
     output: DiffFormat,
 
     /// Lowest grade that makes the exit code 1
-    #[arg(long, value_name = "GRADE")]
-    fail_at: Option<NamedGrade>,
+    #[arg(long, value_name = "GRADE", visible_alias = "fail-at")]
+    fail_on: Option<NamedGrade>,
 
     /// Do not count a pause of traffic that only missing annotations cause
     ///
-    /// A change that is `brief` for no other reason counts as `additive` or `cleanup` for `--fail-at`. Requests may
+    /// A change that is `brief` for no other reason counts as `additive` or `cleanup` for `--fail-on`. Requests may
     /// get no answer for up to 15 seconds.
-    #[arg(long, requires = "fail_at")]
+    #[arg(long, requires = "fail_on")]
     allow_pause: bool,
 
     /// Exit with 1 also if a cluster has lost too many nodes
@@ -82,7 +82,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh diff                                  what is not committed yet
   clustermesh diff --against main... --output markdown
-  clustermesh diff --against main... --fail-at brief
+  clustermesh diff --against main... --fail-on brief
   clustermesh diff --peers west=<(kubectl --context west get peers -o yaml)";
 
 /// A grade of changes.
@@ -246,7 +246,7 @@ fn fails(args: &DiffArgs, changes: &Changes) -> bool {
     } else {
         changes.grade()
     };
-    let limit = args.fail_at.map(Grade::from);
+    let limit = args.fail_on.map(Grade::from);
     limit.is_some_and(|limit| limit <= grade)
 }
 

@@ -25,7 +25,7 @@ use tracer::Tracer;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TraceArgs {
-    /// Sender: CLUSTER/NODE, CLUSTER/ADDRESS, an ADDRESS that only one cluster has, or a CLUSTER
+    /// Sender: CLUSTER, CLUSTER/NODE, CLUSTER/ADDRESS, or an ADDRESS of one cluster
     #[arg(value_parser = NonEmptyStringValueParser::new(), required_unless_present = "batch")]
     from: Option<String>,
 

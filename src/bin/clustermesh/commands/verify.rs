@@ -22,7 +22,7 @@ use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::CommonOptions;
-use crate::threshold::Strict;
+use crate::threshold::FailOn;
 use crate::{Outcome, check, clock, fabric};
 
 mod expectations;
@@ -52,7 +52,7 @@ pub(crate) struct VerifyArgs {
     output: VerifyFormat,
 
     #[command(flatten)]
-    strict: Strict,
+    fail_on: FailOn,
 
     /// File with reachability expectations [default: expectations.yaml]
     ///
@@ -92,6 +92,7 @@ Examples:
   clustermesh verify
   clustermesh verify --output json | jq '.pairings[] | select(.linked)'
   clustermesh verify --output sarif > verify.sarif
+  clustermesh verify --fail-on warning
   clustermesh verify --assume-hostile west
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
@@ -261,7 +262,7 @@ fn verify(
     };
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
-    let threshold = args.strict.threshold();
+    let threshold = args.fail_on.threshold();
     let in_force = InForce::new(inputs);
     let joined = match planned.prove(read, gaps, &proof, &in_force) {
         Ok(joined) => joined,

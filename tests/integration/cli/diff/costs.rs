@@ -123,9 +123,9 @@ fn a_mere_pause_ends_with_the_annotation() {
     );
     assert_eq!(changes["targets"][1]["pauseOnly"], false);
     let fails = |arguments: &[&str]| repository.diff(arguments).code;
-    assert_eq!(fails(&["--fail-at", "brief"]), 1);
-    assert_eq!(fails(&["--fail-at", "brief", "--allow-pause"]), 0);
-    assert_eq!(fails(&["--fail-at", "additive", "--allow-pause"]), 1);
+    assert_eq!(fails(&["--fail-on", "brief"]), 1);
+    assert_eq!(fails(&["--fail-on", "brief", "--allow-pause"]), 0);
+    assert_eq!(fails(&["--fail-on", "additive", "--allow-pause"]), 1);
     folder.keep("east", &[node(1, 1), node(1, 2)]);
     let changes = repository.object();
     assert_eq!(
@@ -142,7 +142,7 @@ fn an_interruption_is_not_a_mere_pause() {
     moved["addresses"][1]["address"] = json!("198.18.113.99");
     repository.folder.keep("west", &[node(3, 1), moved]);
     assert_eq!(repository.object()["pauseOnly"], false);
-    let arguments = ["--fail-at", "brief", "--allow-pause"];
+    let arguments = ["--fail-on", "brief", "--allow-pause"];
     assert_eq!(repository.diff(&arguments).code, 1);
     assert!(!repository.diff(&[]).stdout.contains("then the change"));
 }
@@ -204,7 +204,7 @@ fn nodes_behind_nat_may_be_forgotten() {
         "peers": [],
     });
     assert_eq!(changes["targets"][0]["forgotten"], forgotten);
-    let arguments = ["--fail-at", "brief", "--allow-pause"];
+    let arguments = ["--fail-on", "brief", "--allow-pause"];
     assert_eq!(repository.diff(&arguments).code, 1);
     // The remedy for a NAT with a fixed address.
     let mut fixed = hidden;

@@ -160,7 +160,7 @@ fn a_commit_that_has_its_mesh_elsewhere_is_refused() {
     insta::assert_snapshot!(refused(&[]), @"error: `HEAD` has no mesh and no rendered tree here, so its Peers are unknown; compare with another commit (--against REV), with a rendered folder (--against DIR) or with the clusters (--live), or with nothing if nothing was applied yet (--against none)");
     assert_eq!(
         refused(&["--output", "markdown"]),
-        refused(&["--fail-at", "brief"])
+        refused(&["--fail-on", "brief"])
     );
     let run = repository.diff_in("net", &["--against", "none"]);
     let note = "note: all Peers count as new (--against none)\n";

@@ -145,7 +145,13 @@ fn fails_from_a_grade_on() {
             "disruptive",
             "destructive",
         ]
-        .map(|grade| repository.diff(&["--fail-at", grade]).code)
+        .map(|grade| {
+            let code = repository.diff(&["--fail-on", grade]).code;
+            // The old name, and any case.
+            let upper = grade.to_uppercase();
+            assert_eq!(repository.diff(&["--fail-at", &upper]).code, code);
+            code
+        })
     };
     assert_eq!(repository.grade(&[]), "cleanup");
     assert_eq!(codes(&repository), [1, 1, 1, 0, 0, 0]);

@@ -142,7 +142,7 @@ fn the_first_mesh_is_compared_with_nothing() {
     crate::support::copy(mesh.0.path(), folder.0.path());
     for arguments in [
         &[][..],
-        &["--against", "main...", "--fail-at", "disruptive"],
+        &["--against", "main...", "--fail-on", "disruptive"],
     ] {
         let run = repository.diff(arguments);
         let note = format!(

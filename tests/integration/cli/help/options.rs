@@ -59,11 +59,12 @@ fn lists_its_commands_by_purpose() {
     Usage: clustermesh <COMMAND>
 
     Build:
+      init         Create the files of a new repository
       snapshot     Save the nodes of each cluster as JSON
       render       Write the Kilo Peers of each cluster
       template     Fill in a template and print the result
       convert      Convert the entries of a mesh between the typed and the flat form
-      init         Create the files of a new repository
+      argocd       Run as an Argo CD config-management plugin
 
     Check:
       validate     Report problems in meshes, snapshots and rendered files
@@ -84,7 +85,6 @@ fn lists_its_commands_by_purpose() {
     Shell:
       completions  Print shell completions
       man          Print a manual page
-      argocd       Run as an Argo CD config-management plugin
 
     Options:
       -h, --help     Print help (see more with '--help')

@@ -39,6 +39,9 @@ fn an_endpoint_as_internal_address_costs_the_paths_to_this_endpoint() {
     assert_contains(&verified, "warning[loops] east: ");
     assert!(!verified.contains(": error["), "{verified}");
     assert_eq!(folder.run(&["verify", "--strict"]).code, 1);
+    for (severity, code) in [("error", 0), ("warning", 1), ("Warning", 1), ("NOTICE", 1)] {
+        assert_eq!(folder.run(&["verify", "--fail-on", severity]).code, code);
+    }
     let validated = folder.run(&["validate", "--output", "concise"]).stdout;
     assert_contains(
         &validated,

@@ -81,7 +81,7 @@ fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh
     let mut refresh = Refresh {
         inputs,
         expectations,
-        threshold: args.strict.threshold(),
+        threshold: args.fail_on.threshold(),
         others: BTreeMap::new(),
         known: BTreeSet::new(),
         held: BTreeMap::new(),
