@@ -177,6 +177,29 @@ pub struct ChangedSetting {
     pub before: Option<Place>,
     /// The place in the new version, if it is there.
     pub after: Option<Place>,
+    /// The values that differ.
+    pub value: ChangedValue,
+}
+
+/// The values of a setting in two versions.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ChangedValue {
+    /// The state of a cluster.
+    State {
+        /// The old one.
+        from: State,
+        /// The new one.
+        to: State,
+    },
+    /// The values that only one version has, as people write them.
+    Listed {
+        /// Those of the old version.
+        before: Vec<String>,
+        /// Those of the new version.
+        after: Vec<String>,
+    },
+    /// Too much for a line.
+    Unlisted,
 }
 
 /// A cause with everything that it changes.

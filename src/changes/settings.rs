@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Version;
-use super::cause::{Cause, ChangedSetting, FORM};
+use super::cause::{Cause, ChangedSetting, ChangedValue, FORM};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
 use crate::mesh::{Entry, Mesh, Networks, Range, State};
@@ -28,6 +28,7 @@ pub(super) fn causes(
                 field: "topology",
                 before: Some(place(old)),
                 after: Some(place(mesh)),
+                value: ChangedValue::Unlisted,
             });
         }
     }
@@ -39,6 +40,7 @@ pub(super) fn causes(
             field: "metadata.name",
             before: place(was),
             after: place(is),
+            value: listed(Some(&was.name), Some(&is.name)),
         }
     }));
     for (was, is) in counterparts.members(old, new) {
@@ -111,6 +113,10 @@ fn moves(
                     field: "state",
                     before: Some(it.place.key("state")),
                     after: Some(entry.place.key("state")),
+                    value: ChangedValue::State {
+                        from: it.state,
+                        to: entry.state,
+                    },
                 })),
                 None if entry.state == State::Joined => Some(Cause::MeshJoined {
                     cluster,
@@ -155,30 +161,56 @@ pub(super) fn differ(old: &Entry, new: &Entry) -> bool {
 fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
     let mut settings = of_networks(old, new);
     let place = |entry: &Entry, field: &str| Some(entry.place.key(field));
+    let keepalive = |entry: &Entry| entry.keepalive.map(|it| it.0);
     let fields = [
-        ("wireguardPort", old.port != new.port),
+        ("wireguardPort", differing(Some(old.port), Some(new.port))),
         (
             "persistentKeepalive",
-            old.keepalive.map(|it| it.0) != new.keepalive.map(|it| it.0),
+            differing(keepalive(old), keepalive(new)),
         ),
-        ("nodeSelector", old.selector != new.selector),
-        ("granularity", old.granularity != new.granularity),
-        ("topologyLabel", old.topology_label != new.topology_label),
-        ("endpointFrom", old.endpoint_from != new.endpoint_from),
+        ("granularity", differing(old.granularity, new.granularity)),
+        (
+            "topologyLabel",
+            differing(Some(&old.topology_label), Some(&new.topology_label)),
+        ),
+        ("nodeSelector", unlisted(&old.selector, &new.selector)),
+        (
+            "endpointFrom",
+            unlisted(&old.endpoint_from, &new.endpoint_from),
+        ),
         (
             "endpointDomains",
-            old.endpoint_domains != new.endpoint_domains,
+            unlisted(&old.endpoint_domains, &new.endpoint_domains),
         ),
-        ("anchors", anchors(old) != anchors(new)),
+        ("anchors", unlisted(&anchors(old), &anchors(new))),
     ];
-    let changed = fields.into_iter().filter(|it| it.1);
-    settings.extend(changed.map(|(field, _)| ChangedSetting {
+    let changed = fields.into_iter();
+    let changed = changed.filter_map(|(field, value)| Some((field, value?)));
+    settings.extend(changed.map(|(field, value)| ChangedSetting {
         cluster: Some(new.name.clone()),
         field,
         before: place(old, field),
         after: place(new, field),
+        value,
     }));
     settings
+}
+
+/// Returns two values, if they differ.
+fn differing<T: PartialEq + ToString>(before: Option<T>, after: Option<T>) -> Option<ChangedValue> {
+    (before != after).then(|| listed(before, after))
+}
+
+fn listed<T: ToString>(before: Option<T>, after: Option<T>) -> ChangedValue {
+    let text = |it: Option<T>| it.iter().map(ToString::to_string).collect();
+    ChangedValue::Listed {
+        before: text(before),
+        after: text(after),
+    }
+}
+
+fn unlisted<T: PartialEq>(before: &T, after: &T) -> Option<ChangedValue> {
+    (before != after).then_some(ChangedValue::Unlisted)
 }
 
 /// The parts of an anchor that are not places.
@@ -208,6 +240,7 @@ fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
             field: FORM,
             before: Some(old.place.key(from)),
             after: Some(new.place.key(to)),
+            value: ChangedValue::Unlisted,
         });
         // Ranges that are only in another field are the same.
         let cidrs = |lists: &RangeLists| -> BTreeSet<Cidr> {
@@ -277,11 +310,14 @@ fn ranges(
     (had, has): (&[Range], &[Range]),
     otherwise: Option<[Place; 2]>,
 ) -> Option<ChangedSetting> {
-    let first = |all: &[Range], others: &[Range]| {
-        let is_other = |it: &&Range| others.iter().all(|other| other.cidr != it.cidr);
-        all.iter().find(is_other).map(|it| it.place.clone())
+    let only = |all: &[Range], others: &[Range]| -> Vec<Range> {
+        let others: BTreeSet<Cidr> = others.iter().map(|it| it.cidr).collect();
+        let only = all.iter().filter(|it| !others.contains(&it.cidr));
+        only.cloned().collect()
     };
-    let (before, after) = (first(had, has), first(has, had));
+    let (lost, gained) = (only(had, has), only(has, had));
+    let place = |ranges: &[Range]| ranges.first().map(|it| it.place.clone());
+    let (before, after) = (place(&lost), place(&gained));
     let (before, after) = match (before, after, otherwise) {
         (None, None, Some([before, after])) => (Some(before), Some(after)),
         (before, after, _) => (before, after),
@@ -293,5 +329,9 @@ fn ranges(
         field,
         before,
         after,
+        value: ChangedValue::Listed {
+            before: lost.iter().map(|it| it.cidr.to_string()).collect(),
+            after: gained.iter().map(|it| it.cidr.to_string()).collect(),
+        },
     })
 }

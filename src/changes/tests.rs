@@ -321,13 +321,13 @@ fn a_setting_of_the_mesh_changes() {
     };
     insta::assert_snapshot!(report("persistentKeepalive: 25", EAST), @r#"
     brief
-      Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive }): west +0 ~2 -0
+      Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive, value: Listed { before: [], after: ["25"] } }): west +0 ~2 -0
       west: [RoamingChanged(2)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
     insta::assert_snapshot!(report("anchors: [{ nodes: [n2] }]", EAST), @r#"
     brief
-      Setting(ChangedSetting { cluster: Some(east), field: "anchors", before: mesh.yaml#/spec/clusters/0/anchors, after: mesh.yaml#/spec/clusters/0/anchors }): west +0 ~2 -0
+      Setting(ChangedSetting { cluster: Some(east), field: "anchors", before: mesh.yaml#/spec/clusters/0/anchors, after: mesh.yaml#/spec/clusters/0/anchors, value: Unlisted }): west +0 ~2 -0
       AnchorMoved { cluster: east, range: 172.16.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
       AnchorMoved { cluster: east, range: 192.168.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
       west: [PathsPaused(3 + 3), CarriersMoved(2), RangesRemoved(1)]
@@ -335,7 +335,7 @@ fn a_setting_of_the_mesh_changes() {
     "#);
     insta::assert_snapshot!(report("acceptedNetworks: [172.16.0.0/12]", EAST), @r#"
     destructive
-      Setting(ChangedSetting { cluster: Some(east), field: "acceptedNetworks", before: None, after: mesh.yaml#/spec/clusters/0/acceptedNetworks/0 }): east +0 ~1 -0
+      Setting(ChangedSetting { cluster: Some(east), field: "acceptedNetworks", before: None, after: mesh.yaml#/spec/clusters/0/acceptedNetworks/0, value: Listed { before: [], after: ["172.16.0.0/12"] } }): east +0 ~1 -0
       east: [AllPathsLost(west), PathsLost(23 + 7), RangesUnproved(1), RangesRemoved(1)]
       4 states; paths +0 -23, ended 0, apart 0, stuck 0, paused 0
     "#);

@@ -91,7 +91,7 @@ fn a_declared_range_that_goes_is_lost() {
     let after = Lab::new(&[("east", &fields, EAST), ("west", FIELDS[1], WEST)]);
     insta::assert_snapshot!(report(&lab(EAST, WEST), &after, None), @r#"
     disruptive
-      Setting(ChangedSetting { cluster: Some(east), field: "serviceCIDR", before: mesh.yaml#/spec/clusters/0/serviceCIDR, after: None }): west +0 ~1 -0
+      Setting(ChangedSetting { cluster: Some(east), field: "serviceCIDR", before: mesh.yaml#/spec/clusters/0/serviceCIDR, after: None, value: Listed { before: ["172.16.1.0/24"], after: [] } }): west +0 ~1 -0
       west: [PathsLost(1 + 1), RangesRemoved(1)]
       4 states; paths +0 -1, ended 0, apart 0, stuck 0, paused 0
     "#);

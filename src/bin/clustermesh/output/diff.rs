@@ -1,5 +1,6 @@
 //! Differences between two versions of a fleet, in the form that was asked for.
 
+use anstream::adapter::strip_str;
 use clap::ValueEnum;
 use clustermesh::changes::{
     CauseEffect, Changes, Grade, PeerCounts, SILENCE_SECONDS, TargetChange,
@@ -57,7 +58,9 @@ impl Compared<'_> {
     /// Returns them as text.
     pub(crate) fn text(&self, format: DiffFormat) -> anyhow::Result<String> {
         Ok(match format {
-            DiffFormat::Human | DiffFormat::Github => human::text(self),
+            DiffFormat::Human => human::text(self),
+            // A log of a job has no colours.
+            DiffFormat::Github => strip_str(&human::text(self)).to_string(),
             DiffFormat::Markdown => markdown::text(self, super::markdown::COMMENT),
             DiffFormat::Json => json::text(self)?,
         })

@@ -165,7 +165,7 @@ fn a_cluster_in_another_mesh_is_a_cause() {
     );
     assert_eq!(
         messages(&repository),
-        ["`metadata.name` changed (meshes/prod.yaml:4)"]
+        ["`metadata.name` changed: prod → live (meshes/prod.yaml:4)"]
     );
     // All clusters left, so the name of the mesh explains nothing.
     folder.write("meshes/prod.yaml", "");
@@ -202,7 +202,7 @@ fn a_cluster_leaves_a_mesh_that_is_renamed() {
     assert_eq!(
         messages(&repository),
         [
-            "`metadata.name` changed (meshes/prod.yaml:4)",
+            "`metadata.name` changed: prod → live (meshes/prod.yaml:4)",
             "cluster north joined the mesh test",
             "cluster north left the mesh prod",
         ]
@@ -233,7 +233,7 @@ fn the_state_of_an_entry_is_that_in_its_mesh() {
     );
     assert_eq!(
         messages(&repository),
-        ["`state` of north changed (meshes/test.yaml:16)"]
+        ["cluster north joined (`state: Joining` removed)"]
     );
 }
 
@@ -257,7 +257,10 @@ fn the_form_of_an_entry_is_one_cause() {
     );
     assert_eq!(
         messages(&repository),
-        [form, "`allowedNetworks` of north changed (mesh.yaml:11)"]
+        [
+            form,
+            "`allowedNetworks` of north added: 10.42.0.0/16 (mesh.yaml:11)"
+        ]
     );
 }
 
@@ -353,4 +356,37 @@ fn text_of_nodes_stays_in_code_spans() {
         let prose = line.split('`').step_by(2).collect::<String>();
         assert!(!prose.contains("Reviewed"), "{line}");
     }
+}
+
+/// A reviewer reads the values without opening two versions of the mesh.
+#[test]
+fn a_changed_value_is_part_of_its_cause() {
+    let repository = Repository::committed();
+    let folder = &repository.folder;
+    let change = |from: &str, to: &str| {
+        repository.commit();
+        folder.edit("mesh.yaml", from, to);
+        messages(&repository)
+    };
+    let declared = "wireguardCIDR: 10.103.0.0/24\n";
+    let with = |range: &str| format!("{declared}      serviceCIDR: {range}\n");
+    assert_eq!(
+        change(declared, &with("10.96.0.0/16")),
+        ["`serviceCIDR` of west added: 10.96.0.0/16 (mesh.yaml:16)"]
+    );
+    assert_eq!(
+        change("10.96.0.0/16", "10.97.0.0/16"),
+        ["`serviceCIDR` of west changed: 10.96.0.0/16 → 10.97.0.0/16 (mesh.yaml:16)"]
+    );
+    assert_eq!(
+        change(&with("10.97.0.0/16"), declared),
+        ["`serviceCIDR` of west removed: 10.97.0.0/16 (mesh.yaml:16 before)"]
+    );
+    assert_eq!(
+        change(
+            declared,
+            &format!("{declared}      persistentKeepalive: 25\n")
+        ),
+        ["`persistentKeepalive` of west added: 25 (mesh.yaml:16)"]
+    );
 }

@@ -419,8 +419,32 @@ fn a_cluster_that_leaves_by_its_state_is_the_cause() {
     let run = repository.diff(&["--output", "json"]);
     let changes = run.json();
     assert_eq!(changes["causes"][0]["kind"], "setting", "{}", run.stdout);
-    let message = "`state` of west changed (mesh.yaml:14)";
+    let message = "cluster west leaves (`state: Leaving`, mesh.yaml:14)";
     assert_eq!(changes["causes"][0]["message"], message, "{}", run.stdout);
     assert_eq!(changes["causes"].as_array().unwrap().len(), 1);
     assert_eq!(changes["grade"], "destructive");
+}
+
+/// Colours are for people at a terminal.
+#[test]
+fn differences_have_colours_where_they_are_wanted() {
+    let repository = Repository::committed();
+    let peers = "rendered/east/prod--west.yaml";
+    let text = repository
+        .folder
+        .read(peers)
+        .replace("10.3.1.0/24", "10.3.9.0/24");
+    repository.folder.write(peers, text);
+    repository.commit();
+    let coloured = repository.diff(&["--color", "always"]).stdout;
+    assert_contains(&coloured, "\u{1b}[33m~ prod--west--n1");
+    assert_contains(&coloured, "\u{1b}[1meast\u{1b}[0m: ");
+    let plain = repository.diff(&[]).stdout;
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    for format in ["json", "markdown", "github"] {
+        let text = repository
+            .diff(&["--color", "always", "--output", format])
+            .stdout;
+        assert!(!text.contains('\u{1b}'), "{format}: {text}");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use anstyle::{AnsiColor, Style};
+use clustermesh::changes::{Grade, PeerChangeKind};
 use clustermesh::text::count;
 
 use super::{Compared, remedy, wording};
@@ -41,7 +43,12 @@ pub(super) fn text(compared: &Compared) -> String {
         text.push_str(&table(compared));
     }
     for target in compared.by_grade() {
-        let _ = write!(text, "\n{}: {}", target.cluster, target.grade().name());
+        let _ = write!(
+            text,
+            "\n{}: {}",
+            bold(target.cluster.as_str()),
+            graded(target.grade())
+        );
         if let Some(from) = &target.renamed_from {
             let _ = write!(text, " (was called {from})");
         }
@@ -52,8 +59,13 @@ pub(super) fn text(compared: &Compared) -> String {
         }
         more(&mut text, target.reasons.len(), "  ", "reason");
         for change in target.peers.iter().take(LISTED) {
+            let colour = match change.peer.kind {
+                PeerChangeKind::Added { .. } => AnsiColor::Green,
+                PeerChangeKind::Removed { .. } => AnsiColor::Red,
+                PeerChangeKind::Changed(_) => AnsiColor::Yellow,
+            };
             let change = width.hanging(6, &wording::change(change));
-            let _ = writeln!(text, "    {change}");
+            let _ = writeln!(text, "    {}", coloured(colour, &change));
         }
         more(&mut text, target.peers.len(), "    ", "Peer");
         if let Some(load) = &target.load {
@@ -66,9 +78,12 @@ pub(super) fn text(compared: &Compared) -> String {
     }
     text.push_str(&paths(compared));
     if !changes.targets.is_empty() {
-        let grade = changes.grade().name();
-        let verdict = format!("{grade}: {}", compared.verdict());
-        let _ = writeln!(text, "\n{}", width.wrapped(0, &verdict));
+        let grade = changes.grade();
+        let verdict = format!("{}: {}", grade.name(), compared.verdict());
+        // Colours have no width.
+        let verdict = width.wrapped(0, &verdict);
+        let verdict = verdict.replacen(grade.name(), &graded(grade), 1);
+        let _ = writeln!(text, "\n{verdict}");
     }
     let headline = compared.headline(&compared.against);
     let _ = writeln!(text, "{}", width.wrapped(0, &headline));
@@ -118,7 +133,7 @@ fn table(compared: &Compared) -> String {
         let counts = target.counts();
         table.add(vec![
             target.cluster.to_string(),
-            target.grade().name().to_owned(),
+            graded(target.grade()),
             target.peers_before.to_string(),
             counts.added.to_string(),
             counts.changed.to_string(),
@@ -127,4 +142,24 @@ fn table(compared: &Compared) -> String {
         ]);
     }
     table.folded(Width::stdout())
+}
+
+/// Returns a grade, in its colour.
+fn graded(grade: Grade) -> String {
+    let colour = match grade {
+        Grade::None | Grade::Additive | Grade::Cleanup => AnsiColor::Green,
+        Grade::Brief => AnsiColor::Yellow,
+        Grade::Disruptive | Grade::Destructive => AnsiColor::Red,
+    };
+    coloured(colour, grade.name())
+}
+
+fn coloured(colour: AnsiColor, text: &str) -> String {
+    let style = Style::new().fg_color(Some(colour.into()));
+    format!("{style}{text}{style:#}")
+}
+
+fn bold(text: &str) -> String {
+    let style = Style::new().bold();
+    format!("{style}{text}{style:#}")
 }

@@ -1,12 +1,13 @@
 //! Differences in words. Every text of a node or a file is escaped here.
 
 use clustermesh::capacity::units;
-use clustermesh::changes::cause::{ChangedSetting, FORM};
+use clustermesh::changes::cause::{ChangedSetting, ChangedValue, FORM};
 use clustermesh::changes::{
     Cause, CauseEffect, Difference, LoadChange, NodeRef, PathChange, PathCounts, PeerChange,
     PeerChangeKind, PeerCounts,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
+use clustermesh::mesh::State;
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::rules;
@@ -193,6 +194,7 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
         field,
         before,
         after,
+        value,
     } = setting;
     let of = cluster
         .as_ref()
@@ -207,9 +209,38 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
         FORM => "the form of the entry".to_owned(),
         field => format!("`{field}`"),
     };
-    match new().or_else(old) {
-        Some(place) => format!("{what}{of} changed ({place})"),
-        None => format!("{what}{of} changed"),
+    let place = new().or_else(old);
+    let at = place.as_ref().map(|it| format!(" ({it})"));
+    let at = at.unwrap_or_default();
+    let values = |values: &[String]| first(LISTED, values.iter().map(|it| name(it)));
+    match (value, cluster) {
+        (ChangedValue::State { from, to }, Some(cluster)) => {
+            let place = place.map(|it| format!(", {it}")).unwrap_or_default();
+            match to {
+                State::Joined => format!("cluster {cluster} joined (`state: {from:?}` removed)"),
+                State::Joining => {
+                    format!("cluster {cluster} has not joined any more (`state: {to:?}`{place})")
+                }
+                State::Leaving => format!("cluster {cluster} leaves (`state: {to:?}`{place})"),
+            }
+        }
+        (ChangedValue::Listed { before, after }, _) => {
+            match (before.as_slice(), after.as_slice()) {
+                ([], []) => format!("{what}{of} changed{at}"),
+                (before, []) => format!("{what}{of} removed: {}{at}", values(before)),
+                ([], after) => format!("{what}{of} added: {}{at}", values(after)),
+                (before, after) => {
+                    format!(
+                        "{what}{of} changed: {} → {}{at}",
+                        values(before),
+                        values(after)
+                    )
+                }
+            }
+        }
+        (ChangedValue::State { .. } | ChangedValue::Unlisted, _) => {
+            format!("{what}{of} changed{at}")
+        }
     }
 }
 
