@@ -8,20 +8,23 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
+use clustermesh::diagnostic::escaped;
 use clustermesh::name::{ClusterName, is_peer_of};
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Purpose, reach};
+use clustermesh::text::count;
 
 use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
 use crate::fabric::{AppliedFiles, Gathered};
+use crate::git::GitRepository;
 use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{Printer, Report, ReportFormat};
 use crate::reach::{Addressed, ReachOptions};
 use crate::settings::CommonOptions;
 use crate::threshold::Strict;
-use crate::{Outcome, clock, fabric};
+use crate::{Outcome, clock, fabric, input_file};
 
 mod json;
 mod markdown;
@@ -137,7 +140,8 @@ pub(crate) fn run(
     let report = Report::new(&inputs.files, &findings);
     match args.output {
         StatusFormat::Human => {
-            printer.result(result, &(shown::text(&states) + &success))?;
+            let basis = basis(&inputs, states.len());
+            printer.result(result, &(basis + &shown::text(&states) + &success))?;
             if !findings.is_empty() {
                 printer.findings(&inputs.files, &findings);
                 printer.counts(&findings, None);
@@ -153,6 +157,16 @@ pub(crate) fn run(
         }
     }
     Ok(outcome)
+}
+
+/// Describes what the clusters are compared with, in a line.
+fn basis(inputs: &Inputs, clusters: usize) -> String {
+    let folder = escaped(&input_file::name(&inputs.settings.rendered.value), 120);
+    // Without git, or before the first commit, there is none to name.
+    let commit = GitRepository::around_here().and_then(|it| it.commit("HEAD"));
+    let commit = commit.map_or_else(|_| String::new(), |it| format!(" at commit {}", it.short()));
+    let clusters = count(clusters, "cluster");
+    format!("{clusters}, compared with {folder}{commit}\n\n")
 }
 
 /// Reads clusters, with `--wait` until they have what is rendered or cannot get there.

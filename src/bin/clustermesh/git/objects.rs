@@ -62,6 +62,12 @@ impl ObjectId {
         self.0.len() / 2
     }
 
+    /// Returns its beginning, as people write it.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn short(&self) -> &str {
+        self.0.get(..10).unwrap_or(&self.0)
+    }
+
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
