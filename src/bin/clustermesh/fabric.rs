@@ -30,12 +30,14 @@ use crate::inputs::Inputs;
 use crate::settings::{FileOptions, Settings};
 use crate::{Outcome, disk, input_file, inputs};
 
+mod basis;
 mod dumps;
 mod kept;
 mod known_contents;
 mod left;
 mod listing;
 
+pub(crate) use basis::basis;
 pub(crate) use dumps::{DumpedPeers, Dumps};
 pub(crate) use known_contents::KnownContents;
 use listing::{FolderListing, Read, read_alike};

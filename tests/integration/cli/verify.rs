@@ -30,6 +30,8 @@ fn verified(folder: &Folder, arguments: &[&str]) -> (i32, String) {
 fn proves_what_is_rendered() {
     let (code, text) = verified(&Folder::rendered(), &[]);
     insta::assert_snapshot!(text, @"
+    mesh prod (mesh.yaml): 3 clusters, Peers from rendered
+
     FROM   TO     pod → pod
     east   north  4/4
     east   west   4/4
@@ -53,6 +55,8 @@ fn shows_the_smallest_packet_that_is_stolen() {
     );
     let (code, text) = verified(&folder, &[]);
     insta::assert_snapshot!(text, @r#"
+    mesh prod (mesh.yaml): 3 clusters, Peers from rendered
+
     FROM   TO     pod → pod
     east   north  4/4
     east   west   2/4
@@ -113,6 +117,8 @@ fn names_whoever_alone_carries_something() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, text) = verified(&folder, &[]);
     insta::assert_snapshot!(text, @"
+    mesh prod (mesh.yaml): 3 clusters, Peers from rendered
+
     FROM   TO     pod → pod  pod → service
     east   north  4/4        -
     east   west   4/4        -
@@ -461,7 +467,7 @@ fn a_cluster_without_peers_is_one_finding() {
 fn lists_undeclared_paths_by_range() {
     let folder = Folder::rendered();
     assert_eq!(
-        verified(&folder, &["--undeclared"]).1.lines().nth(8),
+        verified(&folder, &["--undeclared"]).1.lines().nth(10),
         Some("No undeclared path works.")
     );
     folder.edit("mesh.yaml", "[10.1.0.0/16]", "[10.1.1.0/24]");
@@ -486,6 +492,8 @@ fn lists_undeclared_paths_by_range() {
     assert_contains(&run.stderr, "[undone-selector]");
     let (code, text) = verified(&folder, &["--undeclared"]);
     insta::assert_snapshot!(text, @"
+    mesh prod (mesh.yaml): 3 clusters, Peers from rendered
+
     FROM   TO     pod → pod  pod → network
     east   north  2/2 +2     -
     east   west   2/2 +2     -
@@ -639,4 +647,22 @@ fn a_missing_snapshot_is_an_error() {
     ]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(verified(&folder, &[]).0, 0);
+}
+
+#[test]
+fn the_first_line_is_about_what_was_read() {
+    let folder = Folder::rendered();
+    let first = |arguments: &[&str]| {
+        let (_, text) = verified(&folder, arguments);
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        first(&[]),
+        "mesh prod (mesh.yaml): 3 clusters, Peers from rendered"
+    );
+    folder.write("east.yaml", folder.read("rendered/east/prod--west.yaml"));
+    assert_eq!(
+        first(&["--peers", "east=east.yaml"]),
+        "mesh prod (mesh.yaml): 3 clusters, Peers from rendered, those of east from east.yaml"
+    );
 }

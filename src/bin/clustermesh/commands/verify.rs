@@ -17,7 +17,7 @@ use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, 
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::rules::{Finding, Levels, Purpose};
 
-use crate::fabric::{AppliedFiles, Dumps, Gathered, KnownContents};
+use crate::fabric::{AppliedFiles, Dumps, Gathered, KnownContents, basis};
 use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
@@ -297,6 +297,9 @@ fn verify(
         joining: Some(&outlook),
     };
     drop(progress);
+    if args.output == VerifyFormat::Human {
+        printer.result(result, &format!("{}\n\n", basis(inputs, &args.dumps)))?;
+    }
     report(args.output, &verified, printer, result)?;
     Ok(threshold.outcome(&findings))
 }

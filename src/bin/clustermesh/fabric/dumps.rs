@@ -37,7 +37,7 @@ pub(crate) struct Dumps {
     ///
     /// The file is the output of `kubectl get peers -o yaml`, or other manifests of Peers; `-` is standard input.
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
-    peers: Vec<Dump>,
+    pub(super) peers: Vec<Dump>,
 
     #[cfg(feature = "snapshot")]
     #[command(flatten)]
@@ -61,9 +61,9 @@ struct Live {
 
 /// A file with the Peers of a cluster.
 #[derive(Clone, Debug)]
-struct Dump {
-    cluster: String,
-    path: PathBuf,
+pub(super) struct Dump {
+    pub(super) cluster: String,
+    pub(super) path: PathBuf,
 }
 
 /// The Peers of clusters that are not read from the rendered tree.
@@ -97,11 +97,20 @@ fn dump(text: &str) -> Result<Dump, String> {
 impl Dumps {
     /// Returns whether the Peers of any cluster are not those of the rendered tree.
     pub(crate) fn are_any(&self) -> bool {
+        self.is_live() || !self.peers.is_empty()
+    }
+
+    /// Returns whether Peers are read from API servers.
+    #[cfg_attr(
+        not(feature = "snapshot"),
+        expect(clippy::unused_self, reason = "nothing is live without the feature")
+    )]
+    pub(super) fn is_live(&self) -> bool {
         #[cfg(feature = "snapshot")]
         let is_live = self.live.live || self.live.reach.given().is_some();
         #[cfg(not(feature = "snapshot"))]
         let is_live = false;
-        is_live || !self.peers.is_empty()
+        is_live
     }
 
     /// Reads the files of every cluster that has any.

@@ -16,10 +16,7 @@ fn expecting(spec: &str) -> Folder {
 fn verified(folder: &Folder, arguments: &[&str]) -> (i32, String) {
     let run = folder.run(&[&["verify"], arguments].concat());
     assert_harmless(&run);
-    let report = run
-        .stdout
-        .split_once("\n\n")
-        .map_or("", |(_, report)| report);
+    let report = run.stdout.splitn(3, "\n\n").nth(2).unwrap_or_default();
     (run.code, report.to_owned())
 }
 

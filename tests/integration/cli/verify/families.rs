@@ -238,6 +238,8 @@ fn a_family_that_no_snapshot_shows_is_assumed() {
     let run = folder.run(&["verify", "--strict"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     insta::assert_snapshot!(run.stdout, @"
+    mesh prod (mesh.yaml): 2 clusters, Peers from rendered
+
     FROM  TO    pod → pod
     east  west  2/4 ?2
     west  east  2/4 ?2

@@ -55,6 +55,7 @@ fn the_proof_follows_the_agents() {
         ),
     ] {
         let (_, text) = verified(&folder, &[]);
+        let (_, text) = text.split_once("\n\n").unwrap();
         let (table, findings) = text.split_once("\n\n").unwrap();
         insta::allow_duplicates!(insta::assert_snapshot!(table, @"
         FROM   TO     pod → pod

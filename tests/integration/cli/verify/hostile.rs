@@ -24,10 +24,7 @@ fn verify(folder: &Folder, clusters: &[&str]) -> (i32, String) {
     let arguments: Vec<&str> = ["verify"].into_iter().chain(assumed).collect();
     let run = folder.run(&arguments);
     assert_harmless(&run);
-    let report = run
-        .stdout
-        .split_once("\n\n")
-        .map_or("", |(_, report)| report);
+    let report = run.stdout.splitn(3, "\n\n").nth(2).unwrap_or_default();
     (run.code, report.to_owned())
 }
 

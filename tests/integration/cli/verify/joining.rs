@@ -48,6 +48,8 @@ fn the_paths_of_a_cluster_that_joins_are_proved() {
     let folder = joining();
     let (code, text) = verified(&folder, &[]);
     insta::assert_snapshot!(text, @"
+    mesh prod (mesh.yaml): 3 clusters, Peers from rendered
+
     FROM  TO    pod → pod
     east  west  4/4
     west  east  4/4
