@@ -57,12 +57,12 @@ fn an_example_costs_what_the_book_says() {
     let run = clustermesh(&project().join("examples/hub-and-spokes"), &["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
-    TARGET           PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
-    management          10      29     89  20 ms    0.1 s      37  2.7 kB       15  ok
-    tenant-ada           3      11     41   4 ms     9 ms      15  1.0 kB        5  ok
-    tenant-bell          3       6     27   2 ms     4 ms       8   757 B        4  ok
-    tenant-curie         3      11     37   3 ms     7 ms      12   835 B        4  ok
-    tenant-dijkstra      3      11     37   3 ms     7 ms      13   835 B        4  ok
+    TARGET           GRADE  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS
+    management       ok        10      29     89  20 ms    0.1 s      37  2.7 kB       15
+    tenant-ada       ok         3      11     41   4 ms     9 ms      15  1.0 kB        5
+    tenant-bell      ok         3       6     27   2 ms     4 ms       8   757 B        4
+    tenant-curie     ok         3      11     37   3 ms     7 ms      12   835 B        4
+    tenant-dijkstra  ok         3      11     37   3 ms     7 ms      13   835 B        4
 
     5 clusters, 22 Peer objects; 87 tunnel ends in total on all nodes (not Kubernetes objects)
 
@@ -129,10 +129,10 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
     let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
-    TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  GRADE
-    east        4       8     31   2 ms     6 ms      10   910 B        5  error
-    north       4       8     31   2 ms     6 ms      10   910 B        5  error
-    west        4       8     31   2 ms     6 ms      10   910 B        5  error
+    TARGET  GRADE  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS
+    east    error      4       8     31   2 ms     6 ms      10   910 B        5
+    north   error      4       8     31   2 ms     6 ms      10   910 B        5
+    west    error      4       8     31   2 ms     6 ms      10   910 B        5
 
     3 clusters, 12 Peer objects; 24 tunnel ends in total on all nodes (not Kubernetes objects)
 
@@ -269,10 +269,10 @@ fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
     );
     let run = folder.run(&["capacity"]);
     insta::assert_snapshot!(run.stdout, @"
-    TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS    CHANGE  BUSY  GRADE
-    east        4       8     31   2 ms     6 ms      10   911 B        5  +1 ~1 -1  8 ms  ok
-    north       4       8     31   2 ms     6 ms      10   911 B        5                  ok
-    west        4       8     31   2 ms     6 ms      10   911 B        5  +1 ~1 -1  8 ms  ok
+    TARGET  GRADE  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS    CHANGE  BUSY
+    east    ok         4       8     31   2 ms     6 ms      10   911 B        5  +1 ~1 -1  8 ms
+    north   ok         4       8     31   2 ms     6 ms      10   911 B        5
+    west    ok         4       8     31   2 ms     6 ms      10   911 B        5  +1 ~1 -1  8 ms
 
     3 clusters, 12 Peer objects; 24 tunnel ends in total on all nodes (not Kubernetes objects)
 
@@ -326,10 +326,10 @@ fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
     let run = folder.run(&["capacity"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     insta::assert_snapshot!(run.stdout, @"
-    TARGET  PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  CHANGE  BUSY  GRADE
-    east        5      10     35   3 ms    10 ms      12  1.1 kB        6      +1  3 ms  notice
-    north       4       8     35   3 ms     9 ms      12  1.1 kB        6                notice
-    west        5      10     35   3 ms    10 ms      12  1.1 kB        6      +1  3 ms  notice
+    TARGET  GRADE   PEERS  RANGES  RULES  APPLY  RESTART  ROUTES  CONFIG  TUNNELS  CHANGE  BUSY
+    east    notice      5      10     35   3 ms    10 ms      12  1.1 kB        6      +1  3 ms
+    north   notice      4       8     35   3 ms     9 ms      12  1.1 kB        6
+    west    notice      5      10     35   3 ms    10 ms      12  1.1 kB        6      +1  3 ms
 
     3 clusters, 14 Peer objects; 32 tunnel ends in total on all nodes (not Kubernetes objects)
 

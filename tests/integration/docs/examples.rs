@@ -174,6 +174,8 @@ fn every_example_holds_what_it_promises() {
         .map(|it| it.file_name().unwrap().to_owned());
     assert_eq!(names.collect::<Vec<_>>(), proven);
     insta::assert_snapshot!(proof("hub-and-spokes"), @r#"
+    mesh platform (mesh.yaml): 5 clusters, Peers from rendered
+
     FROM             TO               pod → pod  pod → network  pod → node
     management       tenant-ada       9/9        3/3            9/9
     management       tenant-bell      6/6        3/3            6/6
@@ -219,6 +221,8 @@ fn every_example_holds_what_it_promises() {
     All 163 declared paths work in both directions. 12 undeclared paths also work (list them with `--undeclared`). 5 nodes have no declared paths. All 6 expectations are met.
     "#);
     insta::assert_snapshot!(proof("multi-cloud-location"), @"
+    mesh multi-cloud (mesh.yaml): 3 clusters, Peers from rendered
+
     FROM    TO      pod → pod  pod → service  pod → network  pod → node  node → pod
     aws     gcp     15/15      5/5            10/10          10/10 +5    9/9 +6
     aws     onprem  15/15      -              -              -           9/9 +6
@@ -246,6 +250,8 @@ fn every_example_holds_what_it_promises() {
     ");
     assert_eq!(proof("gitops"), proof("quickstart"));
     insta::assert_snapshot!(proof("quickstart"), @"
+    mesh quickstart (mesh.yaml): 2 clusters, Peers from rendered
+
     FROM  TO    pod → pod  pod → service  pod → network  pod → node  node → pod
     east  west  9/9        3/3            -              -           9/9
     west  east  9/9        3/3            6/6            9/9         -

@@ -33,7 +33,7 @@ pub(crate) struct TraceArgs {
     #[arg(value_parser = NonEmptyStringValueParser::new(), required_unless_present = "batch")]
     to: Option<String>,
 
-    /// Read pairs of sender and receiver from standard input, and print a line of JSON for each
+    /// Read pairs from standard input, and print a line of JSON for each
     ///
     /// A line has FROM and TO, with a space between them. Empty lines and lines that begin with `#` are skipped. A line that
     /// cannot be traced does not stop the others. The exit code is the highest of all lines.

@@ -172,16 +172,16 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
 
 /// Returns a row for each cluster, below the head.
 pub(super) fn clusters(costs: &[Cost]) -> TextTable {
-    let mut columns = vec![Align::Left];
+    let mut columns = vec![Align::Left, Align::Left];
     columns.extend(COLUMNS.map(|_| Align::Right));
-    columns.extend([Align::Right, Align::Right, Align::Left]);
+    columns.extend([Align::Right, Align::Right]);
     let mut table = TextTable::new(columns);
     // A column without any change is omitted.
     let is_changing = costs.iter().any(|it| !it.wave.is_empty());
     let head = |name: &str| (if is_changing { name } else { "" }).to_owned();
-    let mut row = vec!["TARGET".to_owned()];
+    let mut row = vec!["TARGET".to_owned(), "GRADE".to_owned()];
     row.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
-    row.extend([head("CHANGE"), head("BUSY"), "GRADE".to_owned()]);
+    row.extend([head("CHANGE"), head("BUSY")]);
     table.add(row);
     for cost in costs {
         let cell = |quantity: Quantity| {
@@ -191,14 +191,14 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
                 _ => units::value(quantity, it.value),
             })
         };
-        let mut row = vec![cost.cluster.clone()];
+        let mut row = vec![cost.cluster.clone(), grade(cost.grade())];
         row.extend(COLUMNS.iter().map(|(_, quantity)| cell(*quantity)));
         let busy = if cost.wave.is_empty() {
             String::new()
         } else {
             cell(Quantity::WaveSeconds)
         };
-        row.extend([change(cost), busy, grade(cost.grade())]);
+        row.extend([change(cost), busy]);
         table.add(row);
     }
     table
