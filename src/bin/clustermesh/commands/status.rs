@@ -170,6 +170,10 @@ fn states(
     let mut contact = args
         .reach
         .contact(addressed, &inputs.settings, &inputs.meshes)?;
+    let commands: BTreeMap<&ClusterName, String> = clusters
+        .iter()
+        .map(|it| (it, contact.kubectl(it)))
+        .collect();
     let started = Instant::now();
     let left = |wait: Duration| wait.saturating_sub(started.elapsed());
     let mut pending: BTreeSet<ClusterName> = clusters.iter().cloned().collect();
@@ -182,7 +186,10 @@ fn states(
             &pending.iter().collect(),
             Wanted::All,
             limit,
-            |cluster, answer| LiveCluster::read(cluster, answer, &nodes, rendered),
+            |cluster, answer| {
+                let kubectl = commands.get(cluster).cloned().unwrap_or_default();
+                LiveCluster::read(cluster, answer, kubectl, &nodes, rendered)
+            },
         )?;
         states.extend(compared(answers, inputs, rendered)?);
         pending.retain(|it| states.get(it).is_some_and(ClusterStatus::is_pending));
@@ -217,6 +224,7 @@ impl LiveCluster {
     fn read(
         cluster: &ClusterName,
         answer: Result<ClusterAnswer, Fault>,
+        kubectl: String,
         nodes: &Comparison,
         rendered: &AppliedFiles,
     ) -> Self {
@@ -239,7 +247,7 @@ impl LiveCluster {
             };
             Ok((found, has, weaknesses.collect::<Vec<Finding>>()))
         });
-        let mut state = ClusterStatus::new(cluster);
+        let mut state = ClusterStatus::new(cluster, kubectl);
         let mut has = Vec::new();
         match read {
             Ok((found, file, weaknesses)) => {

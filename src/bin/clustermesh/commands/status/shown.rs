@@ -1,11 +1,13 @@
 //! States for people: a line for each cluster, and the problems below.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::agent::inventory::{Foreign, Holder};
+use clustermesh::agent::applied::{OptionalField, removal};
+use clustermesh::agent::inventory::{Foreign, Holder, Inventory};
 use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::rules::clusters;
-use clustermesh::text;
+use clustermesh::text::{self, shell_word};
 
 use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
 use crate::output::text_table::{Align, TextTable};
@@ -152,11 +154,19 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         first(&inventory.missing),
         "find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it",
     );
+    let changed = inventory.changed.iter().filter(|it| it.added.is_empty());
+    let changed: Vec<String> = changed.map(|it| it.name.clone()).collect();
     note(
         "changed",
-        first(&inventory.changed),
+        first(&changed),
         "let Flux or Argo CD apply the rendered Peers again",
     );
+    for (fields, peers) in additions(inventory) {
+        let help = format!("run `{}`", removing(&state.kubectl, fields, &peers));
+        let fields = text::list(fields);
+        let lines: Vec<String> = peers.iter().map(|it| format!("{it} has {fields}")).collect();
+        note("added", first(&lines), &help);
+    }
     note(
         "left over",
         first(&inventory.left_over),
@@ -207,6 +217,25 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     };
     note("snapshot", lines, &help);
     notes
+}
+
+/// Returns the Peers with fields that somebody added, by these fields.
+fn additions(inventory: &Inventory) -> BTreeMap<&[OptionalField], Vec<&str>> {
+    let mut additions: BTreeMap<&[OptionalField], Vec<&str>> = BTreeMap::new();
+    for peer in inventory.changed.iter().filter(|it| !it.added.is_empty()) {
+        additions.entry(&peer.added).or_default().push(&peer.name);
+    }
+    additions
+}
+
+/// Returns the command that removes fields from the first Peers.
+fn removing(kubectl: &str, fields: &[OptionalField], peers: &[&str]) -> String {
+    let peers = peers.iter().take(LISTED).map(|it| shell_word(it));
+    format!(
+        "{kubectl} patch peers {} --type=merge -p {}",
+        peers.collect::<Vec<_>>().join(" "),
+        shell_word(&removal(fields).to_string())
+    )
 }
 
 /// Describes a Peer that belongs to no mesh.
