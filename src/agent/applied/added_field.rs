@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn only_fields_that_are_not_rendered_are_added() {
-        let rendered = json!({"endpoint": {"dnsOrIP": {"ip": "192.0.2.1"}, "port": 7}, "publicKey": "k"});
+        let rendered =
+            json!({"endpoint": {"dnsOrIP": {"ip": "192.0.2.1"}, "port": 7}, "publicKey": "k"});
         let mut live = rendered.clone();
         live["endpoint"]["dnsOrIP"] = json!({"ip": "192.0.2.9", "dns": "198.51.100.7"});
         live["presharedKey"] = json!("secret");

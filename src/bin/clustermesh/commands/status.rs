@@ -56,7 +56,7 @@ pub(crate) struct StatusArgs {
     ///
     /// The last reading may take one `--timeout` longer. A cluster that refuses the login or a request is
     /// not read again.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = clock::duration)]
     wait: Option<Duration>,
 
     #[command(flatten)]
@@ -310,20 +310,5 @@ fn folder(cluster: &ClusterName, rendered: &AppliedFiles) -> RenderedFolder {
         RenderedFolder::Absent
     } else {
         RenderedFolder::Whole
-    }
-}
-
-/// Reads a time, such as 90s, 5m or 1h.
-fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("s", 1), ("m", 60), ("h", 3600)];
-    let unit = units.iter().find_map(|(unit, seconds)| {
-        let number = text.strip_suffix(unit)?.parse::<u64>().ok()?;
-        number.checked_mul(*seconds)
-    });
-    let most = 24 * 3600;
-    match unit {
-        Some(seconds) if seconds <= most => Ok(Duration::from_secs(seconds)),
-        Some(_) => Err("at most 24h".to_owned()),
-        None => Err("expected a number with s, m or h, such as 90s or 5m".to_owned()),
     }
 }

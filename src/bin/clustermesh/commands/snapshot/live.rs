@@ -11,7 +11,7 @@ use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
-use super::{SnapshotArgs, check_named, report_config};
+use super::{SnapshotArgs, check_named, report_config, wait};
 use crate::allowance::unknown_cluster;
 use crate::cluster::{self, Arrival, TimeLimits, Wanted};
 use crate::output::Printer;
@@ -37,10 +37,9 @@ pub(super) fn run(
         read: &clusters,
         nameable: &clusters,
     };
-    let (routes, lost) = args
-        .reach
-        .contact(addressed, settings, meshes)?
-        .routes(&clusters);
+    let mut contact = args.reach.contact(addressed, settings, meshes)?;
+    wait::until_changed(args, settings, meshes, &clusters, &mut contact)?;
+    let (routes, lost) = contact.routes(&clusters);
     let keeper = Keeper::new(&args.handling, settings, meshes);
     let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.report(keeper.keep_old(&lost), printer, result)?);

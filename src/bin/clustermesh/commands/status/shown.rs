@@ -164,7 +164,10 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     for (fields, peers) in additions(inventory) {
         let help = format!("run `{}`", removing(&state.kubectl, fields, &peers));
         let fields = text::list(fields);
-        let lines: Vec<String> = peers.iter().map(|it| format!("{it} has {fields}")).collect();
+        let lines: Vec<String> = peers
+            .iter()
+            .map(|it| format!("{it} has {fields}"))
+            .collect();
         note("added", first(&lines), &help);
     }
     note(
