@@ -53,6 +53,12 @@ pub(super) fn next(
                 .to_owned(),
         );
     }
+    let subnets = proposed.iter().flat_map(|it| &it.subnets);
+    steps.extend(subnets.map(|(cluster, range)| {
+        format!(
+            "Start Kilo in {cluster} with `--subnet={range}`, and then run `clustermesh snapshot {cluster}`."
+        )
+    }));
     let first = first.iter();
     steps.extend(first.map(|it| format!("Before Peers are applied, {it}.")));
     steps.push(
