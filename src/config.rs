@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::{self, Range};
+use crate::mesh::{self, Range, SecretKeyRef};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, pattern};
@@ -77,6 +77,13 @@ const SHOWN: usize = 300;
 pub enum Access {
     /// With the service account of the pod we run in.
     InCluster,
+    /// With a kubeconfig in a Secret of the cluster that `--secrets-from` names.
+    Secret {
+        /// The namespace of the Secret.
+        namespace: String,
+        /// The Secret, and the key in it.
+        secret: SecretKeyRef,
+    },
     /// With a kubeconfig.
     Kubeconfig {
         /// The file, relative to the config's folder; none for the one that `kubectl` would read.
@@ -92,7 +99,7 @@ impl Config {
     pub fn kubectl(&self, cluster: &ClusterName) -> String {
         let (path, context) = match self.clusters.get(cluster) {
             Some(Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_deref()),
-            Some(Access::InCluster) | None => (None, None),
+            Some(Access::InCluster | Access::Secret { .. }) | None => (None, None),
         };
         let path = path.map(|path| Path::new(&self.folder).join(path));
         // The only context of a file of its own can have any name.
@@ -166,7 +173,7 @@ struct WrittenSnapshot {
 
 /// The access to a cluster, and the ranges that it accepts from others.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone()]))]
+#[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone(), secret_alone()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WrittenCluster {
     /// The kubeconfig; default: `--kubeconfig`, else the same files as `kubectl`.
@@ -178,11 +185,29 @@ struct WrittenCluster {
     context: Option<String>,
     /// clustermesh runs in this cluster: use the pod's service account.
     in_cluster: Option<bool>,
+    /// The Secret with the kubeconfig, in the cluster that `--secrets-from` names.
+    kubeconfig_secret: Option<WrittenSecret>,
     /// The ranges that this cluster accepts from others: ranges of Peers that are not inside one of
     /// these are left out. Omit the field to accept all; it cannot be an empty list. If the mesh
     /// also has `acceptedNetworks` for the cluster, a range must be inside both.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     accepted_networks: Option<Vec<String>>,
+}
+
+/// A key of a Secret.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "SecretKey")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct WrittenSecret {
+    /// The namespace of the Secret.
+    #[schemars(length(min = 1), example = &"tenant-west")]
+    namespace: String,
+    /// The name of the Secret.
+    #[schemars(length(min = 1), example = &"kubernetes-west-admin-kubeconfig")]
+    name: String,
+    /// The key in its data.
+    #[schemars(length(min = 1), example = &"super-admin.conf")]
+    key: String,
 }
 
 /// The only version of a config.
@@ -320,8 +345,25 @@ impl WrittenCluster {
                 kubeconfig: None,
                 context: None,
                 in_cluster: None,
+                kubeconfig_secret: None,
                 accepted_networks: Some(_),
             } => Ok(None),
+            Self {
+                kubeconfig: None,
+                context: None,
+                in_cluster: None | Some(false),
+                kubeconfig_secret: Some(secret),
+                ..
+            } => secret.access(&place.key("kubeconfigSecret")).map(Some),
+            Self {
+                kubeconfig_secret: Some(_),
+                ..
+            } => Err(Finding::new(
+                &mistake::CONTRADICTING_FIELDS,
+                "`kubeconfigSecret` cannot be combined with `kubeconfig`, `context` or `inCluster: true`",
+            )
+            .at(place.key("kubeconfigSecret"), "")
+            .help("remove `kubeconfigSecret`, or remove the other fields")),
             Self {
                 kubeconfig: None,
                 context: None,
@@ -349,6 +391,25 @@ impl WrittenCluster {
     }
 }
 
+impl WrittenSecret {
+    /// Returns the access with it. In a path of the API, another name could lead elsewhere.
+    fn access(self, place: &Place) -> Result<Access, Finding> {
+        let Self {
+            namespace,
+            name,
+            key,
+        } = self;
+        let secret = SecretKeyRef { name, key };
+        match secret.problem(&namespace) {
+            None => Ok(Access::Secret { namespace, secret }),
+            Some(problem) => {
+                let message = format!("the Secret cannot exist: {problem}");
+                Err(Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), ""))
+            }
+        }
+    }
+}
+
 /// A config with every kind of field.
 fn example() -> Value {
     json!({
@@ -367,6 +428,13 @@ fn example() -> Value {
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
             "west": { "inCluster": true, "acceptedNetworks": ["10.0.0.0/8"] },
+            "north": {
+                "kubeconfigSecret": {
+                    "namespace": "tenant-north",
+                    "name": "kubernetes-north-admin-kubeconfig",
+                    "key": "super-admin.conf",
+                },
+            },
         },
         "limits": {
             "nodes": 500,
@@ -390,6 +458,23 @@ fn in_cluster_alone() -> Value {
         },
         "then": {
             "properties": { "kubeconfig": { "type": "null" }, "context": { "type": "null" } },
+        },
+    })
+}
+
+/// No other access beside a Secret.
+fn secret_alone() -> Value {
+    json!({
+        "if": {
+            "properties": { "kubeconfigSecret": { "type": "object" } },
+            "required": ["kubeconfigSecret"],
+        },
+        "then": {
+            "properties": {
+                "kubeconfig": { "type": "null" },
+                "context": { "type": "null" },
+                "inCluster": { "enum": [false, null] },
+            },
         },
     })
 }

@@ -7,16 +7,13 @@ use std::time::Duration;
 
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::diagnostic::escaped;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
-use clustermesh::text::shell_word;
 use serde_json::Value;
 
 use crate::cluster::{self, ClusterAnswer, Kubeconfigs, TimeLimits, Wanted};
-use crate::input_file;
-use crate::settings::{ClusterAccess, SettingOrigin, Settings};
+use crate::settings::Settings;
 
 mod contexts;
 mod routes;
@@ -24,9 +21,6 @@ mod routes;
 pub(crate) use contexts::Addressed;
 use contexts::Contexts;
 use routes::Routes;
-
-/// The longest path or context that is printed, in characters.
-const LONGEST: usize = 300;
 
 /// Options for the clusters that a command contacts.
 #[derive(Default, clap::Args)]
@@ -180,33 +174,6 @@ impl Contact<'_> {
             &self.contexts,
             &mut self.kubeconfigs,
         )
-    }
-
-    /// Returns the beginning of a command that people run in a cluster: with the same kubeconfig and context, as far
-    /// as these are files.
-    pub(crate) fn kubectl(&self, cluster: &ClusterName) -> String {
-        let named = self.contexts.get(cluster);
-        let access = self.settings.access(cluster);
-        let is_configured = self.settings.config.content.clusters.contains_key(cluster);
-        let is_stored = self.options.secrets_from.is_some() && !is_configured;
-        let (files, context) = match access {
-            ClusterAccess::Kubeconfig { files, context } if !is_stored => {
-                (Some(files), named.cloned().or(context.value))
-            }
-            ClusterAccess::Kubeconfig { .. } | ClusterAccess::InCluster => (None, named.cloned()),
-        };
-        let file = files.and_then(|files| match (files.origin, files.value.as_slice()) {
-            (SettingOrigin::Flag(_) | SettingOrigin::File(_), [file]) => {
-                Some(input_file::name(file))
-            }
-            _ => None,
-        });
-        let flag = |flag: &str, value: Option<String>| {
-            let value = value.map(|it| shell_word(&escaped(&it, LONGEST)));
-            value.map_or_else(String::new, |it| format!(" {flag} {it}"))
-        };
-        let (file, context) = (flag("--kubeconfig", file), flag("--context", context));
-        format!("kubectl{file}{context}")
     }
 
     /// Asks clusters, reads each answer or failure when it arrives, and returns what was read. All of it

@@ -170,10 +170,6 @@ fn states(
     let mut contact = args
         .reach
         .contact(addressed, &inputs.settings, &inputs.meshes)?;
-    let commands: BTreeMap<&ClusterName, String> = clusters
-        .iter()
-        .map(|it| (it, contact.kubectl(it)))
-        .collect();
     let started = Instant::now();
     let left = |wait: Duration| wait.saturating_sub(started.elapsed());
     let mut pending: BTreeSet<ClusterName> = clusters.iter().cloned().collect();
@@ -187,7 +183,7 @@ fn states(
             Wanted::All,
             limit,
             |cluster, answer| {
-                let kubectl = commands.get(cluster).cloned().unwrap_or_default();
+                let kubectl = inputs.settings.config.content.kubectl(cluster);
                 LiveCluster::read(cluster, answer, kubectl, &nodes, rendered)
             },
         )?;

@@ -488,7 +488,7 @@ fn networks_of_ipv6_are_proposed() {
     insta::assert_snapshot!(fields.join("\n"), @r#"
     podCIDRs: ["fd00:1::/48"]
     wireguardCIDR: fd02:1::/64
-    podCIDRs: ["fd00:2::/48", 10.2.0.0/16]
+    podCIDRs: ["fd00:2::/48"]
     wireguardCIDR: fd02:2::/64
     "#);
     for command in [

@@ -6,6 +6,7 @@ use crate::cli::Folder;
 use crate::support::Run;
 
 mod references;
+mod tenants;
 mod trust;
 
 const MESH: &str = "\
