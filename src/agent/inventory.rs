@@ -34,7 +34,7 @@ pub struct Inventory {
 pub struct ChangedPeer {
     /// Its name.
     pub name: String,
-    /// The fields that somebody added, which Flux and Argo CD may leave as they are.
+    /// The fields that another program added, which Flux and Argo CD may leave as they are.
     pub added: Vec<OptionalField>,
 }
 

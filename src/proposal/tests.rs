@@ -319,7 +319,7 @@ fn many(count: usize, nodes: impl Fn(u8) -> Vec<Node>) -> Result<Proposal, Vec<O
     Proposal::new("prod".parse().unwrap(), &snapshots.collect::<Vec<_>>())
 }
 
-/// All clusters have the default ranges of k3s and Kilo. Whoever follows all proposals is done.
+/// All clusters have the default ranges of k3s and Kilo. After all proposals are followed, none is left.
 #[test]
 fn clusters_with_the_same_ranges_get_disjoint_ones_each() {
     let default = |cluster: u8| {

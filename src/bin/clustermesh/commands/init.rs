@@ -248,8 +248,8 @@ fn save(
     )?)
 }
 
-/// Checks the nodes that were saved with the mesh that was written. Where Kilo does not run yet, the next step is to start
-/// it, and one finding for the cluster is enough.
+/// Checks the nodes that were saved with the mesh that was written. A cluster in which Kilo does not run yet gets one
+/// finding, because the next steps start it.
 fn check_saved(
     args: &InitArgs,
     outcome: Outcome,

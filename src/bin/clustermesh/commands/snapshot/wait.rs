@@ -34,7 +34,7 @@ pub(super) struct WaitOptions {
     )]
     interval: Duration,
 
-    /// How long the nodes must stay the same with `--wait` before they are written, at most 10m
+    /// Time for which the nodes must stay the same with `--wait` before they are written, at most 10m
     ///
     /// Several nodes that join together then make one change.
     #[arg(

@@ -107,7 +107,7 @@ struct WrittenPeers<'a> {
     own_key: &'a [String],
 }
 
-/// The fields that somebody added to a rendered Peer.
+/// The fields that another program added to a rendered Peer.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "AddedFields")]
 struct WrittenAddition<'a> {

@@ -222,7 +222,7 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     notes
 }
 
-/// Returns the Peers with fields that somebody added, by these fields.
+/// Returns the Peers with fields that another program added, by these fields.
 fn additions(inventory: &Inventory) -> BTreeMap<&[OptionalField], Vec<&str>> {
     let mut additions: BTreeMap<&[OptionalField], Vec<&str>> = BTreeMap::new();
     for peer in inventory.changed.iter().filter(|it| !it.added.is_empty()) {

@@ -70,7 +70,7 @@ fn a_secret_is_no_path() {
         site.folder
             .write("clustermesh.yaml", CONFIG.replace(right, wrong));
         let run = site.snapshot();
-        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert_eq!(run.code, 1, "{}", run.stderr);
         assert_contains(
             &run.stderr,
             "error[invalid-value]: the Secret cannot exist: ",
