@@ -206,7 +206,7 @@ struct WrittenSecret {
     #[schemars(length(min = 1), example = &"kubernetes-west-admin-kubeconfig")]
     name: String,
     /// The key in its data.
-    #[schemars(length(min = 1), example = &"super-admin.conf")]
+    #[schemars(length(min = 1), example = &"super-admin.svc")]
     key: String,
 }
 
@@ -432,7 +432,7 @@ fn example() -> Value {
                 "kubeconfigSecret": {
                     "namespace": "tenant-north",
                     "name": "kubernetes-north-admin-kubeconfig",
-                    "key": "super-admin.conf",
+                    "key": "super-admin.svc",
                 },
             },
         },
