@@ -354,7 +354,15 @@ impl WrittenCluster {
                 in_cluster: None | Some(false),
                 kubeconfig_secret: Some(secret),
                 ..
-            } => secret.access(&place.key("kubeconfigSecret")).map(Some),
+            } => {
+                let WrittenSecret {
+                    namespace,
+                    name,
+                    key,
+                } = secret;
+                let secret = SecretKeyRef { name, key };
+                Ok(Some(Access::Secret { namespace, secret }))
+            }
             Self {
                 kubeconfig_secret: Some(_),
                 ..
@@ -387,25 +395,6 @@ impl WrittenCluster {
                 path: kubeconfig,
                 context,
             })),
-        }
-    }
-}
-
-impl WrittenSecret {
-    /// Returns the access with it. In a path of the API, another name could lead elsewhere.
-    fn access(self, place: &Place) -> Result<Access, Finding> {
-        let Self {
-            namespace,
-            name,
-            key,
-        } = self;
-        let secret = SecretKeyRef { name, key };
-        match secret.problem(&namespace) {
-            None => Ok(Access::Secret { namespace, secret }),
-            Some(problem) => {
-                let message = format!("the Secret cannot exist: {problem}");
-                Err(Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), ""))
-            }
         }
     }
 }

@@ -50,8 +50,8 @@ impl OptionalField {
 
     /// Returns whether a spec has it. An empty text and zero are as good as no value.
     fn is_in(self, spec: &Value) -> bool {
-        let steps = self.path().iter();
-        let value = steps.fold(Some(spec), |value, step| value?.get(step));
+        let mut steps = self.path().iter();
+        let value = steps.try_fold(spec, |value, step| value.get(step));
         value.is_some_and(|it| !it.is_null() && it != "" && it != 0)
     }
 }

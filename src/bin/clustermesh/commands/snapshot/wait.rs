@@ -1,6 +1,7 @@
 //! Waiting: clusters are listed again and again until their nodes differ from the snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -99,7 +100,7 @@ pub(super) fn until_changed(
 fn interval(text: &str) -> Result<Duration, String> {
     bounded(
         text,
-        Duration::from_secs(5)..=Duration::from_hours(1),
+        Duration::from_secs(5)..=Duration::from_secs(3600),
         "from 5s to 1h",
     )
 }
@@ -107,16 +108,12 @@ fn interval(text: &str) -> Result<Duration, String> {
 fn debounce(text: &str) -> Result<Duration, String> {
     bounded(
         text,
-        Duration::ZERO..=Duration::from_mins(10),
+        Duration::ZERO..=Duration::from_secs(600),
         "at most 10m",
     )
 }
 
-fn bounded(
-    text: &str,
-    range: std::ops::RangeInclusive<Duration>,
-    wanted: &str,
-) -> Result<Duration, String> {
+fn bounded(text: &str, range: RangeInclusive<Duration>, wanted: &str) -> Result<Duration, String> {
     let duration = clock::duration(text)?;
     let is_within = range.contains(&duration);
     is_within

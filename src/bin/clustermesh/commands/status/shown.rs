@@ -162,13 +162,8 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         "let Flux or Argo CD apply the rendered Peers again",
     );
     for (fields, peers) in additions(inventory) {
-        let help = format!("run `{}`", removing(&state.kubectl, fields, &peers));
-        let fields = text::list(fields);
-        let lines: Vec<String> = peers
-            .iter()
-            .map(|it| format!("{it} has {fields}"))
-            .collect();
-        note("added", first(&lines), &help);
+        let (lines, help) = addition(&state.kubectl, fields, &peers);
+        note("added", lines, &help);
     }
     note(
         "left over",
@@ -231,14 +226,18 @@ fn additions(inventory: &Inventory) -> BTreeMap<&[OptionalField], Vec<&str>> {
     additions
 }
 
-/// Returns the command that removes fields from the first Peers.
-fn removing(kubectl: &str, fields: &[OptionalField], peers: &[&str]) -> String {
-    let peers = peers.iter().take(LISTED).map(|it| shell_word(it));
-    format!(
-        "{kubectl} patch peers {} --type=merge -p {}",
-        peers.collect::<Vec<_>>().join(" "),
+/// Describes Peers with added fields, and returns the command that removes these from the first of them.
+fn addition(kubectl: &str, fields: &[OptionalField], peers: &[&str]) -> (Vec<String>, String) {
+    let listed = text::list(fields);
+    let lines = peers.iter().map(|it| format!("{it} has {listed}"));
+    let lines: Vec<String> = lines.collect();
+    let named: Vec<String> = peers.iter().take(LISTED).map(|it| shell_word(it)).collect();
+    let command = format!(
+        "run `{kubectl} patch peers {} --type=merge -p {}`",
+        named.join(" "),
         shell_word(&removal(fields).to_string())
-    )
+    );
+    (first(&lines), command)
 }
 
 /// Describes a Peer that belongs to no mesh.

@@ -65,17 +65,22 @@ fn a_secret_is_no_path() {
     for (right, wrong) in [
         ("namespace: tenant-east", "namespace: ../nodes"),
         ("name: kubernetes-east", "name: a/b"),
-        ("key: super-admin.conf", "key: .."),
     ] {
         site.folder
             .write("clustermesh.yaml", CONFIG.replace(right, wrong));
         let run = site.snapshot();
-        assert_eq!(run.code, 1, "{}", run.stderr);
-        assert_contains(
-            &run.stderr,
-            "error[invalid-value]: the Secret cannot exist: ",
-        );
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert_contains(&run.stderr, "is not a DNS-1123");
     }
+    let key = CONFIG.replace("key: super-admin.conf", "key: ..");
+    site.folder.write("clustermesh.yaml", key);
+    assert_contains(&site.snapshot().stderr, "a key may contain only letters");
+    let secrets = site
+        .hub
+        .requests()
+        .into_iter()
+        .filter(|it| it.path.contains("secrets"));
+    assert_eq!(secrets.count(), 0);
     let both = CONFIG.replace("  east:\n", "  east:\n    context: other\n");
     site.folder.write("clustermesh.yaml", both);
     assert_contains(
