@@ -1,6 +1,8 @@
 //! The clock: what time it is, and which day.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+#[cfg(feature = "snapshot")]
+use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clustermesh::config::Date;
 
@@ -18,6 +20,7 @@ pub(crate) fn today() -> Date {
 }
 
 /// Reads a time, such as 90s, 5m or 1h.
+#[cfg(feature = "snapshot")]
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let units = [("s", 1), ("m", 60), ("h", 3600)];
     let unit = units.iter().find_map(|(unit, seconds)| {

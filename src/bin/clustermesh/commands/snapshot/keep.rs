@@ -55,6 +55,10 @@ pub(super) struct KeptSnapshot {
     /// The differences, one per line.
     differences: String,
     /// True if it is not written without `--accept`.
+    #[cfg_attr(
+        not(feature = "snapshot"),
+        expect(dead_code, reason = "only a wait needs it")
+    )]
     is_refused: bool,
     /// The reason why it could not be written.
     error: Option<anyhow::Error>,

@@ -18,10 +18,10 @@ use crate::settings::Settings;
 /// The options for waiting.
 #[derive(clap::Args)]
 pub(super) struct WaitOptions {
-    /// Wait until nodes differ from the snapshots, at most this long, such as 50m
+    /// Wait for a change, at most this long, such as 50m
     ///
-    /// Then the snapshots are written as without this option, also if the time is over. Differences that need
-    /// `--accept` do not end the wait. Without `--keep-going`, a refused login does.
+    /// Lists nodes until they differ from the snapshots, and then writes these as without this option, also if the time
+    /// is over. Differences that need `--accept` do not end the wait. Without `--keep-going`, a refused login does.
     #[arg(long, value_name = "DURATION", value_parser = clock::duration, conflicts_with = "from")]
     pub(super) wait: Option<Duration>,
 
@@ -35,9 +35,9 @@ pub(super) struct WaitOptions {
     )]
     interval: Duration,
 
-    /// Time for which the nodes must stay the same with `--wait` before they are written, at most 10m
+    /// Time without a change before snapshots are written with `--wait`
     ///
-    /// Several nodes that join together then make one change.
+    /// At most 10m. Several nodes that join together then make one change.
     #[arg(
         long,
         value_name = "DURATION",
