@@ -18,7 +18,7 @@ pub struct Inventory {
     /// Wanted Peers that do not exist, or are being deleted.
     pub missing: Vec<String>,
     /// Peers that are out of date.
-    pub changed: Vec<ChangedPeer>,
+    pub changed: Vec<DriftedPeer>,
     /// Peers that were rendered for a mesh and are no longer wanted.
     pub left_over: Vec<String>,
     /// Peers that belong to no mesh.
@@ -31,7 +31,7 @@ pub struct Inventory {
 
 /// A Peer that is out of date.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ChangedPeer {
+pub struct DriftedPeer {
     /// Its name.
     pub name: String,
     /// The fields that another program added, which Flux and Argo CD may leave as they are.
@@ -102,7 +102,7 @@ impl Inventory {
                 }
                 Pair::Same(_) => inventory.in_sync += 1,
                 Pair::Added(peer) => inventory.missing.push(name(peer)),
-                Pair::Changed { before, after } => inventory.changed.push(ChangedPeer {
+                Pair::Changed { before, after } => inventory.changed.push(DriftedPeer {
                     name: name(before),
                     added: before.applied.fields.beyond(after.applied.fields),
                 }),

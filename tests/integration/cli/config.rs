@@ -517,6 +517,8 @@ fn understands_the_config_of_the_book() {
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.inCluster                              false                                            default
     clusters.east.acceptedNetworks                       (from the mesh)                                  default
+    clusters.north.inCluster                             false                                            default
+    clusters.north.acceptedNetworks                      (from the mesh)                                  default
     clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
     limits.capacity.ranges                               (none)                                           default

@@ -1,7 +1,7 @@
 //! States as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::agent::applied::removal;
-use clustermesh::agent::inventory::{ChangedPeer, Foreign, Holder, Inventory};
+use clustermesh::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::rules::refusal::effect;
 use clustermesh::schema;
@@ -221,7 +221,7 @@ fn peers(found: &ClusterState) -> WrittenPeers<'_> {
     }
 }
 
-fn addition(it: &ChangedPeer) -> WrittenAddition<'_> {
+fn addition(it: &DriftedPeer) -> WrittenAddition<'_> {
     WrittenAddition {
         peer: &it.name,
         fields: it.added.iter().map(ToString::to_string).collect(),
