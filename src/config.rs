@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::{self, Range};
+use crate::mesh::Range;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, pattern};
@@ -18,11 +18,13 @@ use crate::text::shell_word;
 
 pub mod capacity;
 pub mod ceilings;
+mod access;
 mod date;
 mod exception;
 mod limits;
 mod output;
 
+pub use access::Access;
 pub use capacity::Capacity;
 pub use ceilings::Ceilings;
 pub use date::{Date, DateError};
@@ -30,6 +32,7 @@ pub use exception::{Ignore, Level, RuleLevel};
 pub use limits::Limits;
 pub use output::{Output, Per};
 
+use access::WrittenCluster;
 use ceilings::WrittenCeilings;
 use exception::{WrittenIgnore, WrittenLevel};
 use limits::WrittenLimits;
@@ -72,27 +75,12 @@ pub struct Config {
 /// The longest path or name of a context that is shown, in characters.
 const SHOWN: usize = 300;
 
-/// The access to a cluster's API server.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Access {
-    /// With the service account of the pod we run in.
-    InCluster,
-    /// With a kubeconfig.
-    Kubeconfig {
-        /// The file, relative to the config's folder; none for the one that `kubectl` would read.
-        path: Option<String>,
-        /// The context in it; none for one of the cluster's name, or, where the config names the
-        /// file, for the only one there is.
-        context: Option<String>,
-    },
-}
-
 impl Config {
     /// Returns `kubectl` with the kubeconfig and context of a cluster, by default the context of its name.
     pub fn kubectl(&self, cluster: &ClusterName) -> String {
         let (path, context) = match self.clusters.get(cluster) {
             Some(Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_deref()),
-            Some(Access::InCluster) | None => (None, None),
+            Some(Access::InCluster | Access::Secret { .. }) | None => (None, None),
         };
         let path = path.map(|path| Path::new(&self.folder).join(path));
         // The only context of a file of its own can have any name.
@@ -162,27 +150,6 @@ struct WrittenSnapshot {
     /// use these labels.
     #[schemars(inner(length(min = 1)), example = ["feature.node.kubernetes.io/"])]
     drop_labels: Option<Vec<String>>,
-}
-
-/// The access to a cluster, and the ranges that it accepts from others.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone()]))]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct WrittenCluster {
-    /// The kubeconfig; default: `--kubeconfig`, else the same files as `kubectl`.
-    #[schemars(length(min = 1), example = &"east.yaml")]
-    kubeconfig: Option<String>,
-    /// The context in the kubeconfig; default: the cluster's name or, with `kubeconfig`, the only
-    /// context in that file.
-    #[schemars(length(min = 1), example = &"admin@east")]
-    context: Option<String>,
-    /// clustermesh runs in this cluster: use the pod's service account.
-    in_cluster: Option<bool>,
-    /// The ranges that this cluster accepts from others: ranges of Peers that are not inside one of
-    /// these are left out. Omit the field to accept all; it cannot be an empty list. If the mesh
-    /// also has `acceptedNetworks` for the cluster, a range must be inside both.
-    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
-    accepted_networks: Option<Vec<String>>,
 }
 
 /// The only version of a config.
@@ -306,49 +273,6 @@ impl WrittenConfig {
     }
 }
 
-impl WrittenCluster {
-    /// Returns the ranges that the cluster accepts, if set, and reports mistakes in them.
-    fn accepted(&self, place: &Place, findings: &mut Mistakes) -> Option<Vec<Range>> {
-        let place = place.key("acceptedNetworks");
-        mesh::accepted(self.accepted_networks.as_ref()?, &place, findings)
-    }
-
-    /// Returns how the cluster is reached; nothing where the entry is about something else.
-    fn access(self, place: &Place) -> Result<Option<Access>, Finding> {
-        match self {
-            Self {
-                kubeconfig: None,
-                context: None,
-                in_cluster: None,
-                accepted_networks: Some(_),
-            } => Ok(None),
-            Self {
-                kubeconfig: None,
-                context: None,
-                in_cluster: Some(true),
-                ..
-            } => Ok(Some(Access::InCluster)),
-            Self {
-                in_cluster: Some(true),
-                ..
-            } => Err(Finding::new(
-                &mistake::CONTRADICTING_FIELDS,
-                "`inCluster: true` cannot be combined with `kubeconfig` or `context`",
-            )
-            .at(place.key("inCluster"), "")
-            .help("remove `inCluster`, or remove the other fields")),
-            Self {
-                kubeconfig,
-                context,
-                ..
-            } => Ok(Some(Access::Kubeconfig {
-                path: kubeconfig,
-                context,
-            })),
-        }
-    }
-}
-
 /// A config with every kind of field.
 fn example() -> Value {
     json!({
@@ -367,6 +291,13 @@ fn example() -> Value {
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
             "west": { "inCluster": true, "acceptedNetworks": ["10.0.0.0/8"] },
+            "north": {
+                "kubeconfigSecret": {
+                    "namespace": "tenant-north",
+                    "name": "kubernetes-north-admin-kubeconfig",
+                    "key": "super-admin.svc",
+                },
+            },
         },
         "limits": {
             "nodes": 500,
@@ -378,19 +309,6 @@ fn example() -> Value {
             "node-not-ready": { "level": "off", "reason": "edge nodes sleep", "until": "2027-01-31" },
         },
         "ignore": [{ "rule": "missing-endpoint", "cluster": "east", "reason": "lab" }],
-    })
-}
-
-/// No kubeconfig beside the pod's own account.
-fn in_cluster_alone() -> Value {
-    json!({
-        "if": {
-            "properties": { "inCluster": { "const": true } },
-            "required": ["inCluster"],
-        },
-        "then": {
-            "properties": { "kubeconfig": { "type": "null" }, "context": { "type": "null" } },
-        },
     })
 }
 

@@ -10,7 +10,7 @@ use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
 use crate::mesh::{self, Entry};
 use crate::name::{ClusterName, MeshName};
-use crate::net::{self, Cidr};
+use crate::net::{Cidr, Family};
 use crate::snapshot::Snapshot;
 
 pub use endpoints::EndpointAdvice;
@@ -23,9 +23,6 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 mod written;
-
-/// The most overlaps that are reported.
-const OVERLAPS: usize = 20;
 
 /// A proposed mesh.
 #[derive(Clone, Debug)]
@@ -73,12 +70,15 @@ impl Proposal {
             return Err(obstacles);
         }
         let entries = proposal.entries()?;
+        let mut routed = Vec::new();
         for (cluster, snapshot) in proposal.clusters.iter_mut().zip(snapshots) {
             let entry = entries.get(&cluster.name).ok_or_else(Vec::new)?;
             let read = Cluster::new(entry, snapshot);
             cluster.granularity = read.voted;
             cluster.endpoints = EndpointAdvice::new(&read);
+            routed.push(read.family);
         }
+        proposal.leave_out_unrouted(&routed);
         proposal.share_network(snapshots, &entries);
         Ok(proposal)
     }
@@ -90,22 +90,15 @@ impl Proposal {
 
     /// Narrows ranges of pods to those of the nodes where the wider ones would share addresses.
     fn narrow_pods(&mut self) {
-        let mut pods: Vec<&mut AgreedRange> = self
-            .clusters
-            .iter_mut()
-            .flat_map(|it| &mut it.pods)
-            .collect();
-        let cidrs: Vec<Cidr> = pods.iter().map(|it| it.cidr).collect();
-        for pair in net::overlaps(&cidrs, OVERLAPS) {
-            let core = |index: usize| pods.get(index).map(|it| it.core);
-            if let (Some(one), Some(other)) = (core(pair.0), core(pair.1))
-                && !one.overlaps(other)
-            {
-                for index in [pair.0, pair.1] {
-                    if let Some(range) = pods.get_mut(index) {
-                        range.cidr = range.core;
-                    }
-                }
+        let pods = || self.clusters.iter().flat_map(|it| &it.pods);
+        let all: Vec<AgreedRange> = pods().copied().collect();
+        let is_shared = |range: &AgreedRange| {
+            let mut others = all.iter();
+            others.any(|it| it.cidr.overlaps(range.cidr) && !it.core.overlaps(range.core))
+        };
+        for range in self.clusters.iter_mut().flat_map(|it| &mut it.pods) {
+            if is_shared(range) {
+                range.cidr = range.core;
             }
         }
     }
@@ -121,6 +114,14 @@ impl Proposal {
                 used.push(free);
             }
         }
+    }
+
+    /// Returns the clusters in which Kilo does not run yet, with the range to start it with.
+    pub fn subnets(&self) -> impl Iterator<Item = (&ClusterName, Cidr)> {
+        self.clusters.iter().filter_map(|it| match it.wireguard {
+            WireguardRange::Free(range) => Some((&it.name, range)),
+            WireguardRange::Agreed(_) => None,
+        })
     }
 
     /// Returns the ranges that nodes name.
@@ -141,32 +142,45 @@ impl Proposal {
         self.clusters.iter().flat_map(of_cluster).collect()
     }
 
-    /// Returns the ranges that share addresses.
+    /// Returns the ranges that must change, each once: the first cluster that uses an address keeps it.
     fn overlaps(&self) -> Vec<Obstacle> {
-        let uses = self.uses();
+        let mut uses = self.uses();
+        // Kilo's range is easier to change than that of pods.
+        uses.sort_by_key(|it| it.is_wireguard);
         let mut taken: Vec<Cidr> = uses.iter().map(|it| it.cidr).collect();
-        let pairs = net::overlaps(&taken, OVERLAPS);
-        let overlaps = pairs
-            .into_iter()
-            .map(|(one, other)| (one.min(other), one.max(other)))
-            .filter_map(|(one, other)| {
-                let (earlier, later) = (uses.get(one)?.clone(), uses.get(other)?.clone());
-                // Kilo's range is easier to change than that of pods.
-                let is_earlier = earlier.is_wireguard && !later.is_wireguard;
-                let (moves, stays) = if is_earlier {
-                    (earlier, later)
-                } else {
-                    (later, earlier)
-                };
-                let free = if moves.is_wireguard {
-                    ranges::free_subnet(&taken)
-                } else {
-                    ranges::free_pods(&taken)
-                };
-                taken.extend(free);
-                Some(Obstacle::Overlap { moves, stays, free })
+        let mut staying: Vec<RangeUse> = Vec::new();
+        let mut overlaps = Vec::new();
+        for moves in uses {
+            let stays = staying.iter().find(|it| it.cidr.overlaps(moves.cidr));
+            let Some(stays) = stays.cloned() else {
+                staying.push(moves);
+                continue;
+            };
+            let free = if moves.is_wireguard {
+                ranges::free_subnet(&taken)
+            } else {
+                ranges::free_pods(moves.cidr.family(), &taken)
+            };
+            taken.extend(free);
+            overlaps.push(Obstacle::Overlap { moves, stays, free });
+        }
+        overlaps
+    }
+
+    /// Leaves out pod ranges of a family that no other cluster routes, and not the cluster itself either.
+    fn leave_out_unrouted(&mut self, routed: &[Option<Family>]) {
+        for (number, cluster) in self.clusters.iter_mut().enumerate() {
+            let is_single = cluster.pods.len() == 1;
+            let is_routed = |family: Family| {
+                let mut others = routed.iter().enumerate();
+                others.any(|(other, it)| other != number && *it == Some(family))
+            };
+            let own = routed.get(number).copied().flatten();
+            cluster.pods.retain(|it| {
+                let family = it.cidr.family();
+                is_single || own == Some(family) || is_routed(family)
             });
-        overlaps.collect()
+        }
     }
 
     /// Returns the entries of the mesh as it is proposed so far.

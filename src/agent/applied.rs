@@ -15,10 +15,12 @@ use crate::kilo::peer::{MANAGER, MANAGER_LABEL, SOURCE_LABEL, Translation};
 use crate::name::{self, ClusterName};
 use crate::place::{Place, Pointer};
 
+mod added_field;
 mod dump;
 mod listing;
 mod own_text;
 
+pub use added_field::{OptionalField, OptionalFields, removal};
 pub use dump::PeerDumpError;
 pub use listing::{PeerListing, PeerPageError};
 
@@ -56,6 +58,8 @@ pub struct Applied {
     pub is_ending: bool,
     /// The Peer as an agent reads it.
     pub spec: Result<Translation, TranslationFault>,
+    /// The optional fields of its spec.
+    pub fields: OptionalFields,
 }
 
 /// The claims of labels about a Peer. Anyone who may write Peers can write them.
@@ -254,6 +258,7 @@ impl Content {
             let what = What::Name(name.map(str::to_owned));
             return self.others.push(Other { spot, what });
         };
+        let spec = value.get("spec").unwrap_or(&Value::Null);
         self.peers.push(Applied {
             spot,
             name: name.to_owned(),
@@ -264,7 +269,8 @@ impl Content {
             is_ending: value
                 .pointer("/metadata/deletionTimestamp")
                 .is_some_and(|it| !it.is_null()),
-            spec: Translation::of_manifest(value.get("spec").unwrap_or(&Value::Null)),
+            spec: Translation::of_manifest(spec),
+            fields: OptionalFields::of_manifest(spec),
         });
     }
 }

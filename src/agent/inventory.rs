@@ -1,7 +1,7 @@
 //! Inventories: the Peers that a cluster has, compared with the wanted ones, and the ranges that
 //! foreign ones take over.
 
-use super::applied::AppliedFile;
+use super::applied::{AppliedFile, OptionalField};
 use super::comparison::{Pair, compare};
 use super::fabric::{Fabric, Holding, Site, SiteId};
 use super::peers::{AppliedPeers, ClusterPeer, PeerId, Prize};
@@ -18,7 +18,7 @@ pub struct Inventory {
     /// Wanted Peers that do not exist, or are being deleted.
     pub missing: Vec<String>,
     /// Peers that are out of date.
-    pub changed: Vec<String>,
+    pub changed: Vec<DriftedPeer>,
     /// Peers that were rendered for a mesh and are no longer wanted.
     pub left_over: Vec<String>,
     /// Peers that belong to no mesh.
@@ -27,6 +27,15 @@ pub struct Inventory {
     pub same_key: Vec<Vec<String>>,
     /// Peers with the key of a node of the cluster.
     pub own_key: Vec<String>,
+}
+
+/// A Peer that is out of date.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DriftedPeer {
+    /// Its name.
+    pub name: String,
+    /// The fields that another program added, which Flux and Argo CD may leave as they are.
+    pub added: Vec<OptionalField>,
 }
 
 /// A Peer that belongs to no mesh.
@@ -93,7 +102,10 @@ impl Inventory {
                 }
                 Pair::Same(_) => inventory.in_sync += 1,
                 Pair::Added(peer) => inventory.missing.push(name(peer)),
-                Pair::Changed { before, .. } => inventory.changed.push(name(before)),
+                Pair::Changed { before, after } => inventory.changed.push(DriftedPeer {
+                    name: name(before),
+                    added: before.applied.fields.beyond(after.applied.fields),
+                }),
                 Pair::Removed(peer) if is_ours(&peer.applied.name) => {
                     inventory.left_over.push(name(peer));
                 }

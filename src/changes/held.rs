@@ -113,7 +113,7 @@ impl StateProof {
             let place = (verdict.senders.as_ptr().addr(), verdict.senders.len());
             if alike.as_ref().is_none_or(|it| it.place != place) {
                 if let Some(alike) = alike.take() {
-                    proof.add(alike);
+                    proof.add(&alike);
                 }
                 alike = Some(AlikeRows {
                     place,
@@ -135,12 +135,12 @@ impl StateProof {
             words.for_each(|(word, other)| *word |= other);
         }
         if let Some(alike) = alike {
-            proof.add(alike);
+            proof.add(&alike);
         }
         proof
     }
 
-    fn add(&mut self, alike: AlikeRows) {
+    fn add(&mut self, alike: &AlikeRows) {
         let senders = Places(&alike.senders);
         self.whole.add_rows(senders, Places(&alike.whole));
         self.partial.add_rows(senders, Places(&alike.partial));

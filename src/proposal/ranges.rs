@@ -1,6 +1,7 @@
 //! Ranges: those on which most nodes of a cluster agree.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 
@@ -214,22 +215,29 @@ fn most(ranges: impl Iterator<Item = Cidr>) -> (Option<Cidr>, bool) {
 
 /// Returns a range for Kilo's `--subnet` that shares no address with others.
 pub(super) fn free_subnet(used: &[Cidr]) -> Option<Cidr> {
-    free(SUBNETS, used)
+    free(SUBNETS.map(subnet), used)
 }
 
 /// Returns a range for pods that shares no address with others.
-pub(super) fn free_pods(used: &[Cidr]) -> Option<Cidr> {
-    free(POD_RANGES, used)
+pub(super) fn free_pods(family: Family, used: &[Cidr]) -> Option<Cidr> {
+    match family {
+        Family::V4 => free(POD_RANGES.map(subnet), used),
+        Family::V6 => free(POD_RANGES.map(unique_local), used),
+    }
 }
 
-fn free(mut numbers: std::ops::RangeInclusive<u8>, used: &[Cidr]) -> Option<Cidr> {
-    numbers.find_map(|number| {
-        let range = subnet(number);
-        used.iter().all(|it| !it.overlaps(range)).then_some(range)
-    })
+fn free(mut ranges: impl Iterator<Item = Cidr>, used: &[Cidr]) -> Option<Cidr> {
+    ranges.find(|range| used.iter().all(|it| !it.overlaps(*range)))
 }
 
 fn subnet(number: u8) -> Cidr {
-    let host = Cidr::host(std::net::Ipv4Addr::new(10, number, 0, 0).into());
+    let host = Cidr::host(Ipv4Addr::new(10, number, 0, 0).into());
     host.widened(16).unwrap_or(host)
+}
+
+/// Returns `fd00:10:NUMBER::/48`, with the number written as for IPv4.
+fn unique_local(number: u8) -> Cidr {
+    let third = u16::from(number / 10) * 16 + u16::from(number % 10);
+    let host = Cidr::host(Ipv6Addr::new(0xfd00, 0x10, third, 0, 0, 0, 0, 0).into());
+    host.widened(48).unwrap_or(host)
 }

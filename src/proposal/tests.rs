@@ -4,6 +4,8 @@ use super::*;
 use crate::snapshot::{Address, AddressKind, Node};
 use crate::string_map::StringMap;
 
+mod several;
+
 /// Returns a node of a cluster with its own /16 and /24.
 fn node(cluster: u8, number: u8) -> Node {
     let annotations = [
@@ -100,7 +102,7 @@ fn every_line_has_a_reason() {
         - name: east
           # Contains the pod CIDRs of all 3 nodes, the default of k3s.
           # Put the `--cluster-cidr` of the cluster here if it is another range.
-          podCIDRs: [10.42.0.0/16, "fd00:42::/48"]
+          podCIDRs: [10.42.0.0/16]
           # Kilo's `--subnet`: the network of `kilo.squat.ai/wireguard-ip` on all 3 nodes.
           wireguardCIDR: 10.201.0.0/16
           # Kilo's `--mesh-granularity`, as most nodes report it.

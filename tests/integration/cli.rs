@@ -22,6 +22,8 @@ mod help;
 mod init;
 #[cfg(target_os = "linux")]
 mod progress;
+#[cfg(unix)]
+mod rbac;
 mod render;
 mod robustness;
 mod schema;

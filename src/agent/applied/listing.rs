@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Applied, AppliedFile, Claims, Content, Other, Spot, What};
+use super::{Applied, AppliedFile, Claims, Content, OptionalFields, Other, Spot, What};
 use crate::kilo::peer::{MANAGER_LABEL, SOURCE_LABEL, Translation};
 use crate::name::{self, ClusterName};
 use crate::place::Pointer;
@@ -203,6 +203,7 @@ impl Item {
             claims: Claims::read(&labels.0),
             is_ending: deletion_timestamp.is_some(),
             spec: Translation::of_manifest(&self.spec.0),
+            fields: OptionalFields::of_manifest(&self.spec.0),
         })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A text that differs from it by a byte is left to the parser.
 
-use super::{Applied, Claims, Spot};
+use super::{Applied, Claims, OptionalFields, Spot};
 use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::{Decoded, RawEndpoint, Translation};
 use crate::name;
@@ -46,6 +46,7 @@ fn peer(text: &str, document: usize) -> Option<(Applied, &str)> {
             is_rendered: true,
         },
         is_ending: false,
+        fields: OptionalFields::of_own(&spec),
         spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
     };
     Some((applied, rest))

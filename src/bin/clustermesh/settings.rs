@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use clustermesh::config::{self, Ceilings};
+use clustermesh::mesh::SecretKeyRef;
 use clustermesh::name::ClusterName;
 
 use crate::disk::{self, Roots};
@@ -63,6 +64,13 @@ pub(crate) struct Settings {
 pub(crate) enum ClusterAccess {
     /// With the service account of the pod we run in.
     InCluster,
+    /// With a kubeconfig in a Secret.
+    Secret {
+        /// Its namespace.
+        namespace: String,
+        /// The Secret, and the key in it.
+        secret: SecretKeyRef,
+    },
     /// With a kubeconfig.
     Kubeconfig {
         /// Its files, merged.
@@ -180,6 +188,12 @@ impl Settings {
             // A kubeconfig that is named for this run takes precedence over the pod's own account.
             Some(config::Access::InCluster) if !is_flag => {
                 return ClusterAccess::InCluster;
+            }
+            Some(config::Access::Secret { namespace, secret }) => {
+                return ClusterAccess::Secret {
+                    namespace: namespace.clone(),
+                    secret: secret.clone(),
+                };
             }
             Some(config::Access::InCluster) | None => (None, None),
             Some(config::Access::Kubeconfig { path, context }) => (path.as_ref(), context.as_ref()),

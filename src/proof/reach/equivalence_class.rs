@@ -21,10 +21,6 @@ pub(super) struct EquivalenceClass {
 }
 
 /// The view of a piece of a block.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is another property of the packets"
-)]
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct PieceView {
     pub(super) family: Family,

@@ -39,7 +39,9 @@ pub(super) fn help(cluster: Option<&ClusterName>, fault: &Fault) -> String {
             "if you trust it, become its owner: `sudo chown \"$(id -u)\" {}`",
             shell_word(&shown(origin))
         ),
-        Fault::Secret { .. } => "check `kubeconfigSecretRef` in the mesh".to_owned(),
+        Fault::Secret { .. } => {
+            "check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config".to_owned()
+        }
         Fault::Login { problem, .. } => match problem {
             LoginProblem::Start(_) => "install it, or add its folder to PATH".to_owned(),
             LoginProblem::Slow(_) => "log in first, or increase `--timeout`".to_owned(),

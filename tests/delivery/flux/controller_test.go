@@ -22,6 +22,7 @@ import (
 	"github.com/fluxcd/pkg/ssa/normalize"
 	ssautil "github.com/fluxcd/pkg/ssa/utils"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -187,6 +188,7 @@ func (c *controllers) reconcile(t *testing.T, server *cluster.Server, repository
 	}
 	options := ssa.DefaultApplyOptions()
 	options.Force = c.kustomization.Spec.Force
+	options.Cleanup = cleanup
 	changes := ssa.NewChangeSet()
 	if len(objects) > 0 {
 		if changes, err = manager.ApplyAllStaged(ctx, objects, options); err != nil {
@@ -227,6 +229,23 @@ func (c *controllers) reconcile(t *testing.T, server *cluster.Server, repository
 		})
 	}
 	return done, nil
+}
+
+// cleanup is what the controller removes from objects before it applies them: what kubectl has done to them.
+var cleanup = ssa.ApplyCleanupOptions{
+	Annotations: []string{
+		corev1.LastAppliedConfigAnnotation,
+		"kustomize.toolkit.fluxcd.io/checksum",
+		"fluxcd.io/sync-checksum",
+	},
+	Labels: []string{"fluxcd.io/sync-gc-mark"},
+	FieldManagers: []ssa.FieldManager{
+		{Name: "kubectl", OperationType: metav1.ManagedFieldsOperationApply},
+		{Name: "kubectl", OperationType: metav1.ManagedFieldsOperationUpdate},
+		{Name: "before-first-apply", OperationType: metav1.ManagedFieldsOperationUpdate},
+		{Name: "kustomize-controller", OperationType: metav1.ManagedFieldsOperationUpdate},
+	},
+	Exclusions: map[string]string{kustomizev1.GroupVersion.Group + "/ssa": kustomizev1.MergeValue},
 }
 
 // counter counts requests.

@@ -514,37 +514,38 @@ fn understands_the_config_of_the_book() {
         .filter(|it| it.ends_with("default"))
         .collect();
     insta::assert_snapshot!(unsaid.join("\n"), @"
-    config                                               clustermesh.yaml                                 default
-    kubeconfig                                           /home/me/.kube/config                            default
-    clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (from the mesh)                                  default
-    clusters.west.acceptedNetworks                       (from the mesh)                                  default
-    limits.capacity.peers                                notice 1000, warning 3000, error 10000           default
-    limits.capacity.ranges                               (none)                                           default
-    limits.capacity.rules                                (none)                                           default
-    limits.capacity.restartSeconds                       (none)                                           default
-    limits.capacity.routes                               (none)                                           default
-    limits.capacity.configurationBytes                   warning 1000000                                  default
-    limits.capacity.tunnelsPerNode                       (none)                                           default
-    limits.capacity.tunnels                              (none)                                           default
-    limits.capacity.dnsEndpoints                         warning 0                                        default
-    limits.capacity.storedBytes                          (none)                                           default
-    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                    default
-    limits.capacity.fluxSeconds                          warning 180                                      default
-    limits.capacity.applicationBytes                     warning 591000, error 1536600                    default
-    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
-    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
-    limits.capacity.directoryEntries                     warning 1000, error 3000                         default
-    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
-    limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
-    limits.capacity.costs.storedBytesPerPeer             1100                                             default
-    limits.capacity.costs.applicationBytesPerPeer        394                                              default
-    limits.capacity.costs.inventoryBytesPerPeer          85                                               default
-    limits.ceilings.clusters                             400                                              default
-    limits.ceilings.ranges                               20000                                            default
-    limits.ceilings.anchors                              5000                                             default
-    limits.ceilings.expectations                         2000                                             default
-    limits.ceilings.peers                                500000                                           default
-    limits.ceilings.steps                                10000000                                         default
+    config                                               clustermesh.yaml                                                  default
+    kubeconfig                                           /home/me/.kube/config                                             default
+    clusters.east.inCluster                              false                                                             default
+    clusters.east.acceptedNetworks                       (from the mesh)                                                   default
+    clusters.north.inCluster                             false                                                             default
+    clusters.north.acceptedNetworks                      (from the mesh)                                                   default
+    clusters.west.acceptedNetworks                       (from the mesh)                                                   default
+    limits.capacity.peers                                notice 1000, warning 3000, error 10000                            default
+    limits.capacity.ranges                               (none)                                                            default
+    limits.capacity.rules                                (none)                                                            default
+    limits.capacity.restartSeconds                       (none)                                                            default
+    limits.capacity.routes                               (none)                                                            default
+    limits.capacity.configurationBytes                   warning 1000000                                                   default
+    limits.capacity.tunnelsPerNode                       (none)                                                            default
+    limits.capacity.tunnels                              (none)                                                            default
+    limits.capacity.dnsEndpoints                         warning 0                                                         default
+    limits.capacity.storedBytes                          (none)                                                            default
+    limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                                     default
+    limits.capacity.applicationBytes                     warning 591000, error 1536600                                     default
+    limits.capacity.inventoryBytes                       warning 1048576, error 1572864                                    default
+    limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600                   default
+    limits.capacity.directoryEntries                     warning 1000, error 3000                                          default
+    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                                   default
+    limits.capacity.costs.nanosecondsPerSquaredResource  850                                                               default
+    limits.capacity.costs.storedBytesPerPeer             1100                                                              default
+    limits.capacity.costs.applicationBytesPerPeer        394                                                               default
+    limits.capacity.costs.inventoryBytesPerPeer          85                                                                default
+    limits.ceilings.clusters                             400                                                               default
+    limits.ceilings.ranges                               20000                                                             default
+    limits.ceilings.anchors                              5000                                                              default
+    limits.ceilings.expectations                         2000                                                              default
+    limits.ceilings.peers                                500000                                                            default
+    limits.ceilings.steps                                10000000                                                          default
     ");
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use super::Folder;
 use crate::support::{assert_contains, project};
 
+mod gallery;
 mod jobs;
 mod program;
 mod proposed;
@@ -261,9 +262,10 @@ fn writes_through_no_link() {
 /// A workflow runs only what is pinned, and has no more rights than it needs.
 #[test]
 fn workflows_are_pinned_and_have_few_rights() {
-    let folder = project().join("templates/init");
+    let folders =
+        ["templates/init", "templates/gallery"].map(|it| fs::read_dir(project().join(it)).unwrap());
     let mut pinned = 0;
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in folders.into_iter().flatten() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -277,7 +279,7 @@ fn workflows_are_pinned_and_have_few_rights() {
             pinned += 1;
         }
     }
-    assert!(2 < pinned);
+    assert!(4 < pinned);
     let check = fs::read_to_string(project().join("templates/init/github-check.yml")).unwrap();
     assert!(
         !check.contains("secrets."),

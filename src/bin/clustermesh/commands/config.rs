@@ -147,6 +147,15 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         let name = |field: &str| format!("clusters.{cluster}.{field}");
         let access = settings.access(cluster);
         let is_in_cluster = ShownValue::Boolean(matches!(access, ClusterAccess::InCluster));
+        if let ClusterAccess::Secret { namespace, secret } = &access {
+            let origin = config.origin(&["clusters", cluster.as_str(), "kubeconfigSecret"]);
+            let value = format!("{namespace}/{} ({})", secret.name, secret.key);
+            all.push(shown(
+                &name("kubeconfigSecret"),
+                ShownValue::Text(value),
+                &origin,
+            ));
+        }
         if let ClusterAccess::Kubeconfig { files, context } = access {
             let value = context
                 .value

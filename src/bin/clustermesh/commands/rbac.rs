@@ -21,6 +21,13 @@ pub(crate) struct RbacArgs {
     #[arg(long)]
     peers: bool,
 
+    /// Print a shell script that creates a login for jobs and writes a kubeconfig
+    ///
+    /// In each cluster, the script grants the rights to a service account and creates a token that does not expire. It
+    /// prints no token, and only you can read the kubeconfig.
+    #[arg(long, conflicts_with_all = ["delivery", "secret"])]
+    kubeconfig: bool,
+
     /// Grant only the rights that Flux needs to deliver Peers
     ///
     /// The Kustomizations of `flux/` name this service account. Flux can then apply only Peers, even if the
@@ -44,7 +51,7 @@ pub(crate) struct RbacArgs {
 const EXAMPLES: &str = "\
 Examples:
   clustermesh rbac | kubectl --context east apply -f -
-  kubectl --context east -n clustermesh create token snapshot --duration 24h
+  clustermesh rbac --kubeconfig > login.sh && sh login.sh jobs.kubeconfig east west=admin@west
   clustermesh rbac --delivery | kubectl --context east apply -f -
   clustermesh rbac --secret kilo-clustermesh/west-kubeconfig | kubectl --context hub apply -f -";
 
@@ -123,6 +130,19 @@ rules:
     verbs: [get, list, watch, create, patch, delete]
 ";
 
+/// The Secret into which Kubernetes writes a token that does not expire.
+const TOKEN: &str = "\
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: snapshot-login
+  namespace: clustermesh
+  annotations:
+    kubernetes.io/service-account.name: snapshot
+type: kubernetes.io/service-account-token
+";
+
 /// The prefix of the names of the roles for Secrets.
 const ROLE: &str = "clustermesh-snapshot-";
 
@@ -163,6 +183,10 @@ fn manifests(args: &RbacArgs) -> String {
     );
     if args.peers {
         text.push_str(PEERS);
+    }
+    if args.kubeconfig {
+        let script = include_str!("rbac/login.sh");
+        return script.replace("@MANIFESTS@", &(text + TOKEN));
     }
     text
 }

@@ -30,6 +30,8 @@ mod keep;
 mod old_snapshot;
 #[cfg(feature = "snapshot")]
 mod live;
+#[cfg(feature = "snapshot")]
+mod wait;
 
 /// The largest dump that is read, in bytes: 25,000 nodes of 18 KB, with room.
 const DUMP_LIMIT: u64 = 512 << 20;
@@ -56,6 +58,10 @@ pub(crate) struct SnapshotArgs {
 
     #[command(flatten)]
     handling: Handling,
+
+    #[cfg(feature = "snapshot")]
+    #[command(flatten)]
+    waiting: wait::WaitOptions,
 
     #[cfg(feature = "snapshot")]
     #[command(flatten)]
@@ -117,11 +123,26 @@ struct Handling {
 }
 
 #[cfg(feature = "snapshot")]
+impl Handling {
+    /// Returns the same without writing.
+    fn comparing(&self) -> Self {
+        Self {
+            check: true,
+            keep_going: self.keep_going,
+            accept: self.accept.clone(),
+            no_carry_over: self.no_carry_over.clone(),
+            strict: Strict::NO,
+        }
+    }
+}
+
+#[cfg(feature = "snapshot")]
 const EXAMPLES: &str = "\
 Examples:
   clustermesh snapshot                        all clusters, with the contexts of their names
   clustermesh snapshot east --context kind-east
   clustermesh snapshot --check                list what has changed since the last snapshot
+  clustermesh snapshot --wait 50m             wait until something has changed
   clustermesh snapshot east --accept east     accept that east has lost nodes
   clustermesh snapshot --secrets-from hub     use the kubeconfigs of the ClusterMesh operator
   kubectl get nodes -o json | clustermesh snapshot east --from -";

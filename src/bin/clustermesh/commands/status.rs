@@ -59,7 +59,7 @@ pub(crate) struct StatusArgs {
     ///
     /// The last reading may take one `--timeout` longer. A cluster that refuses the login or a request is
     /// not read again.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = clock::duration)]
     wait: Option<Duration>,
 
     #[command(flatten)]
@@ -196,7 +196,10 @@ fn states(
             &pending.iter().collect(),
             Wanted::All,
             limit,
-            |cluster, answer| LiveCluster::read(cluster, answer, &nodes, rendered),
+            |cluster, answer| {
+                let kubectl = inputs.settings.config.content.kubectl(cluster);
+                LiveCluster::read(cluster, answer, kubectl, &nodes, rendered)
+            },
         )?;
         states.extend(compared(answers, inputs, rendered)?);
         pending.retain(|it| states.get(it).is_some_and(ClusterStatus::is_pending));
@@ -231,6 +234,7 @@ impl LiveCluster {
     fn read(
         cluster: &ClusterName,
         answer: Result<ClusterAnswer, Fault>,
+        kubectl: String,
         nodes: &Comparison,
         rendered: &AppliedFiles,
     ) -> Self {
@@ -253,7 +257,7 @@ impl LiveCluster {
             };
             Ok((found, has, weaknesses.collect::<Vec<Finding>>()))
         });
-        let mut state = ClusterStatus::new(cluster);
+        let mut state = ClusterStatus::new(cluster, kubectl);
         let mut has = Vec::new();
         match read {
             Ok((found, file, weaknesses)) => {
@@ -316,20 +320,5 @@ fn folder(cluster: &ClusterName, rendered: &AppliedFiles) -> RenderedFolder {
         RenderedFolder::Absent
     } else {
         RenderedFolder::Whole
-    }
-}
-
-/// Reads a time, such as 90s, 5m or 1h.
-fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("s", 1), ("m", 60), ("h", 3600)];
-    let unit = units.iter().find_map(|(unit, seconds)| {
-        let number = text.strip_suffix(unit)?.parse::<u64>().ok()?;
-        number.checked_mul(*seconds)
-    });
-    let most = 24 * 3600;
-    match unit {
-        Some(seconds) if seconds <= most => Ok(Duration::from_secs(seconds)),
-        Some(_) => Err("at most 24h".to_owned()),
-        None => Err("expected a number with s, m or h, such as 90s or 5m".to_owned()),
     }
 }

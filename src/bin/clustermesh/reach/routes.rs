@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clustermesh::mesh::Mesh;
+use clustermesh::mesh::{Mesh, SecretKeyRef};
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
 use clustermesh::text;
@@ -46,7 +46,12 @@ pub(super) fn routes(
         }
         let (files, context) = match settings.access(cluster) {
             ClusterAccess::InCluster if named.is_none() => return Ok(ClusterRoute::InCluster),
-            ClusterAccess::InCluster => (settings.kubeconfig.clone(), None),
+            ClusterAccess::Secret { namespace, secret } if named.is_none() => {
+                return configured_route(&namespace, &secret, store.as_ref());
+            }
+            ClusterAccess::InCluster | ClusterAccess::Secret { .. } => {
+                (settings.kubeconfig.clone(), None)
+            }
             ClusterAccess::Kubeconfig { files, context } => (files, context.value),
         };
         if let SettingOrigin::File(_) = files.origin {
@@ -115,6 +120,20 @@ fn of_the_flag(fault: Fault) -> Fault {
         meant.unwrap_or_default()
     );
     Fault::Kubeconfig { origin, problem }
+}
+
+/// Returns how a cluster is reached whose Secret the config names.
+fn configured_route(
+    namespace: &str,
+    secret: &SecretKeyRef,
+    store: Option<&Arc<Store>>,
+) -> Result<ClusterRoute, Fault> {
+    let key = SecretKey::new(namespace, secret)?;
+    let store = store.ok_or_else(|| Fault::Secret {
+        origin: format!("Secret {namespace}/{}", secret.name),
+        problem: "`--secrets-from` does not name the context of its cluster".to_owned(),
+    })?;
+    Ok(ClusterRoute::Secret(Arc::clone(store), key))
 }
 
 /// Returns how the operator reaches a cluster, if a mesh declares it.

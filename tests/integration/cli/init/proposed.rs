@@ -76,6 +76,25 @@ fn nodes_are_annotated_before_peers_are_applied() {
     assert_eq!(run.code, 0);
 }
 
+/// Kilo does not run in `west`: one finding, and the step that ends it.
+#[test]
+fn where_kilo_is_to_be_started_is_a_step() {
+    let folder = dumps([1, 3]);
+    let mut west = dump(3);
+    for node in west["items"].as_array_mut().unwrap() {
+        node["metadata"]["annotations"] = json!({});
+    }
+    folder.write("west.json", west.to_string());
+    let run = folder.run(&FROM);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(
+        &run.stdout,
+        "2. Start Kilo in west with `--subnet=10.4.0.0/16`, and then run `clustermesh snapshot west`.\n",
+    );
+    assert_contains(&run.stderr, "warning[silent-cluster]: west: ");
+    assert_contains(&run.stderr, "\n1 warning\n");
+}
+
 #[test]
 fn a_mesh_is_proposed_from_dumps() {
     let folder = Folder::empty();
@@ -469,7 +488,7 @@ fn networks_of_ipv6_are_proposed() {
     insta::assert_snapshot!(fields.join("\n"), @r#"
     podCIDRs: ["fd00:1::/48"]
     wireguardCIDR: fd02:1::/64
-    podCIDRs: ["fd00:2::/48", 10.2.0.0/16]
+    podCIDRs: ["fd00:2::/48"]
     wireguardCIDR: fd02:2::/64
     "#);
     for command in [

@@ -22,6 +22,7 @@ mod several;
 mod status;
 #[cfg(target_os = "linux")]
 mod threads;
+mod waiting;
 
 /// A mesh of `east`, which is looked at, and `north` and `west`, which answer as they should.
 struct Site {

@@ -126,6 +126,7 @@ fn whole_config() -> Value {
         "clusters": {
             "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false, "acceptedNetworks": ["10.8.0.0/14"] },
             "west": { "inCluster": true, "kubeconfig": null },
+            "north": { "kubeconfigSecret": { "namespace": "tenant", "name": "north", "key": "config" } },
         },
         "limits": {
             "nodes": 500,

@@ -7,6 +7,7 @@ use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::guard::NodeUids;
 use clustermesh::name::{ClusterName, MeshName};
+use clustermesh::net::Cidr;
 use clustermesh::proposal::Proposal;
 use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
@@ -87,6 +88,8 @@ pub(super) struct ProposedMesh {
     pub(super) is_operators: bool,
     /// The nodes of its clusters.
     pub(super) nodes: Vec<ListedNodes>,
+    /// The `--subnet` with which Kilo is to be started, where it does not run yet.
+    pub(super) subnets: Vec<(ClusterName, Cidr)>,
     /// Contexts that have other names than their clusters.
     pub(super) contexts: Vec<ClusterContext>,
     /// Findings about the servers that answered, which may not be those of the clusters.
@@ -179,6 +182,10 @@ impl ClusterOptions {
             failed(findings, Outcome::Findings)
         })?;
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
+        mesh.subnets = proposal
+            .subnets()
+            .map(|(name, it)| (name.clone(), it))
+            .collect();
         mesh.contexts = self.other_contexts();
         Ok(mesh)
     }
@@ -246,6 +253,7 @@ impl ProposedMesh {
             is_operators: false,
             findings: findings.collect(),
             nodes: read.into_iter().map(|it| it.nodes).collect(),
+            subnets: Vec::new(),
             contexts: Vec::new(),
         }
     }

@@ -53,6 +53,7 @@ pub(super) fn next(
                 .to_owned(),
         );
     }
+    steps.extend(proposed.into_iter().flat_map(starts));
     let first = first.iter();
     steps.extend(first.map(|it| format!("Before Peers are applied, {it}.")));
     steps.push(
@@ -110,6 +111,16 @@ pub(super) fn next(
         Gitops::None => {}
     }
     numbered(steps)
+}
+
+/// Returns the steps that start Kilo where it does not run yet.
+fn starts(proposed: &ProposedMesh) -> impl Iterator<Item = String> {
+    let subnets = proposed.subnets.iter();
+    subnets.map(|(cluster, range)| {
+        format!(
+            "Start Kilo in {cluster} with `--subnet={range}`, and then run `clustermesh snapshot {cluster}`."
+        )
+    })
 }
 
 fn numbered(steps: Vec<String>) -> String {

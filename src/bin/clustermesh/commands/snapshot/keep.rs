@@ -54,6 +54,12 @@ pub(super) struct KeptSnapshot {
     pub(super) findings: Vec<Finding>,
     /// The differences, one per line.
     differences: String,
+    /// True if it is not written without `--accept`.
+    #[cfg_attr(
+        not(feature = "snapshot"),
+        expect(dead_code, reason = "only a wait needs it")
+    )]
+    is_refused: bool,
     /// The reason why it could not be written.
     error: Option<anyhow::Error>,
     /// The outcome.
@@ -142,6 +148,7 @@ impl<'a> Keeper<'a> {
             line: None,
             findings,
             differences: String::new(),
+            is_refused: false,
             error: None,
             outcome,
         }
@@ -224,6 +231,7 @@ impl<'a> Keeper<'a> {
             line: Some(format!("{name}: {nodes}, {done}")),
             findings,
             differences,
+            is_refused,
             error: None,
             outcome,
         })
@@ -350,11 +358,20 @@ impl KeptSnapshot {
         Ok(self.differences.lines().map(str::to_owned).collect())
     }
 
+    /// Returns what a snapshot would change, a line each; nothing if it would not be written.
+    #[cfg(feature = "snapshot")]
+    pub(super) fn writable_differences(self) -> Vec<String> {
+        let is_written = !self.is_refused && self.error.is_none();
+        let lines = self.differences.lines().filter(|_| is_written);
+        lines.map(str::to_owned).collect()
+    }
+
     fn failed(error: anyhow::Error) -> Self {
         Self {
             line: None,
             findings: Vec::new(),
             differences: String::new(),
+            is_refused: false,
             error: Some(error),
             outcome: Outcome::Unreadable,
         }

@@ -11,12 +11,12 @@ use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
-use super::{SnapshotArgs, check_named, report_config};
+use super::{SnapshotArgs, check_named, report_config, wait};
 use crate::allowance::unknown_cluster;
 use crate::cluster::{self, Arrival, TimeLimits, Wanted};
 use crate::output::Printer;
 use crate::reach::Addressed;
-use crate::settings::Settings;
+use crate::settings::{ClusterAccess, Settings};
 use crate::{Outcome, clock};
 
 /// Asks clusters, and keeps what they answer.
@@ -32,15 +32,14 @@ pub(super) fn run(
     let mut outcome = report_config(args, settings, unnamed, printer);
     let clusters = clusters(args, settings, meshes)?;
     check_named(args, &clusters)?;
-    check_secrets(args, &clusters, meshes)?;
+    check_secrets(args, &clusters, settings, meshes)?;
     let addressed = Addressed {
         read: &clusters,
         nameable: &clusters,
     };
-    let (routes, lost) = args
-        .reach
-        .contact(addressed, settings, meshes)?
-        .routes(&clusters);
+    let mut contact = args.reach.contact(addressed, settings, meshes)?;
+    wait::until_changed(args, settings, meshes, &clusters, &mut contact)?;
+    let (routes, lost) = contact.routes(&clusters);
     let keeper = Keeper::new(&args.handling, settings, meshes);
     let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();
     outcome = outcome.max(keeper.report(keeper.keep_old(&lost), printer, result)?);
@@ -94,16 +93,19 @@ fn waiting(left: &BTreeSet<ClusterName>, all: usize) -> String {
 fn check_secrets(
     args: &SnapshotArgs,
     clusters: &BTreeSet<&ClusterName>,
+    settings: &Settings,
     meshes: &[Mesh],
 ) -> anyhow::Result<()> {
-    let has_any = meshes
-        .iter()
-        .flat_map(|mesh| &mesh.entries)
-        .any(|entry| clusters.contains(&entry.name) && (entry.local || entry.kubeconfig.is_some()));
+    let is_configured =
+        |it: &&ClusterName| matches!(settings.access(it), ClusterAccess::Secret { .. });
+    let has_any = clusters.iter().any(is_configured)
+        || meshes.iter().flat_map(|mesh| &mesh.entries).any(|entry| {
+            clusters.contains(&entry.name) && (entry.local || entry.kubeconfig.is_some())
+        });
     if args.reach.secrets_from.is_some() && !has_any {
         bail!(
             "--secrets-from has nothing to read: no mesh sets `kubeconfigSecretRef` (`{{ name: …, \
-             key: … }}`) for these clusters"
+             key: … }}`), and no config sets `kubeconfigSecret`, for these clusters"
         );
     }
     Ok(())

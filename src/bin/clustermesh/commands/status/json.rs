@@ -1,6 +1,7 @@
 //! States as an object for programs, in a form of its own that is versioned.
 
-use clustermesh::agent::inventory::{Foreign, Holder, Inventory};
+use clustermesh::agent::applied::removal;
+use clustermesh::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
 use clustermesh::diagnostic::{escaped, plain_json};
 use clustermesh::rules::refusal::effect;
 use clustermesh::schema;
@@ -92,7 +93,10 @@ struct WrittenPeers<'a> {
     /// Rendered Peers that the cluster does not have, or is deleting.
     missing: &'a [String],
     /// Rendered Peers with another spec in the cluster.
-    changed: &'a [String],
+    changed: Vec<&'a str>,
+    /// Those of `changed` with fields that the rendered Peer does not have. Flux and Argo CD may leave these fields as
+    /// they are.
+    added_fields: Vec<WrittenAddition<'a>>,
     /// Peers of a mesh that are no longer rendered.
     left_over: &'a [String],
     /// Peers that no mesh has.
@@ -101,6 +105,19 @@ struct WrittenPeers<'a> {
     same_key: &'a [Vec<String>],
     /// Peers with the key of a node of this cluster.
     own_key: &'a [String],
+}
+
+/// The fields that another program added to a rendered Peer.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "AddedFields")]
+struct WrittenAddition<'a> {
+    /// The name of the Peer.
+    peer: &'a str,
+    /// The fields, without their values.
+    #[schemars(example = &["spec.presharedKey"])]
+    fields: Vec<String>,
+    /// The merge patch (RFC 7396) that removes them.
+    patch: Value,
 }
 
 /// A Peer that no mesh has.
@@ -191,11 +208,24 @@ fn peers(found: &ClusterState) -> WrittenPeers<'_> {
         is_rendered: found.rendered == RenderedFolder::Whole,
         in_sync: *in_sync,
         missing,
-        changed,
+        changed: changed.iter().map(|it| it.name.as_str()).collect(),
+        added_fields: changed
+            .iter()
+            .filter(|it| !it.added.is_empty())
+            .map(addition)
+            .collect(),
         left_over,
         foreign: foreign.iter().map(self::foreign).collect(),
         same_key,
         own_key,
+    }
+}
+
+fn addition(it: &DriftedPeer) -> WrittenAddition<'_> {
+    WrittenAddition {
+        peer: &it.name,
+        fields: it.added.iter().map(ToString::to_string).collect(),
+        patch: removal(&it.added),
     }
 }
 
@@ -250,7 +280,12 @@ fn example() -> Value {
                 "isRendered": true,
                 "inSync": 3,
                 "missing": ["prod--west--n2"],
-                "changed": [],
+                "changed": ["prod--west--n1"],
+                "addedFields": [{
+                    "peer": "prod--west--n1",
+                    "fields": ["spec.presharedKey"],
+                    "patch": { "spec": { "presharedKey": null } },
+                }],
                 "leftOver": [],
                 "foreign": [{
                     "name": "laptop",

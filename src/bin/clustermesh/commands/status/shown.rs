@@ -1,11 +1,13 @@
 //! States for people: a line for each cluster, and the problems below.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::agent::inventory::{Foreign, Holder};
+use clustermesh::agent::applied::{OptionalField, removal};
+use clustermesh::agent::inventory::{Foreign, Holder, Inventory};
 use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::rules::clusters;
-use clustermesh::text;
+use clustermesh::text::{self, shell_word};
 
 use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
 use crate::output::text_table::{Align, TextTable};
@@ -152,11 +154,17 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         first(&inventory.missing),
         "find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it",
     );
+    let changed = inventory.changed.iter().filter(|it| it.added.is_empty());
+    let changed: Vec<String> = changed.map(|it| it.name.clone()).collect();
     note(
         "changed",
-        first(&inventory.changed),
+        first(&changed),
         "let Flux or Argo CD apply the rendered Peers again",
     );
+    for (fields, peers) in additions(inventory) {
+        let (lines, help) = addition(&state.kubectl, fields, &peers);
+        note("added", lines, &help);
+    }
     note(
         "left over",
         first(&inventory.left_over),
@@ -207,6 +215,29 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     };
     note("snapshot", lines, &help);
     notes
+}
+
+/// Returns the Peers with fields that another program added, by these fields.
+fn additions(inventory: &Inventory) -> BTreeMap<&[OptionalField], Vec<&str>> {
+    let mut additions: BTreeMap<&[OptionalField], Vec<&str>> = BTreeMap::new();
+    for peer in inventory.changed.iter().filter(|it| !it.added.is_empty()) {
+        additions.entry(&peer.added).or_default().push(&peer.name);
+    }
+    additions
+}
+
+/// Describes Peers with added fields, and returns the command that removes these from the first of them.
+fn addition(kubectl: &str, fields: &[OptionalField], peers: &[&str]) -> (Vec<String>, String) {
+    let listed = text::list(fields);
+    let lines = peers.iter().map(|it| format!("{it} has {listed}"));
+    let lines: Vec<String> = lines.collect();
+    let named: Vec<String> = peers.iter().take(LISTED).map(|it| shell_word(it)).collect();
+    let command = format!(
+        "run `{kubectl} patch peers {} --type=merge -p {}`",
+        named.join(" "),
+        shell_word(&removal(fields).to_string())
+    );
+    (first(&lines), command)
 }
 
 /// Describes a Peer that belongs to no mesh.

@@ -12,6 +12,8 @@ pub(super) struct ClusterStatus {
     pub(super) cluster: ClusterName,
     /// The state, or the reason for which the cluster could not be read.
     pub(super) found: Result<ClusterState, UnreadCluster>,
+    /// The command that reaches it, for people.
+    pub(super) kubectl: String,
     /// Reasons for which another server may have answered, and the Peers that Kilo does not take.
     pub(super) findings: Vec<Finding>,
 }
@@ -64,9 +66,10 @@ impl Default for NodeCounts {
 }
 
 impl ClusterStatus {
-    pub(super) fn new(cluster: &ClusterName) -> Self {
+    pub(super) fn new(cluster: &ClusterName, kubectl: String) -> Self {
         Self {
             cluster: cluster.clone(),
+            kubectl,
             found: Ok(ClusterState::default()),
             findings: Vec::new(),
         }

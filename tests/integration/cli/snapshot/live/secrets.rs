@@ -6,6 +6,7 @@ use crate::cli::Folder;
 use crate::support::Run;
 
 mod references;
+mod tenants;
 mod trust;
 
 const MESH: &str = "\
@@ -113,18 +114,18 @@ fn are_not_where_the_mesh_says() {
     let site = Site::new("kubeconfig", logged_in);
     insta::assert_snapshot!(site.failure(), @"
     error[missing-secret]: east: could not be read: Secret kilo/east: the Secret has no key `config`; it has kubeconfig; snapshots/east.json was kept
-    help: check `kubeconfigSecretRef` in the mesh
+    help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config
     ");
     site.folder
         .edit("mesh.yaml", "name: east, key", "name: other, key");
     insta::assert_snapshot!(site.failure(), @"
     error[missing-secret]: east: could not be read: Secret kilo/other: the Secret does not exist; snapshots/east.json was kept
-    help: check `kubeconfigSecretRef` in the mesh
+    help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config
     ");
     site.folder.edit("mesh.yaml", ", namespace: kilo", "");
     insta::assert_snapshot!(site.failure(), @"
     error[missing-secret]: east: could not be read: Secret other: mesh prod has no `metadata.namespace`, so its namespace is unknown; snapshots/east.json was kept
-    help: check `kubeconfigSecretRef` in the mesh
+    help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config
     ");
 }
 

@@ -136,7 +136,7 @@ fn everything_that_differs_is_named() {
     let site = Site::new();
     site.change(|peers| {
         peers.remove(0);
-        peers[0]["spec"]["persistentKeepalive"] = 7.into();
+        peers[0]["spec"]["endpoint"]["port"] = 7.into();
         let mut old = peers[1].clone();
         old["metadata"]["name"] = "prod--gone--n1".into();
         peers.push(old);
@@ -192,6 +192,80 @@ fn everything_that_differs_is_named() {
         crate::support::json_schema::violations(&schema, &object),
         [""; 0]
     );
+}
+
+/// Neither Flux nor Argo CD removes them, so the printed command must.
+#[test]
+fn fields_that_others_added_are_removed_by_the_printed_command() {
+    let site = Site::new();
+    site.folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n  west:\n    context: west\n",
+    );
+    site.change(|peers| {
+        peers[0]["spec"]["presharedKey"] = KEY.into();
+        peers[1]["spec"]["presharedKey"] = KEY.into();
+        peers[2]["spec"]["endpoint"]["dnsOrIP"]["dns"] = "$(touch x).example".into();
+        peers[3]["spec"]["persistentKeepalive"] = 7.into();
+    });
+    let run = site.run(&["status", "west"]);
+    insta::assert_snapshot!(run.stdout, @r#"
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
+    west     v1alpha1   0 of 4        0        4          0        0  up to date
+
+    west
+      added: prod--north--n1 has spec.endpoint.dnsOrIP.dns
+        help: run `kubectl --context west patch peers prod--north--n1 --type=merge -p '{"spec":{"endpoint":{"dnsOrIP":{"dns":null}}}}'`
+      added: prod--north--n2 has spec.persistentKeepalive
+        help: run `kubectl --context west patch peers prod--north--n2 --type=merge -p '{"spec":{"persistentKeepalive":null}}'`
+      added: prod--east--n1 has spec.presharedKey
+      added: prod--east--n2 has spec.presharedKey
+        help: run `kubectl --context west patch peers prod--east--n1 prod--east--n2 --type=merge -p '{"spec":{"presharedKey":null}}'`
+    "#);
+    assert_eq!(run.code, 1);
+    for format in ["human", "json", "markdown"] {
+        let run = site.run(&["status", "west", "--output", format]);
+        let all = run.stdout + &run.stderr;
+        assert!(!all.contains(KEY), "{all}");
+    }
+    let object = site.run(&["status", "west", "--output", "json"]).json();
+    let peers = &object["clusters"][0]["peers"];
+    assert_eq!(peers["changed"].as_array().unwrap().len(), 4);
+    site.change(|peers| {
+        for addition in peers_of(&object) {
+            let peer = peers
+                .iter_mut()
+                .find(|it| it["metadata"]["name"] == addition["peer"]);
+            merge(peer.unwrap(), &addition["patch"]);
+        }
+    });
+    let run = site.run(&["status", "west"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    let schema = site.folder.run(&["schema", "status"]).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let problems = crate::support::json_schema::violations(&schema, &object);
+    assert_eq!(problems, [""; 0]);
+}
+
+fn peers_of(status: &Value) -> &Vec<Value> {
+    status["clusters"][0]["peers"]["addedFields"]
+        .as_array()
+        .unwrap()
+}
+
+/// Applies a merge patch (RFC 7396).
+fn merge(target: &mut Value, patch: &Value) {
+    let Some(fields) = patch.as_object() else {
+        *target = patch.clone();
+        return;
+    };
+    for (name, value) in fields {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut target[name], value);
+        }
+    }
 }
 
 #[test]

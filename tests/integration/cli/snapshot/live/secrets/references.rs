@@ -84,7 +84,7 @@ fn have_names_that_lead_nowhere_else() {
             .replace(&format!("kilo/{}:", name.trim_matches('\'')), "kilo/NAME:");
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
         error[missing-secret]: east: could not be read: Secret kilo/NAME: the name is not a DNS-1123 subdomain; snapshots/east.json was kept
-        help: check `kubeconfigSecretRef` in the mesh
+        help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config
         "));
     }
     for namespace in ["..", "a.b", "'kilo/secrets'", "kilo-"] {
@@ -94,7 +94,7 @@ fn have_names_that_lead_nowhere_else() {
         );
         insta::allow_duplicates!(insta::assert_snapshot!(said, @"
         error[missing-secret]: east: could not be read: Secret NAMESPACE/east: the namespace is not a DNS-1123 label; snapshots/east.json was kept
-        help: check `kubeconfigSecretRef` in the mesh
+        help: check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config
         "));
     }
 }

@@ -1,0 +1,122 @@
+//! Waiting: clusters are listed again and again until their nodes differ from the snapshots.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clustermesh::mesh::Mesh;
+use clustermesh::name::ClusterName;
+
+use super::SnapshotArgs;
+use super::keep::{Keeper, KeptSnapshot};
+use crate::clock;
+use crate::cluster::Wanted;
+use crate::reach::Contact;
+use crate::settings::Settings;
+
+/// The options for waiting.
+#[derive(clap::Args)]
+pub(super) struct WaitOptions {
+    /// Wait for a change, at most this long, such as 50m
+    ///
+    /// Lists nodes until they differ from the snapshots, and then writes these as without this option, also if the time
+    /// is over. Differences that need `--accept` do not end the wait. Without `--keep-going`, a refused login does.
+    #[arg(long, value_name = "DURATION", value_parser = clock::duration, conflicts_with = "from")]
+    pub(super) wait: Option<Duration>,
+
+    /// Pause before clusters are listed again with `--wait`, from 5s to 1h
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = interval,
+        default_value = "30s",
+        requires = "wait"
+    )]
+    interval: Duration,
+
+    /// Time without a change before snapshots are written with `--wait`
+    ///
+    /// At most 10m. Several nodes that join together then make one change.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = debounce,
+        default_value = "10s",
+        requires = "wait"
+    )]
+    debounce: Duration,
+}
+
+/// The differences of a cluster, a line each.
+type Differences = BTreeMap<ClusterName, Vec<String>>;
+
+/// Lists nodes until a snapshot would change and the nodes have stayed the same for a while, or the time is over.
+pub(super) fn until_changed(
+    args: &SnapshotArgs,
+    settings: &Settings,
+    meshes: &[Mesh],
+    clusters: &BTreeSet<&ClusterName>,
+    contact: &mut Contact,
+) -> anyhow::Result<()> {
+    let options = &args.waiting;
+    let Some(limit) = options.wait else {
+        return Ok(());
+    };
+    let started = Instant::now();
+    let left = || limit.saturating_sub(started.elapsed());
+    let handling = args.handling.comparing();
+    let mut before = Differences::new();
+    loop {
+        let keeper = Keeper::new(&handling, settings, meshes);
+        let total = left().max(args.reach.patience());
+        let answers = contact.ask(clusters, Wanted::Nodes, Some(total), |cluster, answer| {
+            let answer = answer.map_err(|fault| fault.is_final())?;
+            let kept = keeper.keep(cluster, answer.listing, Some(clock::now()));
+            // The last reading reports what makes no snapshot.
+            Ok(kept.map_or_else(|_| Vec::new(), KeptSnapshot::writable_differences))
+        })?;
+        let is_refused = answers.values().any(|it| *it == Err(true));
+        let now: Differences = answers
+            .into_iter()
+            .filter_map(|(cluster, answer)| Some((cluster, answer.ok()?)))
+            .filter(|(_, differences)| !differences.is_empty())
+            .collect();
+        let is_settled = !now.is_empty() && now == before;
+        let left = left();
+        if is_settled || left.is_zero() || (is_refused && !args.handling.keep_going) {
+            return Ok(());
+        }
+        let pause = if now.is_empty() {
+            options.interval
+        } else {
+            options.debounce
+        };
+        before = now;
+        thread::sleep(pause.min(left));
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    bounded(
+        text,
+        Duration::from_secs(5)..=Duration::from_secs(3600),
+        "from 5s to 1h",
+    )
+}
+
+fn debounce(text: &str) -> Result<Duration, String> {
+    bounded(
+        text,
+        Duration::ZERO..=Duration::from_secs(600),
+        "at most 10m",
+    )
+}
+
+fn bounded(text: &str, range: RangeInclusive<Duration>, wanted: &str) -> Result<Duration, String> {
+    let duration = clock::duration(text)?;
+    let is_within = range.contains(&duration);
+    is_within
+        .then_some(duration)
+        .ok_or_else(|| format!("expected {wanted}"))
+}
