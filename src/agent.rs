@@ -5,6 +5,7 @@
 pub mod applied;
 pub mod peers;
 pub mod comparison;
+pub mod difference;
 pub mod location_ranges;
 pub mod model;
 pub mod route;

@@ -3,6 +3,7 @@
 
 use super::applied::{AppliedFile, OptionalField};
 use super::comparison::{Pair, compare};
+use super::difference::Difference;
 use super::fabric::{Fabric, Holding, Site, SiteId};
 use super::peers::{AppliedPeers, ClusterPeer, PeerId, Prize};
 use crate::kilo::peer::translation::TranslationFault;
@@ -34,6 +35,8 @@ pub struct Inventory {
 pub struct DriftedPeer {
     /// Its name.
     pub name: String,
+    /// The differences, from the wanted Peer to that in the cluster.
+    pub differences: Vec<Difference>,
     /// The fields that another program added, which Flux and Argo CD may leave as they are.
     pub added: Vec<OptionalField>,
 }
@@ -104,6 +107,7 @@ impl Inventory {
                 Pair::Added(peer) => inventory.missing.push(name(peer)),
                 Pair::Changed { before, after } => inventory.changed.push(DriftedPeer {
                     name: name(before),
+                    differences: Difference::between(after, before),
                     added: before.applied.fields.beyond(after.applied.fields),
                 }),
                 Pair::Removed(peer) if is_ours(&peer.applied.name) => {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::cause::{CauseList, NodeRef, PeerCounts};
 use super::clusters::Counterparts;
 use crate::agent::comparison::Pair;
+pub use crate::agent::difference::Difference;
 use crate::agent::fabric::{At, Fabric};
 use crate::agent::peers::ClusterPeer;
 use crate::kilo::peer::Translation;
 use crate::net::Cidr;
-use crate::wireguard::Endpoint;
 
 /// A change of a Peer of a target.
 #[derive(Clone, Debug)]
@@ -65,37 +65,6 @@ pub enum PeerChangeKind {
         /// Its ranges.
         ranges: Vec<Cidr>,
     },
-}
-
-/// A part of a Peer that is another one.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Difference {
-    /// The key.
-    Key,
-    /// The endpoint; none if the node must connect first.
-    Endpoint {
-        /// The old one.
-        from: Option<Endpoint>,
-        /// The new one.
-        to: Option<Endpoint>,
-    },
-    /// The seconds of its keepalive; zero for none.
-    Keepalive {
-        /// The old ones.
-        from: u64,
-        /// The new ones.
-        to: u64,
-    },
-    /// The secret of both sides.
-    PresharedKey,
-    /// Ranges that it gets.
-    RangesGained(Vec<Cidr>),
-    /// Ranges that it no longer has.
-    RangesLost(Vec<Cidr>),
-    /// The order of its ranges, or how they are written.
-    Spelling,
-    /// Kilo accepts only one of the two versions.
-    Validity,
 }
 
 impl PeerChange {
@@ -163,7 +132,9 @@ impl ChangedPeer {
             Some(holder)
         });
         let kind = match (before, after) {
-            (Some(before), Some(after)) => PeerChangeKind::Changed(differences(before, after)),
+            (Some(before), Some(after)) => {
+                PeerChangeKind::Changed(Difference::between(before, after))
+            }
             (None, Some(it)) => PeerChangeKind::Added {
                 renamed_from: None,
                 ranges: ranges(it),
@@ -257,51 +228,5 @@ pub(super) fn node_ref(fabric: &Fabric, at: At) -> NodeRef {
 
 fn ranges(peer: &ClusterPeer) -> Vec<Cidr> {
     let spec = peer.applied.spec.as_ref().ok();
-    spec.map(networks).unwrap_or_default()
-}
-
-fn networks(spec: &Translation) -> Vec<Cidr> {
-    let allowed = spec.allowed_ips.iter();
-    allowed.map(|it| it.interface.network).collect()
-}
-
-fn differences(before: &ClusterPeer, after: &ClusterPeer) -> Vec<Difference> {
-    let (Ok(old), Ok(new)) = (&before.applied.spec, &after.applied.spec) else {
-        return vec![Difference::Validity];
-    };
-    let mut differences = Vec::new();
-    if old.key != new.key {
-        differences.push(Difference::Key);
-    }
-    if old.endpoint != new.endpoint {
-        differences.push(Difference::Endpoint {
-            from: old.dialled().cloned(),
-            to: new.dialled().cloned(),
-        });
-    }
-    if old.keepalive != new.keepalive {
-        differences.push(Difference::Keepalive {
-            from: old.keepalive.map_or(0, Into::into),
-            to: new.keepalive.map_or(0, Into::into),
-        });
-    }
-    if old.preshared_key != new.preshared_key {
-        differences.push(Difference::PresharedKey);
-    }
-    let (had, has) = (networks(old), networks(new));
-    let without = |all: &[Cidr], others: &[Cidr]| -> Vec<Cidr> {
-        let rest = all.iter().filter(|it| !others.contains(it));
-        rest.copied().collect()
-    };
-    let (gained, lost) = (without(&has, &had), without(&had, &has));
-    if !gained.is_empty() {
-        differences.push(Difference::RangesGained(gained));
-    }
-    if !lost.is_empty() {
-        differences.push(Difference::RangesLost(lost));
-    }
-    if differences.is_empty() {
-        differences.push(Difference::Spelling);
-    }
-    differences
+    spec.map(Translation::networks).unwrap_or_default()
 }

@@ -77,6 +77,12 @@ impl TranslationFault {
 }
 
 impl Translation {
+    /// Returns the ranges of its allowed IPs, in their order.
+    pub fn networks(&self) -> Vec<Cidr> {
+        let allowed = self.allowed_ips.iter();
+        allowed.map(|it| it.interface.network).collect()
+    }
+
     /// Translates a spec, and asks before what Kilo's webhook asks, in its order (`Peer.Validate` in
     /// `pkg/k8s/apis/kilo/v1alpha1/types.go`).
     ///

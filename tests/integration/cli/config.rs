@@ -532,6 +532,7 @@ fn understands_the_config_of_the_book() {
     limits.capacity.dnsEndpoints                         warning 0                                                         default
     limits.capacity.storedBytes                          (none)                                                            default
     limits.capacity.kustomizeSeconds                     notice 1, warning 4, error 13                                     default
+    limits.capacity.fluxSeconds                          warning 180                                                       default
     limits.capacity.applicationBytes                     warning 591000, error 1536600                                     default
     limits.capacity.inventoryBytes                       warning 1048576, error 1572864                                    default
     limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600                   default

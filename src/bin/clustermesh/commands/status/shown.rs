@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clustermesh::agent::applied::{OptionalField, removal};
-use clustermesh::agent::inventory::{Foreign, Holder, Inventory};
+use clustermesh::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
 use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::rules::clusters;
 use clustermesh::text::{self, shell_word};
 
 use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
+use crate::output::difference;
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 
@@ -155,7 +156,7 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         "find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it",
     );
     let changed = inventory.changed.iter().filter(|it| it.added.is_empty());
-    let changed: Vec<String> = changed.map(|it| it.name.clone()).collect();
+    let changed: Vec<String> = changed.map(drifted).collect();
     note(
         "changed",
         first(&changed),
@@ -215,6 +216,13 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     };
     note("snapshot", lines, &help);
     notes
+}
+
+/// Describes a Peer that differs from the rendered one.
+fn drifted(peer: &DriftedPeer) -> String {
+    let differences = peer.differences.iter().map(difference);
+    let differences: Vec<String> = differences.collect();
+    format!("{}: {}", peer.name, differences.join("; "))
 }
 
 /// Returns the Peers with fields that another program added, by these fields.

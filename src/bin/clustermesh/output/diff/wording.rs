@@ -275,7 +275,7 @@ pub(super) fn change(change: &PeerChange) -> String {
 }
 
 /// Returns a difference as a phrase.
-pub(super) fn difference(difference: &Difference) -> String {
+pub(crate) fn difference(difference: &Difference) -> String {
     let seconds = |seconds: u64| match seconds {
         0 => "none".to_owned(),
         seconds => format!("{seconds} s"),

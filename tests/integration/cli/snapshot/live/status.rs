@@ -157,7 +157,7 @@ fn everything_that_differs_is_named() {
     west
       missing: prod--east--n1
         help: find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it
-      changed: prod--east--n2
+      changed: prod--east--n2: endpoint 198.18.113.12:51820 → 198.18.113.12:7
         help: let Flux or Argo CD apply the rendered Peers again
       left over: prod--gone--n1
         help: let Flux or Argo CD prune them
@@ -210,6 +210,8 @@ fn fields_that_others_added_are_removed_by_the_printed_command() {
     });
     let run = site.run(&["status", "west"]);
     insta::assert_snapshot!(run.stdout, @r#"
+    1 cluster, compared with rendered
+
     CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
     west     v1alpha1   0 of 4        0        4          0        0  up to date
 
