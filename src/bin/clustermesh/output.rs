@@ -45,7 +45,9 @@ mod wording;
 pub(crate) mod wrap;
 
 pub(crate) use checked::CheckedCounts;
-pub(crate) use diff::{Compared, DiffFormat, difference, schema as diff_schema};
+#[cfg(feature = "snapshot")]
+pub(crate) use diff::difference;
+pub(crate) use diff::{Compared, DiffFormat, schema as diff_schema};
 use entry::entries;
 pub(crate) use joiner::WrittenJoiner;
 #[cfg(feature = "snapshot")]

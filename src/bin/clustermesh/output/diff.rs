@@ -20,6 +20,7 @@ mod wording;
 
 pub(crate) use json::schema;
 pub(super) use wording::counts;
+#[cfg(feature = "snapshot")]
 pub(crate) use wording::difference;
 
 /// An output format of differences.
