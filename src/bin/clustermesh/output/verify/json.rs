@@ -82,16 +82,29 @@ struct WrittenVerification<'a> {
 /// Numbers of paths between nodes and cluster-wide ranges.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Tally")]
+#[serde(rename_all = "camelCase")]
 struct WrittenTally {
     /// Paths that a link declares.
-    promised: u64,
+    declared: u64,
     /// Declared paths that work in both directions.
-    kept: u64,
-    /// Declared paths that depend on a condition that no snapshot shows; not counted in `kept`.
+    working: u64,
+    /// Declared paths that depend on a condition that no snapshot shows; not counted in `working`.
     assumed: u64,
     /// Paths that no link declares.
-    others: u64,
+    undeclared: u64,
     /// Undeclared paths that work.
+    undeclared_working: u64,
+    /// The old name of `declared`, which the next release removes.
+    #[schemars(extend("deprecated" = true))]
+    promised: u64,
+    /// The old name of `working`, which the next release removes.
+    #[schemars(extend("deprecated" = true))]
+    kept: u64,
+    /// The old name of `undeclared`, which the next release removes.
+    #[schemars(extend("deprecated" = true))]
+    others: u64,
+    /// The old name of `undeclaredWorking`, which the next release removes.
+    #[schemars(extend("deprecated" = true))]
     reached: u64,
 }
 
@@ -253,7 +266,13 @@ pub(crate) fn schema() -> Schema {
 
 /// A verification of two clusters of a node each, of which one does not get through.
 fn example() -> Value {
-    let half = json!({ "promised": 1, "kept": 0, "assumed": 0, "others": 0, "reached": 0 });
+    let none = |declared| {
+        tally(&Tally {
+            promised: declared,
+            ..Tally::default()
+        })
+    };
+    let half = json!(none(1));
     let classes = |from: &str, to: &str| {
         let mut classes = half.clone();
         classes["from"] = json!("pod");
@@ -264,7 +283,7 @@ fn example() -> Value {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "holds": false,
-        "total": { "promised": 2, "kept": 0, "assumed": 0, "others": 0, "reached": 0 },
+        "total": none(2),
         "pairings": [classes("east", "west"), classes("west", "east")],
         "failures": [{
             "verdict": "no-route",
@@ -290,9 +309,13 @@ fn each<T, U>(all: &[T], write: impl Fn(&T) -> U) -> Vec<U> {
 
 fn tally(tally: &Tally) -> WrittenTally {
     WrittenTally {
+        declared: tally.promised,
+        working: tally.kept,
+        assumed: tally.assumed,
+        undeclared: tally.others,
+        undeclared_working: tally.reached,
         promised: tally.promised,
         kept: tally.kept,
-        assumed: tally.assumed,
         others: tally.others,
         reached: tally.reached,
     }
