@@ -81,6 +81,30 @@ pub struct Taken {
     pub range: Cidr,
 }
 
+impl DriftedPeer {
+    /// Returns the differences that no added field explains.
+    pub fn others(&self) -> impl Iterator<Item = &Difference> {
+        self.differences
+            .iter()
+            .filter(|it| !self.added.iter().any(|field| explains(*field, it)))
+    }
+}
+
+/// Returns whether a difference is nothing but an added field.
+fn explains(added: OptionalField, difference: &Difference) -> bool {
+    // A field that is not valid makes the Peer so.
+    if *difference == Difference::Validity {
+        return true;
+    }
+    match added {
+        OptionalField::Dns | OptionalField::Ip | OptionalField::Endpoint => {
+            matches!(difference, Difference::Endpoint { .. })
+        }
+        OptionalField::PersistentKeepalive => matches!(difference, Difference::Keepalive { .. }),
+        OptionalField::PresharedKey => *difference == Difference::PresharedKey,
+    }
+}
+
 impl Inventory {
     /// Compares the Peers of a cluster with the wanted ones. The fabric is that of the current
     /// Peers; a cluster without a snapshot is not in it.

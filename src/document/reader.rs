@@ -43,8 +43,7 @@ pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Mi
     }
     if let Some(bytes) = conflict(text) {
         let error = reader.error(&mistake::SYNTAX_ERROR, CONFLICT, bytes);
-        let help =
-            "keep what is right, and remove the lines with `<<<<<<<`, `=======` and `>>>>>>>`";
+        let help = "keep what is right, and remove the lines that begin with `<<<<<<<`, `|||||||`, `=======` and `>>>>>>>`";
         reader.errors.push(error.help(help));
         return Err(reader.errors);
     }

@@ -16,6 +16,7 @@ use crate::place::Place;
 use crate::plan::Plan;
 use crate::text::listed;
 use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
+use crate::yaml;
 
 mod losses;
 
@@ -44,7 +45,10 @@ fn alike(mut finding: Finding, group: &str) -> Finding {
 pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Vec<Finding> {
     let files: Vec<ChangedFile> = files.iter().map(|it| old_file(target, it)).collect();
     let moves = tree_diff::moves(plan, target.as_str(), &files);
-    moves.iter().map(|it| moved(it, None, None)).collect()
+    moves
+        .iter()
+        .map(|it| moved(it, None, String::new()))
+        .collect()
 }
 
 /// Returns a file as if it were in the folder of a target.
@@ -92,14 +96,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet) -> Vec<Finding
     }));
     findings.extend(changes.renamed.iter().map(renamed));
     let moves = changes.moved.iter();
-    findings.extend(moves.map(|it| {
-        let Moved {
-            source, from, to, ..
-        } = &it.what;
-        // A node that is left out now cannot carry it.
-        let node = node_of(from, source, fleet).or_else(|| node_of(to, source, fleet));
-        moved(it, named(&it.what, fleet), node)
-    }));
+    findings.extend(moves.map(|it| moved(it, named(&it.what, fleet), pin(&it.what, fleet))));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
     findings
 }
@@ -163,13 +160,13 @@ fn renamed(case: &Case<Renamed>) -> Finding {
     ))
 }
 
-/// Reports a range that gets another Peer, given where the mesh names the node that gets it, and which node
-/// could keep it.
+/// Reports a range that gets another Peer, given where the mesh names the node that gets it, and what keeps it on
+/// one node.
 ///
 /// If it does, the move is declared. Otherwise a node that comes, goes or claims another address may
 /// have moved the range. The tree does not record why a Peer carries a range, so an edit
 /// that only removes the old node's name looks the same.
-fn moved(case: &Case<Moved>, named: Option<Place>, node: Option<&str>) -> Finding {
+fn moved(case: &Case<Moved>, named: Option<Place>, pin: String) -> Finding {
     let Moved {
         source,
         range,
@@ -196,11 +193,31 @@ fn moved(case: &Case<Moved>, named: Option<Place>, node: Option<&str>) -> Findin
             .help("apply it in a maintenance window: connections to this range will break once");
     }
     finding.help(format!(
-        "if it should stay on one node, write `anchors: [{{ ranges: [{range}], nodes: [{}] }}]` in the entry of \
-         {}; connections to it break once whenever it moves",
-        node.unwrap_or("NODE"),
-        bare(source)
+        "{pin}connections to it break once whenever it moves"
     ))
+}
+
+/// Returns what keeps a range on one node.
+fn pin(moved: &Moved, fleet: &Fleet) -> String {
+    let Moved {
+        source,
+        range,
+        from,
+        to,
+    } = moved;
+    // A node that is left out now cannot carry it.
+    let node = node_of(from, source, fleet).or_else(|| node_of(to, source, fleet));
+    let node = yaml::scalar(node.unwrap_or("NODE"));
+    let source_name = bare(source);
+    if members(fleet, source).any(|it| !it.entry.anchors.is_empty()) {
+        return format!(
+            "if it should stay on one node, name {node} first in `nodes` of its item in `anchors` of {source_name}; "
+        );
+    }
+    format!(
+        "if it should stay on one node, write `anchors: [{{ ranges: [{range}], nodes: [{node}] }}]` in the entry of \
+         {source_name}; "
+    )
 }
 
 /// Returns the node of a Peer, if it takes part.

@@ -57,6 +57,12 @@ pub(crate) struct ReachOptions {
 }
 
 impl ReachOptions {
+    /// Returns `kubectl` as it reaches a cluster, if it needs no login of another program.
+    pub(crate) fn kubectl(&self, cluster: &ClusterName, settings: &Settings) -> Option<String> {
+        let is_plain = self.contexts.is_empty() && self.secrets_from.is_none();
+        is_plain.then(|| settings.kubectl(cluster)).flatten()
+    }
+
     /// The names of these options in clap.
     pub(crate) const NAMES: [&str; 4] = ["kubeconfig", "contexts", "secrets_from", "timeout"];
 

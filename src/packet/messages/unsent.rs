@@ -51,8 +51,26 @@ fn undeclared(
             "{address} is in no declared range: other clusters can dial {node} there, and such packets \
              use no tunnel"
         );
-        let help = format!("trace to `{node}`, or with `--class node` to the node itself");
+        let help = format!("trace to `{node}`");
         return Finding::new(rule, message).help(help);
+    }
+    if !is_routed(address) {
+        let message = format!("{address} is not an address that is routed between clusters");
+        return Finding::new(rule, message).help("give the address of a pod, a node or a Service");
+    }
+    let owner = fabric.sites.iter().find(|it| {
+        it.entry
+            .networks
+            .all()
+            .iter()
+            .any(|range| range.cidr.holds(address))
+    });
+    if let (Some(name), Some(owner)) = (cluster, owner) {
+        let message = format!(
+            "{address} is in no range that {name} declares, but in one of {}",
+            owner.cluster
+        );
+        return Finding::new(rule, message).help(format!("trace to `{address}`"));
     }
     let of_others = || {
         let mut others = fabric.sites.numbered().filter(|it| Some(it.0) != other);
@@ -75,6 +93,15 @@ fn undeclared(
     Finding::new(rule, message)
         .at(Some(entry.place.clone()), text)
         .help(help)
+}
+
+/// Returns whether a mesh may declare an address: not those of one machine or one link, and no multicast.
+fn is_routed(address: IpAddr) -> bool {
+    let is_local = match address {
+        IpAddr::V4(it) => it.is_link_local() || it.is_broadcast(),
+        IpAddr::V6(it) => it.is_unicast_link_local(),
+    };
+    !(is_local || address.is_loopback() || address.is_multicast() || address.is_unspecified())
 }
 
 /// Returns what an entry lacks if an address is of its cluster, and how to add it.
@@ -106,7 +133,7 @@ fn unassigned(fabric: &Fabric, address: IpAddr, cluster: &str) -> Option<Finding
     let holds = |it: &&Range| it.cidr.holds(address);
     let range = entry.networks.all().into_iter().find(holds)?;
     let message = format!(
-        "{address} is in {} of {cluster}, but no node of its snapshot has the address",
+        "{address} is in {} of {cluster}, but is neither an address of a node in its snapshot nor in the pod CIDR of one",
         range.cidr
     );
     let help = format!("if a node has it now, run `clustermesh snapshot {cluster}`");

@@ -11,7 +11,7 @@ use crate::membership::{
 };
 use crate::mesh::{EndpointSource, Networks};
 use crate::place::Place;
-use crate::rules::command::{annotate, annotate_endpoint, command_name, run};
+use crate::rules::command::{annotate, annotate_endpoint, command_name};
 use crate::rules::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
 use crate::rules::identity::{
     DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY, NO_PUBLIC_KEY,
@@ -73,7 +73,7 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
         | ExcludedReason::WireguardIpInvalid { .. }
         | ExcludedReason::NotReady(Unready::Stale) => Some(agent_help(member)),
         ExcludedReason::DuplicateKey(_) => Some(format!(
-            "on the machine that was cloned, delete `/var/lib/kilo/key` and restart Kilo, then run \
+            "on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run \
              `clustermesh snapshot {}`",
             member.entry.name
         )),
@@ -169,7 +169,11 @@ fn annotation_help(member: &Member, excluded: &ExcludedNode, key: &str) -> Optio
     };
     let node = member.node(&excluded.node)?;
     let change = format!("{key}=ADDRESS:{}", member.entry.port);
-    Some(run(&annotate(node, &change)))
+    let command = annotate(node, &change);
+    let cluster = &member.entry.name;
+    Some(format!(
+        "run `{command}`, then `clustermesh snapshot {cluster}`"
+    ))
 }
 
 /// Adds the node with the other of two pod CIDRs that overlap.

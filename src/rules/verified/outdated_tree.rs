@@ -13,22 +13,34 @@ pub struct OutdatedTree {
     /// Its finding.
     pub finding: Finding,
     files: BTreeSet<String>,
+    /// The targets of these files.
+    targets: BTreeSet<String>,
 }
 
 impl OutdatedTree {
-    /// Looks at the files that differ, given the rules for which `render` would refuse to write them.
-    pub fn new(files: BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Self {
+    /// Looks at the files that differ and their targets, given the rules for which `render` would refuse to write them.
+    pub fn new(
+        files: BTreeSet<String>,
+        targets: BTreeSet<String>,
+        refused: &BTreeSet<&'static Rule>,
+    ) -> Self {
         Self {
             finding: finding(&files, refused),
             files,
+            targets,
         }
     }
 
     /// Gives findings about these files the remedy that lasts: a change by hand would be overwritten.
     pub fn renew(&self, findings: &mut [Finding]) {
         let is_meant = |it: &&mut Finding| {
+            let of_target = || {
+                it.cluster
+                    .as_ref()
+                    .is_some_and(|it| self.targets.contains(it))
+            };
             let first = it.labels.first();
-            first.is_some_and(|label| self.files.contains(&*label.place.source))
+            first.map_or_else(of_target, |label| self.files.contains(&*label.place.source))
         };
         for finding in findings.iter_mut().filter(is_meant) {
             finding.help.clone_from(&self.finding.help);

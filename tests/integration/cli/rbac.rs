@@ -101,7 +101,14 @@ fn a_login_is_written_for_each_cluster() {
 fn nothing_is_written_without_all_clusters() {
     let folder = folder(&[]);
     assert_eq!(sh(&folder, &["-n", "login.sh"]).code, 0);
-    for arguments in [&["jobs"][..], &["jobs", "east", "We st"], &["jobs", "=a"]] {
+    let wrong = [
+        &["jobs"][..],
+        &["jobs", "east", "We st"],
+        &["jobs", "=a"],
+        &["jobs", "east="],
+        &["jobs", "east", "east=other"],
+    ];
+    for arguments in wrong {
         let run = sh(&folder, &[&["login.sh"], arguments].concat());
         assert_eq!(run.code, 1, "{arguments:?}");
         assert!(!folder.path("jobs").exists(), "{arguments:?}");

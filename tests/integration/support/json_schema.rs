@@ -26,6 +26,7 @@ const KNOWN: &[&str] = &[
     "default",
     "definitions",
     "dependentRequired",
+    "deprecated",
     "description",
     "else",
     "enum",

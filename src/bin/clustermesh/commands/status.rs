@@ -197,7 +197,7 @@ fn states(
             Wanted::All,
             limit,
             |cluster, answer| {
-                let kubectl = inputs.settings.config.content.kubectl(cluster);
+                let kubectl = args.reach.kubectl(cluster, &inputs.settings);
                 LiveCluster::read(cluster, answer, kubectl, &nodes, rendered)
             },
         )?;
@@ -234,7 +234,7 @@ impl LiveCluster {
     fn read(
         cluster: &ClusterName,
         answer: Result<ClusterAnswer, Fault>,
-        kubectl: String,
+        kubectl: Option<String>,
         nodes: &Comparison,
         rendered: &AppliedFiles,
     ) -> Self {

@@ -221,8 +221,9 @@ impl TreeWalk<'_> {
                 EntryContent::Ours if wanted.is_some() => self.survey.changed.push(key),
                 EntryContent::Ours => self.survey.stale.push(key),
                 EntryContent::Foreign => self.not_ours(key, "a file", wanted.is_some()),
+                // It may have been ours, also if no Peer is wanted there: the guards must see its Peers first.
                 EntryContent::Conflicted => {
-                    self.not_ours(key, "a file with git's conflict markers", wanted.is_some());
+                    self.not_ours(key, "a file with git's conflict markers", true);
                 }
             }
         }

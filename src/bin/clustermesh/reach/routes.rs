@@ -131,7 +131,7 @@ fn configured_route(
     let key = SecretKey::new(namespace, secret)?;
     let store = store.ok_or_else(|| Fault::Secret {
         origin: format!("Secret {namespace}/{}", secret.name),
-        problem: "`--secrets-from` does not name the context of its cluster".to_owned(),
+        problem: "add `--secrets-from CONTEXT` for the cluster that has the Secret".to_owned(),
     })?;
     Ok(ClusterRoute::Secret(Arc::clone(store), key))
 }

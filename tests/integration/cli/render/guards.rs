@@ -48,6 +48,24 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     ");
 }
 
+/// A file with markers on its first line does not look like ours, and its Peers would be lost unseen.
+#[test]
+fn an_unfinished_merge_hides_no_loss() {
+    let folder = Folder::rendered();
+    silence(&folder, 1, "east");
+    for target in ["north", "west"] {
+        let path = format!("rendered/{target}/prod--east.yaml");
+        let text = folder.read(&path);
+        folder.write(
+            &path,
+            format!("<<<<<<< HEAD\n{text}=======\n>>>>>>> other\n"),
+        );
+    }
+    let refused = refusal(&folder, &[]);
+    assert_contains(&refused, "error[blocked-file]: north: ");
+    assert_contains(&refused, "error[blocked-file]: west: ");
+}
+
 /// Lets all clusters keep tunnels open, so that nodes without an endpoint are not left out.
 fn keepalive(folder: &Folder) {
     let mesh = fs::read_to_string(folder.path("mesh.yaml")).unwrap();

@@ -29,11 +29,15 @@ shift
 case $file in -*) file=./$file ;; esac
 if [ -e "$file" ] || [ -L "$file" ]; then fail "$file exists: choose another file"; fi
 
-clusters='' users='' contexts=''
+clusters='' users='' contexts='' seen=''
 for login do
     cluster=${login%%=*}
     context=${login#*=}
     case $cluster in '' | *[!a-z0-9-]*) fail "$cluster is not the name of a cluster" ;; esac
+    # kubectl takes an empty context for the current one.
+    if [ -z "$context" ]; then fail "$cluster: the context is empty"; fi
+    case " $seen " in *" $cluster "*) fail "$cluster is named twice" ;; esac
+    seen="$seen $cluster"
     printf '%s\n' "$cluster" >&2
     manifests | kubectl "--context=$context" apply --filename=- >&2
     # The controller of Kubernetes writes the token into the Secret.

@@ -155,15 +155,14 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         first(&inventory.missing),
         "find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it",
     );
-    let changed = inventory.changed.iter().filter(|it| it.added.is_empty());
-    let changed: Vec<String> = changed.map(drifted).collect();
+    let changed: Vec<String> = inventory.changed.iter().filter_map(drifted).collect();
     note(
         "changed",
         first(&changed),
         "let Flux or Argo CD apply the rendered Peers again",
     );
     for (fields, peers) in additions(inventory) {
-        let (lines, help) = addition(&state.kubectl, fields, &peers);
+        let (lines, help) = addition(state, fields, &peers);
         note("added", lines, &help);
     }
     note(
@@ -218,11 +217,11 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     notes
 }
 
-/// Describes a Peer that differs from the rendered one.
-fn drifted(peer: &DriftedPeer) -> String {
-    let differences = peer.differences.iter().map(difference);
+/// Describes a Peer that differs from the rendered one in more than added fields.
+fn drifted(peer: &DriftedPeer) -> Option<String> {
+    let differences = peer.others().map(difference);
     let differences: Vec<String> = differences.collect();
-    format!("{}: {}", peer.name, differences.join("; "))
+    (!differences.is_empty()).then(|| format!("{}: {}", peer.name, differences.join("; ")))
 }
 
 /// Returns the Peers with fields that another program added, by these fields.
@@ -235,13 +234,21 @@ fn additions(inventory: &Inventory) -> BTreeMap<&[OptionalField], Vec<&str>> {
 }
 
 /// Describes Peers with added fields, and returns the command that removes these from the first of them.
-fn addition(kubectl: &str, fields: &[OptionalField], peers: &[&str]) -> (Vec<String>, String) {
+fn addition(
+    state: &ClusterStatus,
+    fields: &[OptionalField],
+    peers: &[&str],
+) -> (Vec<String>, String) {
     let listed = text::list(fields);
     let lines = peers.iter().map(|it| format!("{it} has {listed}"));
     let lines: Vec<String> = lines.collect();
     let named: Vec<String> = peers.iter().take(LISTED).map(|it| shell_word(it)).collect();
+    let run = match &state.kubectl {
+        Some(kubectl) => format!("run `{kubectl}"),
+        None => format!("in {}, run `kubectl", state.cluster),
+    };
     let command = format!(
-        "run `{kubectl} patch peers {} --type=merge -p {}`",
+        "{run} patch peers {} --type=merge -p {}`",
         named.join(" "),
         shell_word(&removal(fields).to_string())
     );

@@ -12,8 +12,8 @@ pub(super) struct ClusterStatus {
     pub(super) cluster: ClusterName,
     /// The state, or the reason for which the cluster could not be read.
     pub(super) found: Result<ClusterState, UnreadCluster>,
-    /// The command that reaches it, for people.
-    pub(super) kubectl: String,
+    /// The command that reaches it, if this machine has one.
+    pub(super) kubectl: Option<String>,
     /// Reasons for which another server may have answered, and the Peers that Kilo does not take.
     pub(super) findings: Vec<Finding>,
 }
@@ -66,7 +66,7 @@ impl Default for NodeCounts {
 }
 
 impl ClusterStatus {
-    pub(super) fn new(cluster: &ClusterName, kubectl: String) -> Self {
+    pub(super) fn new(cluster: &ClusterName, kubectl: Option<String>) -> Self {
         Self {
             cluster: cluster.clone(),
             kubectl,

@@ -28,6 +28,9 @@ pub(super) fn run(tracer: &mut Tracer, result: &mut impl Write) -> anyhow::Resul
             pairs.len()
         );
     }
+    if pairs.is_empty() {
+        bail!("the standard input has no pair; write FROM and TO, one pair a line");
+    }
     let mut worst = Outcome::Clean;
     for (line, pair) in pairs {
         let (text, outcome) = match answer(tracer, pair) {

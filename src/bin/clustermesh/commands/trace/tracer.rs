@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
+use clustermesh::mesh::State;
 use clustermesh::name::ClusterName;
 use clustermesh::packet::messages;
 use clustermesh::packet::trace::{AddressClass, EndFinder, NamedEnd, NoEnd};
@@ -113,14 +114,14 @@ impl<'r> Tracer<'r> {
         let fabric = self.fabric;
         let advice = match reason {
             NoEnd::Cluster(name) => {
-                if self.is_entry(name) {
-                    return without_snapshot(argument, name);
+                if let Some(state) = self.state(name) {
+                    return without_snapshot(argument, name, state);
                 }
                 of_clusters(fabric, name)
             }
             NoEnd::Unreadable(name) => {
-                if self.is_entry(name) {
-                    return without_snapshot(argument, name);
+                if let Some(state) = self.state(name) {
+                    return without_snapshot(argument, name, state);
                 }
                 of_clusters(fabric, text)
             }
@@ -144,15 +145,22 @@ impl<'r> Tracer<'r> {
         }
     }
 
-    fn is_entry(&self, name: &str) -> bool {
+    /// Returns the state of a cluster that a mesh names.
+    fn state(&self, name: &str) -> Option<State> {
         let mut entries = self.inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
-        entries.any(|it| it.name.as_str() == name)
+        let entry = entries.find(|it| it.name.as_str() == name)?;
+        Some(entry.state)
     }
 }
 
-fn without_snapshot(argument: &str, name: &str) -> anyhow::Error {
-    let name = Quoted(name);
-    anyhow!("{argument}: {name} has no snapshot; run `clustermesh snapshot`")
+fn without_snapshot(argument: &str, name: &str, state: State) -> anyhow::Error {
+    let quoted = Quoted(name);
+    match state {
+        State::Leaving => anyhow!("{argument}: {quoted} leaves the mesh, so it has no paths"),
+        State::Joined | State::Joining => {
+            anyhow!("{argument}: {quoted} has no snapshot; run `clustermesh snapshot {name}`")
+        }
+    }
 }
 
 fn of_class(class: AddressClass) -> &'static str {
@@ -182,11 +190,16 @@ fn of_nodes(site: &Site, name: &str) -> String {
             .iter()
             .map(|it| it.kilo.name.as_str())
     };
-    match nearest(name, names()) {
+    // A batch may have thousands of mistakes.
+    let compared = names().take(COMPARED);
+    match nearest(name, compared) {
         Some(meant) => format!("did you mean {}?", Quoted(meant)),
         None => format!("known nodes: {}", text::first(LISTED, names().map(Quoted))),
     }
 }
+
+/// The number of names that a misspelled one is compared with.
+const COMPARED: usize = 200;
 
 /// The number of names that are listed.
 const LISTED: usize = 8;

@@ -82,9 +82,12 @@ fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
     let differing = [&survey.missing, &survey.changed, &survey.stale];
     let differing = differing.into_iter().flatten().chain(blocked);
     let root = &inputs.settings.rendered.value;
+    let differing: Vec<&String> = differing.collect();
+    let folders = differing.iter().filter_map(|path| path.split_once('/'));
+    let targets = folders.map(|(target, _)| target.to_owned()).collect();
     let files = differing
-        .map(|path| input_file::name(&root.join(path)))
-        .collect();
+        .iter()
+        .map(|path| input_file::name(&root.join(path)));
     let is_refusal = |it: &&Finding| Threshold(Severity::Error).fails([*it]);
     let refusals = checked.findings.iter().filter(is_refusal);
     let losses = rendered.changes.losses.iter();
@@ -92,5 +95,5 @@ fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
         .map(|it| it.rule)
         .chain(losses.map(rules::rendered::rule_of))
         .collect();
-    Ok(Some(OutdatedTree::new(files, &refused)))
+    Ok(Some(OutdatedTree::new(files.collect(), targets, &refused)))
 }

@@ -219,7 +219,7 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
             match to {
                 State::Joined => format!("cluster {cluster} joined (`state: {from:?}` removed)"),
                 State::Joining => {
-                    format!("cluster {cluster} has not joined any more (`state: {to:?}`{place})")
+                    format!("cluster {cluster} is to join later (`state: {to:?}`{place})")
                 }
                 State::Leaving => format!("cluster {cluster} leaves (`state: {to:?}`{place})"),
             }
