@@ -174,13 +174,10 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
             differing(Some(&old.topology_label), Some(&new.topology_label)),
         ),
         ("nodeSelector", unlisted(&old.selector, &new.selector)),
-        (
-            "endpointFrom",
-            unlisted(&old.endpoint_from, &new.endpoint_from),
-        ),
+        ("endpointFrom", all_listed(sources(old), sources(new))),
         (
             "endpointDomains",
-            unlisted(&old.endpoint_domains, &new.endpoint_domains),
+            all_listed(old.endpoint_domains.clone(), new.endpoint_domains.clone()),
         ),
         ("anchors", unlisted(&anchors(old), &anchors(new))),
     ];
@@ -194,6 +191,17 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
         value,
     }));
     settings
+}
+
+/// Returns the sources of endpoints in their order.
+fn sources(entry: &Entry) -> Vec<String> {
+    let sources = entry.endpoint_from.iter();
+    sources.map(|it| format!("{it:?}")).collect()
+}
+
+/// Returns two lists as a whole, if they differ: their order counts.
+fn all_listed(before: Vec<String>, after: Vec<String>) -> Option<ChangedValue> {
+    (before != after).then_some(ChangedValue::Listed { before, after })
 }
 
 /// Returns two values, if they differ.

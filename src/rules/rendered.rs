@@ -45,10 +45,7 @@ fn alike(mut finding: Finding, group: &str) -> Finding {
 pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Vec<Finding> {
     let files: Vec<ChangedFile> = files.iter().map(|it| old_file(target, it)).collect();
     let moves = tree_diff::moves(plan, target.as_str(), &files);
-    moves
-        .iter()
-        .map(|it| moved(it, None, String::new()))
-        .collect()
+    moves.iter().map(|it| moved(it, None, "")).collect()
 }
 
 /// Returns a file as if it were in the folder of a target.
@@ -96,7 +93,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet) -> Vec<Finding
     }));
     findings.extend(changes.renamed.iter().map(renamed));
     let moves = changes.moved.iter();
-    findings.extend(moves.map(|it| moved(it, named(&it.what, fleet), pin(&it.what, fleet))));
+    findings.extend(moves.map(|it| moved(it, named(&it.what, fleet), &pin(&it.what, fleet))));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
     findings
 }
@@ -166,7 +163,7 @@ fn renamed(case: &Case<Renamed>) -> Finding {
 /// If it does, the move is declared. Otherwise a node that comes, goes or claims another address may
 /// have moved the range. The tree does not record why a Peer carries a range, so an edit
 /// that only removes the old node's name looks the same.
-fn moved(case: &Case<Moved>, named: Option<Place>, pin: String) -> Finding {
+fn moved(case: &Case<Moved>, named: Option<Place>, pin: &str) -> Finding {
     let Moved {
         source,
         range,

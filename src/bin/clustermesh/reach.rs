@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser;
+use clustermesh::diagnostic::escaped;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
+use clustermesh::text::shell_word;
 use serde_json::Value;
 
 use crate::cluster::{self, ClusterAnswer, Kubeconfigs, TimeLimits, Wanted};
-use crate::settings::Settings;
+use crate::input_file;
+use crate::settings::{ClusterAccess, SettingOrigin, Settings};
 
 mod contexts;
 mod routes;
@@ -57,10 +60,24 @@ pub(crate) struct ReachOptions {
 }
 
 impl ReachOptions {
-    /// Returns `kubectl` as it reaches a cluster, if it needs no login of another program.
+    /// Returns `kubectl` as it reaches a cluster, if a kubeconfig of this machine does.
     pub(crate) fn kubectl(&self, cluster: &ClusterName, settings: &Settings) -> Option<String> {
-        let is_plain = self.contexts.is_empty() && self.secrets_from.is_none();
-        is_plain.then(|| settings.kubectl(cluster)).flatten()
+        if !self.contexts.is_empty() || self.secrets_from.is_some() {
+            return None;
+        }
+        let ClusterAccess::Kubeconfig { files, context } = settings.access(cluster) else {
+            return None;
+        };
+        // kubectl finds the default itself.
+        let named = match files.origin {
+            SettingOrigin::Flag(_) | SettingOrigin::File(_) => files.value.first(),
+            _ => None,
+        };
+        let file = named.map(|it| format!(" --kubeconfig {}", shell_word(&input_file::name(it))));
+        let context = context.value;
+        let context = context.map(|it| format!(" --context {}", shell_word(&escaped(&it, 300))));
+        let flags: String = file.into_iter().chain(context).collect();
+        Some(format!("kubectl{flags}"))
     }
 
     /// The names of these options in clap.

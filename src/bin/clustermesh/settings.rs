@@ -4,13 +4,11 @@ use std::env;
 use std::path::PathBuf;
 
 use clustermesh::config::{self, Ceilings};
-use clustermesh::diagnostic::escaped;
 use clustermesh::mesh::SecretKeyRef;
 use clustermesh::name::ClusterName;
-use clustermesh::text::shell_word;
 
 use crate::disk::{self, Roots};
-use crate::input_file::{self, InputFile, Unreadable};
+use crate::input_file::{InputFile, Unreadable};
 
 mod config_file;
 mod mesh_files;
@@ -180,24 +178,6 @@ impl Settings {
             },
         };
         paths.map(input).collect()
-    }
-
-    /// Returns `kubectl` with what reaches a cluster, if a kubeconfig does.
-    pub(crate) fn kubectl(&self, cluster: &ClusterName) -> Option<String> {
-        let ClusterAccess::Kubeconfig { files, context } = self.access(cluster) else {
-            return None;
-        };
-        // kubectl finds the default itself.
-        let named = match files.origin {
-            SettingOrigin::Flag(_) | SettingOrigin::File(_) => files.value.first(),
-            _ => None,
-        };
-        let file = named.map(|it| format!(" --kubeconfig {}", shell_word(&input_file::name(it))));
-        let context = context
-            .value
-            .map(|it| format!(" --context {}", shell_word(&escaped(&it, 300))));
-        let flags: String = file.into_iter().chain(context).collect();
-        Some(format!("kubectl{flags}"))
     }
 
     /// Returns how a cluster is reached, whether the config knows it or not.

@@ -30,8 +30,7 @@ mod effects;
 /// it is. The snapshots show what the ranges of a flat list are for; services and other networks become
 /// `additionalCIDRs`, which has the same effect.
 ///
-/// Plans the mesh before and after. If the rendered Peers would differ, lists the files and exits with 1.
-/// Writes nothing.
+/// Renders both forms in memory, and writes nothing. If the Peers would differ, lists the files and exits with 1.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ConvertArgs {

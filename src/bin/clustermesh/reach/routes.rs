@@ -131,7 +131,9 @@ fn configured_route(
     let key = SecretKey::new(namespace, secret)?;
     let store = store.ok_or_else(|| Fault::Secret {
         origin: format!("Secret {namespace}/{}", secret.name),
-        problem: "add `--secrets-from CONTEXT` for the cluster that has the Secret".to_owned(),
+        problem:
+            "`--secrets-from` is missing, which names the context of the cluster with the Secret"
+                .to_owned(),
     })?;
     Ok(ClusterRoute::Secret(Arc::clone(store), key))
 }

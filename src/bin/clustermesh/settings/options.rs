@@ -65,7 +65,7 @@ pub(crate) struct PrintOptions {
     #[command(flatten)]
     pub(crate) colour: Colour,
 
-    /// Print nothing on success, except manifests and output for programs
+    /// Print only problems, manifests and output for programs
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }

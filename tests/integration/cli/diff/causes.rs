@@ -389,4 +389,11 @@ fn a_changed_value_is_part_of_its_cause() {
         ),
         ["`persistentKeepalive` of west added: 25 (mesh.yaml:16)"]
     );
+    let keepalive = "      persistentKeepalive: 25\n";
+    let sources = format!("{keepalive}      endpointFrom: [Annotation, ExternalIP, Kilo]\n");
+    // The Peers of the last commit had another keepalive.
+    assert_eq!(
+        change(keepalive, &sources)[0],
+        "`endpointFrom` of west changed: Annotation, ExternalIP → Annotation, ExternalIP, Kilo (mesh.yaml:17)"
+    );
 }

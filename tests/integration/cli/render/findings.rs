@@ -50,7 +50,7 @@ fn calls_findings_by_the_operators_reasons() {
     help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
     warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
-    help: run `kubectl annotate node n7 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:51820`
+    help: run `kubectl annotate node n7 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:51820`, then `clustermesh snapshot east`
 
     warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`

@@ -132,12 +132,7 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
                 moved(from.as_ref(), to.as_ref())
             )
         }
-        Cause::NewAddress { node, from, to } => format!(
-            "{} has another address: {} → {}",
-            self::node(node),
-            ranges(from),
-            ranges(to)
-        ),
+        Cause::NewAddress { node, from, to } => readdressed(&self::node(node), from, to),
         Cause::OtherLocation { node, from, to } => format!(
             "{} is in another location: {} → {}",
             self::node(node),
@@ -241,6 +236,24 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
         (ChangedValue::State { .. } | ChangedValue::Unlisted, _) => {
             format!("{what}{of} changed{at}")
         }
+    }
+}
+
+/// Describes a node with other addresses.
+fn readdressed(node: &str, from: &[Cidr], to: &[Cidr]) -> String {
+    let without = |all: &[Cidr], others: &[Cidr]| -> Vec<Cidr> {
+        let rest = all.iter().filter(|it| !others.contains(it));
+        rest.copied().collect()
+    };
+    let (lost, gained) = (without(from, to), without(to, from));
+    match (lost.as_slice(), gained.as_slice()) {
+        ([], gained) => format!("{node} got the address {}", ranges(gained)),
+        (lost, []) => format!("{node} lost the address {}", ranges(lost)),
+        (lost, gained) => format!(
+            "{node} has another address: {} → {}",
+            ranges(lost),
+            ranges(gained)
+        ),
     }
 }
 

@@ -52,10 +52,7 @@ fn the_cluster_of_the_secrets_must_be_named() {
         .run_with(&[], &[&SNAPSHOT[..3], &["east"]].concat());
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "Secret tenant-east/kubernetes-east");
-    assert_contains(
-        &run.stderr,
-        "`--secrets-from` does not name the context of its cluster",
-    );
+    assert_contains(&run.stderr, "`--secrets-from` is missing");
     assert_eq!(site.hub.connections() + site.east.connections(), 0);
 }
 
