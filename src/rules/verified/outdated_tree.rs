@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::diagnostic::{Severity, bare};
+use crate::packet::rule::NO_ROUTE;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::rules::{Finding, Rule};
 use crate::text::{count, list, listed};
@@ -34,10 +35,10 @@ impl OutdatedTree {
     /// Gives findings about these files the remedy that lasts: a change by hand would be overwritten.
     pub fn renew(&self, findings: &mut [Finding]) {
         let is_meant = |it: &&mut Finding| {
+            // A Peer that is not there has no place.
             let of_target = || {
-                it.cluster
-                    .as_ref()
-                    .is_some_and(|it| self.targets.contains(it))
+                let mut cluster = it.cluster.iter();
+                it.rule == &NO_ROUTE && cluster.any(|it| self.targets.contains(it))
             };
             let first = it.labels.first();
             first.map_or_else(of_target, |label| self.files.contains(&*label.place.source))
@@ -71,5 +72,35 @@ fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Findi
         severity: Severity::Error,
         ..finding
             .help("correct the errors of `clustermesh validate`, then run `clustermesh render`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Place;
+    use crate::proof::rule::UNPROVED_CLUSTER;
+
+    #[test]
+    fn only_what_a_render_mends_gets_its_remedy() {
+        let path = "rendered/west/prod--east.yaml";
+        let set = |it: &str| BTreeSet::from([it.to_owned()]);
+        let tree = OutdatedTree::new(set(path), set("west"), &BTreeSet::new());
+        let found = |rule, cluster: &str| {
+            let finding = Finding::on_named(rule, cluster, String::new());
+            finding.help("another")
+        };
+        let at = |path: &str| Place::document(&path.into(), 0);
+        let mut findings = [
+            found(&NO_ROUTE, "west"),
+            found(&NO_ROUTE, "north"),
+            found(&UNPROVED_CLUSTER, "west"),
+            found(&NO_ROUTE, "north").at(at(path), ""),
+            found(&NO_ROUTE, "west").at(at("snapshots/west.json"), ""),
+        ];
+        tree.renew(&mut findings);
+        let helps = findings.map(|it| it.help.unwrap());
+        let render = "run `clustermesh render`";
+        assert_eq!(helps, [render, "another", "another", render, "another"]);
     }
 }
