@@ -104,7 +104,8 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
     }
 }
 
-/// Returns the line for the pod ranges that most nodes have, unless another range of the mesh overlaps them.
+/// Returns the line for the declared pod ranges that any node has and those that most nodes have, unless another range
+/// of the mesh overlaps them.
 fn pods_line(member: &Member) -> Option<String> {
     let Networks::Typed { pods, .. } = &member.entry.networks else {
         return None;
@@ -120,10 +121,16 @@ fn pods_line(member: &Member) -> Option<String> {
         .iter()
         .map(|it| [it.cidr, it.core].into_iter().find(is_free));
     let free: Vec<Cidr> = free.collect::<Option<_>>()?;
+    let used = |range: &Cidr| {
+        let mut actual = member.cluster.nodes.iter().flat_map(|it| it.kilo.pods());
+        actual.any(|it| range.contains(it))
+    };
+    let kept = pods.iter().map(|it| it.cidr);
+    let kept = kept.filter(|it| used(it) && !free.iter().any(|new| new.overlaps(*it)));
     (!free.is_empty()).then(|| {
         format!(
             "write `podCIDRs: [{}]` in the entry of `{}`, unless its nodes are wrong",
-            list(free),
+            list(kept.chain(free.iter().copied())),
             member.entry.name
         )
     })

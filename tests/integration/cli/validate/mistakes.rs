@@ -1,6 +1,8 @@
 //! Mistakes in meshes, configs and snapshots: all are reported together, with their places.
 
-use crate::cli::{Folder, NORTH};
+use serde_json::json;
+
+use crate::cli::{Folder, NORTH, node};
 use crate::support::assert_contains;
 
 /// The messages of a render that fails; it writes nothing.
@@ -343,4 +345,35 @@ fn tells_what_is_wrong_with_all_snapshots() {
     let report = refusal(&folder, 2);
     assert_contains(&report, "--> snapshots/east.json:1:1");
     assert_contains(&report, "--> snapshots/west.json:1:1");
+}
+
+/// A declared range that some nodes are in is still needed.
+#[test]
+fn the_advised_pod_ranges_have_all_nodes() {
+    let folder = Folder::mesh();
+    let nodes = [
+        ("n1", "10.1.1.0/24"),
+        ("n2", "10.9.2.0/24"),
+        ("n3", "10.9.3.0/24"),
+        ("n4", "10.9.4.0/24"),
+    ];
+    let nodes = (1..).zip(nodes).map(|(number, (name, range))| {
+        let mut node = node(1, number);
+        node["name"] = json!(name);
+        node["podCIDRs"] = json!([range]);
+        node
+    });
+    folder.keep("east", &nodes.collect::<Vec<_>>());
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "help: write `podCIDRs: [10.1.0.0/16, 10.9.0.0/16]` in the entry of `east`",
+    );
+    folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.1.0.0/16]",
+        "podCIDRs: [10.1.0.0/16, 10.9.0.0/16]",
+    );
+    let run = folder.run(&["validate"]);
+    assert!(!run.stdout.contains("pod CIDR"), "{}", run.stdout);
 }
