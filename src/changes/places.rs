@@ -16,7 +16,7 @@ impl<'h> Places<'h> {
         words.flat_map(|(number, &word)| ones(word).map(move |bit| number * BITS + bit))
     }
 
-    /// Returns whether there is none.
+    /// Returns whether it has no place.
     pub(super) fn is_empty(self) -> bool {
         self.0.iter().all(|it| *it == 0)
     }

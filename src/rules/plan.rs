@@ -153,7 +153,7 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::NoInitiator { peers, .. } => {
             let peers = count(*peers, "Peer");
             let message = format!(
-                "{peers} left out: no node of {source} and at most half of the nodes there have an endpoint, \
+                "{peers} left out: no node of {source} and at most half of the target's nodes have an endpoint, \
                  so neither side can dial"
             );
             Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(

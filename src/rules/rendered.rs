@@ -45,7 +45,10 @@ fn alike(mut finding: Finding, group: &str) -> Finding {
 pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Vec<Finding> {
     let files: Vec<ChangedFile> = files.iter().map(|it| old_file(target, it)).collect();
     let moves = tree_diff::moves(plan, target.as_str(), &files);
-    moves.iter().map(|it| moved(it, None, "")).collect()
+    moves
+        .iter()
+        .map(|it| moved(it, None, "pin the range to nodes with `anchors`; "))
+        .collect()
 }
 
 /// Returns a file as if it were in the folder of a target.

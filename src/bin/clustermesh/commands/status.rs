@@ -162,7 +162,7 @@ pub(crate) fn run(
 /// Describes what the clusters are compared with, in a line.
 fn basis(inputs: &Inputs, clusters: usize) -> String {
     let folder = escaped(&input_file::name(&inputs.settings.rendered.value), 120);
-    // Without git, or before the first commit, there is none to name.
+    // There is no commit without git, nor in a new repository.
     let commit = GitRepository::around_here().and_then(|it| it.commit("HEAD"));
     let commit = commit.map_or_else(|_| String::new(), |it| format!(" at commit {}", it.short()));
     let clusters = count(clusters, "cluster");

@@ -43,7 +43,7 @@ impl<'r> Tracer<'r> {
         }
     }
 
-    /// Follows a packet, or answers why there is none.
+    /// Follows a packet, or explains why none can be sent.
     ///
     /// # Errors
     /// An end is written wrongly.
