@@ -75,6 +75,16 @@ pub struct Config {
 /// The longest path or name of a context that is shown, in characters.
 const SHOWN: usize = 300;
 
+/// Returns `kubectl` with these flags, as a shell takes them.
+pub fn kubectl(kubeconfig: Option<&str>, context: Option<&str>) -> String {
+    let flags = [("kubeconfig", kubeconfig), ("context", context)];
+    let flags = flags.into_iter().filter_map(|(flag, value)| {
+        let value = shell_word(&escaped(value?, SHOWN));
+        Some(format!(" --{flag} {value}"))
+    });
+    format!("kubectl{}", flags.collect::<String>())
+}
+
 impl Config {
     /// Returns `kubectl` with the kubeconfig and context of a cluster, by default the context of its name.
     pub fn kubectl(&self, cluster: &ClusterName) -> String {
@@ -85,15 +95,8 @@ impl Config {
         let path = path.map(|path| Path::new(&self.folder).join(path));
         // The only context of a file of its own can have any name.
         let default = path.is_none().then_some(cluster.as_str());
-        let flags = [
-            ("kubeconfig", path.as_deref().map(Path::to_string_lossy)),
-            ("context", context.or(default).map(Into::into)),
-        ];
-        let flags = flags.into_iter().filter_map(|(flag, value)| {
-            let value = shell_word(&escaped(&value?, SHOWN));
-            Some(format!(" --{flag} {value}"))
-        });
-        format!("kubectl{}", flags.collect::<String>())
+        let path = path.as_deref().map(Path::to_string_lossy);
+        kubectl(path.as_deref(), context.or(default))
     }
 }
 

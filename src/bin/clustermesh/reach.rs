@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use clap::ValueHint;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::diagnostic::escaped;
+use clustermesh::config::kubectl;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::Fault;
-use clustermesh::text::shell_word;
 use serde_json::Value;
 
 use crate::cluster::{self, ClusterAnswer, Kubeconfigs, TimeLimits, Wanted};
@@ -73,11 +72,8 @@ impl ReachOptions {
             SettingOrigin::Flag(_) | SettingOrigin::File(_) => files.value.first(),
             _ => None,
         };
-        let file = named.map(|it| format!(" --kubeconfig {}", shell_word(&input_file::name(it))));
-        let context = context.value;
-        let context = context.map(|it| format!(" --context {}", shell_word(&escaped(&it, 300))));
-        let flags: String = file.into_iter().chain(context).collect();
-        Some(format!("kubectl{flags}"))
+        let file = named.map(|it| input_file::name(it));
+        Some(kubectl(file.as_deref(), context.value.as_deref()))
     }
 
     /// The names of these options in clap.
