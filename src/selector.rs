@@ -41,6 +41,20 @@ impl Selector {
         self.requirements.is_empty()
     }
 
+    /// Returns the requirements as `kubectl get --selector` takes them, such as `zone in (a,b)`.
+    pub fn conditions(&self) -> Vec<String> {
+        let conditions = self.requirements.iter().map(|it| {
+            let key = &it.key;
+            match &it.test {
+                Test::In(values) => format!("{key} in ({})", values.join(",")),
+                Test::NotIn(values) => format!("{key} notin ({})", values.join(",")),
+                Test::Exists => key.clone(),
+                Test::DoesNotExist => format!("!{key}"),
+            }
+        });
+        conditions.collect()
+    }
+
     /// Returns the labels that it asks for.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.requirements.iter().map(|it| it.key.as_str())

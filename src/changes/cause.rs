@@ -191,15 +191,14 @@ pub enum ChangedValue {
         /// The new one.
         to: State,
     },
-    /// The values that only one version has, as people write them.
+    /// The values that only one version has, as people write them. Both lists are empty if only the order or the form
+    /// differs.
     Listed {
         /// Those of the old version.
         before: Vec<String>,
         /// Those of the new version.
         after: Vec<String>,
     },
-    /// Too much for a line.
-    Unlisted,
 }
 
 /// A cause with everything that it changes.

@@ -6,7 +6,7 @@ use super::Version;
 use super::cause::{Cause, ChangedSetting, ChangedValue, FORM};
 use super::clusters::Counterparts;
 use crate::fleet::{Fleet, Member};
-use crate::mesh::{Entry, Mesh, Networks, Range, State};
+use crate::mesh::{Entry, Mesh, Networks, Range, State, Topology};
 use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -21,14 +21,16 @@ pub(super) fn causes(
     let mut settings = Vec::new();
     let (had, has) = (meshes(old), meshes(new));
     for (name, mesh) in &has {
-        if let Some(old) = had.get(name).filter(|it| it.topology != mesh.topology) {
+        let old = had.get(name);
+        let value = old.and_then(|it| of_items(&links(&it.topology), &links(&mesh.topology)));
+        if let Some((old, value)) = old.zip(value) {
             let place = |mesh: &Mesh| mesh.place.key("spec").key("topology");
             settings.push(ChangedSetting {
                 cluster: None,
                 field: "topology",
                 before: Some(place(old)),
                 after: Some(place(mesh)),
-                value: ChangedValue::Unlisted,
+                value,
             });
         }
     }
@@ -173,13 +175,16 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
             "topologyLabel",
             differing(Some(&old.topology_label), Some(&new.topology_label)),
         ),
-        ("nodeSelector", unlisted(&old.selector, &new.selector)),
+        (
+            "nodeSelector",
+            of_items(&old.selector.conditions(), &new.selector.conditions()),
+        ),
         ("endpointFrom", all_listed(sources(old), sources(new))),
         (
             "endpointDomains",
             all_listed(old.endpoint_domains.clone(), new.endpoint_domains.clone()),
         ),
-        ("anchors", unlisted(&anchors(old), &anchors(new))),
+        ("anchors", of_items(&anchors(old), &anchors(new))),
     ];
     let changed = fields.into_iter();
     let changed = changed.filter_map(|(field, value)| Some((field, value?)));
@@ -217,25 +222,53 @@ fn listed<T: ToString>(before: Option<T>, after: Option<T>) -> ChangedValue {
     }
 }
 
-fn unlisted<T: PartialEq>(before: &T, after: &T) -> Option<ChangedValue> {
-    (before != after).then_some(ChangedValue::Unlisted)
+/// Returns the items of two lists that only one of them has, if the lists differ.
+fn of_items(before: &[String], after: &[String]) -> Option<ChangedValue> {
+    let without = |all: &[String], others: &[String]| -> Vec<String> {
+        let rest = all.iter().filter(|it| !others.contains(it));
+        rest.cloned().collect()
+    };
+    (before != after).then(|| ChangedValue::Listed {
+        before: without(before, after),
+        after: without(after, before),
+    })
 }
 
-/// The parts of an anchor that are not places.
-#[derive(PartialEq)]
-struct AnchorContent<'e> {
-    ranges: Option<&'e [Cidr]>,
-    nodes: Vec<&'e str>,
-    spread: u8,
-}
-
-fn anchors(entry: &Entry) -> Vec<AnchorContent<'_>> {
-    let anchors = entry.anchors.iter().map(|it| AnchorContent {
-        ranges: it.ranges.as_deref(),
-        nodes: it.nodes.iter().map(|it| it.name.as_str()).collect(),
-        spread: it.spread,
+/// Returns the anchors of an entry: `10.0.0.0/16 on n1, n2`.
+fn anchors(entry: &Entry) -> Vec<String> {
+    let anchors = entry.anchors.iter().map(|it| {
+        let ranges = it.ranges.as_ref().map_or_else(
+            || "all ranges".to_owned(),
+            |ranges| {
+                ranges
+                    .iter()
+                    .map(Cidr::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            },
+        );
+        let nodes: Vec<&str> = it.nodes.iter().map(|it| it.name.as_str()).collect();
+        let count = match it.spread {
+            0 => String::new(),
+            spread => format!(", `count: {}`", 1_u64 << spread),
+        };
+        format!("{ranges} on {}{count}", nodes.join(", "))
     });
     anchors.collect()
+}
+
+/// Returns what a topology declares: its mode, or the hubs or links.
+fn links(topology: &Topology) -> Vec<String> {
+    match topology {
+        Topology::FullMesh => vec!["full mesh".to_owned()],
+        Topology::Hub(hubs) => hubs.iter().map(|it| format!("hub {it}")).collect(),
+        Topology::Links(pairs) => {
+            let pairs = pairs
+                .iter()
+                .map(|(one, other)| format!("{one} with {other}"));
+            pairs.collect()
+        }
+    }
 }
 
 fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
@@ -248,7 +281,10 @@ fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
             field: FORM,
             before: Some(old.place.key(from)),
             after: Some(new.place.key(to)),
-            value: ChangedValue::Unlisted,
+            value: ChangedValue::Listed {
+                before: Vec::new(),
+                after: Vec::new(),
+            },
         });
         // Ranges that are only in another field are the same.
         let cidrs = |lists: &RangeLists| -> BTreeSet<Cidr> {

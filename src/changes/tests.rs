@@ -327,7 +327,7 @@ fn a_setting_of_the_mesh_changes() {
     "#);
     insta::assert_snapshot!(report("anchors: [{ nodes: [n2] }]", EAST), @r#"
     brief
-      Setting(ChangedSetting { cluster: Some(east), field: "anchors", before: mesh.yaml#/spec/clusters/0/anchors, after: mesh.yaml#/spec/clusters/0/anchors, value: Unlisted }): west +0 ~2 -0
+      Setting(ChangedSetting { cluster: Some(east), field: "anchors", before: mesh.yaml#/spec/clusters/0/anchors, after: mesh.yaml#/spec/clusters/0/anchors, value: Listed { before: [], after: ["all ranges on n2"] } }): west +0 ~2 -0
       AnchorMoved { cluster: east, range: 172.16.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
       AnchorMoved { cluster: east, range: 192.168.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
       west: [PathsPaused(3 + 3), CarriersMoved(2), RangesRemoved(1)]

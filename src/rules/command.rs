@@ -11,8 +11,16 @@ pub(super) fn annotate_endpoint(node: &str) -> String {
 
 /// Returns the command that changes an annotation of a node.
 pub(super) fn annotate(node: &Node, change: &str) -> String {
-    let name = command_name(&node.name);
-    format!("kubectl annotate node {name} --overwrite {change}")
+    annotate_each([node], change)
+}
+
+/// Returns the command that changes an annotation of some nodes.
+pub(super) fn annotate_each<'n>(nodes: impl IntoIterator<Item = &'n Node>, change: &str) -> String {
+    let names: Vec<&str> = nodes.into_iter().map(|it| command_name(&it.name)).collect();
+    format!(
+        "kubectl annotate node {} --overwrite {change}",
+        names.join(" ")
+    )
 }
 
 /// The largest number of nodes that a command names. A longer one annotates all nodes of the cluster.

@@ -33,6 +33,7 @@ pub fn unsent(fabric: &Fabric, reason: &NoEnd, other: Option<SiteId>) -> Option<
         | NoEnd::NoAddress { .. }
         | NoEnd::Several { .. }
         | NoEnd::Unreadable(_)
+        | NoEnd::Port(_)
         | NoEnd::Silent { .. }
         | NoEnd::OneCluster(_) => None,
     }

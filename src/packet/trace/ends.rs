@@ -68,6 +68,9 @@ pub enum NoEnd {
     /// Neither an address nor a cluster nor something of it.
     #[error("{} is neither a cluster, nor `CLUSTER/NODE`, nor an address", Quoted(.0))]
     Unreadable(String),
+    /// An address with a port that does not exist.
+    #[error("{} has a port that is not a number from 0 to 65535", Quoted(.0))]
+    Port(String),
     /// Something that nothing is sent from.
     #[error("{address} cannot be a source: it is not the address of a pod or a node")]
     Silent {
@@ -168,7 +171,7 @@ impl<'f, 'a> EndFinder<'f, 'a> {
                 return self.of_cluster(site, class.unwrap_or(AddressClass::Pod));
             }
             let (address, port) =
-                address(text).ok_or_else(|| NoEnd::Unreadable(text.to_owned()))?;
+                address(text)?.ok_or_else(|| NoEnd::Unreadable(text.to_owned()))?;
             let found = self.of_address(address)?;
             return Ok(NamedEnd { port, ..found });
         };
@@ -176,7 +179,7 @@ impl<'f, 'a> EndFinder<'f, 'a> {
             .fabric
             .site_named(cluster)
             .ok_or_else(|| NoEnd::Cluster(cluster.to_owned()))?;
-        if let Some((address, port)) = address(rest) {
+        if let Some((address, port)) = address(rest)? {
             let found = self.at(site, address)?;
             return Ok(NamedEnd { port, ..found });
         }
@@ -324,13 +327,18 @@ fn of_node(fabric: &Fabric, at: At, class: AddressClass) -> impl Iterator<Item =
 }
 
 /// Reads an address, which may have a port: `10.0.0.1`, `10.0.0.1:443`, `fd00::1` or `[fd00::1]:443`.
-fn address(text: &str) -> Option<(IpAddr, Option<u16>)> {
+fn address(text: &str) -> Result<Option<(IpAddr, Option<u16>)>, NoEnd> {
     let alone = text.parse().ok().map(|it: IpAddr| (it, None));
     let address = alone.or_else(|| {
         let both: SocketAddr = text.parse().ok()?;
         Some((both.ip(), Some(both.port())))
     });
-    address.map(|(address, port)| (address.to_canonical(), port))
+    let without_port = || Some(text.rsplit_once(':')?.0);
+    let has_address = |host: &str| format!("{host}:0").parse::<SocketAddr>().is_ok();
+    if address.is_none() && without_port().is_some_and(has_address) {
+        return Err(NoEnd::Port(text.to_owned()));
+    }
+    Ok(address.map(|(address, port)| (address.to_canonical(), port)))
 }
 
 /// Returns an address that a pod could have: the first one behind that of the bridge.

@@ -84,16 +84,16 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
         String::new()
     } else {
         format!(
-            " (if they are behind NAT, remove {} from `endpointFrom` of `{cluster}` and add \
-             `persistentKeepalive: 25`)",
+            " if the nodes are behind NAT, remove {} from `endpointFrom` of `{cluster}` and add \
+             `persistentKeepalive: 25`;",
             guesses.join(" and ")
         )
     };
     Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
         .at(unreachable.first.place(), "")
         .help(format!(
-            "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable \
-             address{nat}, or ignore this rule for `{cluster}` if the networks are connected"
+            "if the networks are connected, ignore this rule for `{cluster}`;{nat} otherwise annotate the nodes with \
+             `kilo.squat.ai/clustermesh-endpoint` and a reachable address"
         ))
 }
 
@@ -132,17 +132,17 @@ mod tests {
         insta::assert_snapshot!(report_on(&["192.168.1.5"], "internal=192.168.2.1"), @"
         notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
+          help: if the networks are connected, ignore this rule for `east`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
         insta::assert_snapshot!(report_on(&["10.7.0.1", "10.8.0.1"], "internal=10.9.0.1"), @"
         notice[private-endpoint] east: endpoints 10.7.0.1:51820, 10.8.0.1:51820 are private, and no node of west is in their networks
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
+          help: if the networks are connected, ignore this rule for `east`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
         insta::assert_snapshot!(report_on(&["[fd00:1::1]"], "internal=fd00:2::1"), @"
         notice[private-endpoint] east: endpoint [fd00:1::1]:51820 is private, and no node of west is in its network
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
-          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address, or ignore this rule for `east` if the networks are connected
+          help: if the networks are connected, ignore this rule for `east`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
     }
 
@@ -155,7 +155,7 @@ mod tests {
         insta::assert_snapshot!(report(super::super::findings, &clusters), @"
         notice[private-endpoint] east: endpoint 192.168.1.5:51820 is private, and no node of west is in its network
           east.json#/nodes/0/addresses/0/address 
-          help: annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address (if they are behind NAT, remove `InternalIP` from `endpointFrom` of `east` and add `persistentKeepalive: 25`), or ignore this rule for `east` if the networks are connected
+          help: if the networks are connected, ignore this rule for `east`; if the nodes are behind NAT, remove `InternalIP` from `endpointFrom` of `east` and add `persistentKeepalive: 25`; otherwise annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and a reachable address
         ");
     }
 

@@ -11,9 +11,9 @@ use crate::analysis::location::{
 use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::node::annotation;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, run};
+use crate::rules::command::{annotate, annotate_each, run};
 use crate::snapshot::Node;
-use crate::text::{NAMED, listed, quoted};
+use crate::text::listed;
 
 /// Returns findings about locations.
 pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
@@ -124,13 +124,13 @@ fn several_leaders(inspected: &InspectedCluster, several: &SeveralLeaders) -> Fi
         .volunteers
         .iter()
         .filter(|it| it.name != several.leader.name);
-    let key = annotation::LEADER;
-    let commands = others
-        .take(NAMED)
-        .map(|it| annotate(it, &format!("{key}-")));
+    let change = format!("{}-", annotation::LEADER);
     Finding::on_cluster(&SEVERAL_LEADERS, &inspected.member.entry.name, message)
         .at(place, "")
-        .help(format!("if only one should lead, run {}", quoted(commands)))
+        .help(format!(
+            "if only one should lead, run `{}`",
+            annotate_each(others.copied(), &change)
+        ))
 }
 
 fn uncertain_leader(inspected: &InspectedCluster, leader: &UncertainLeader) -> Finding {

@@ -328,7 +328,7 @@ fn says_what_may_have_been_meant() {
     error: FROM: west has no node `n11`; did you mean `n1`?
     error: TO: `moon` is neither a cluster, nor `CLUSTER/NODE`, nor an address; known clusters: east, north, west
     error: TO: unknown cluster `10.1.1.1`; known clusters: east, north, west
-    error: TO: `10.1.1.1:99999` is neither a cluster, nor `CLUSTER/NODE`, nor an address; known clusters: east, north, west
+    error: TO: `10.1.1.1:99999` has a port that is not a number from 0 to 65535
     error: TO: unknown cluster `est`; did you mean `east`?
     error: both ends are in west; clustermesh does not check traffic within a cluster
     error: TO: east has no node `\u{1b}[2J`; known nodes: `n1`, `n2`

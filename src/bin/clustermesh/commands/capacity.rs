@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use anyhow::bail;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::diagnostic::Severity;
+use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::joining::Joining;
 use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
@@ -175,6 +176,13 @@ pub(crate) fn run(
     outlook.advise(findings, fleet);
     let limits = &inputs.settings.config.content.limits.capacity;
     outlook.outgrowth = Outgrowth::new(&inputs.meshes, args.like.as_deref(), &costs, limits);
+    if let (Some(like), None) = (&args.like, &outlook.outgrowth) {
+        bail!(
+            "no cluster gets Peers of {}, so there is nothing that more clusters like it would add; name a joined \
+             cluster with `--like`",
+            Quoted(like)
+        );
+    }
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
         .into_iter()

@@ -123,6 +123,9 @@ fn the_last_cluster_is_the_example_unless_another_is_named() {
         "- name: north\n      state: Joining",
     );
     assert_eq!(object(&folder, &[]).1["growth"], Value::Null);
+    let run = folder.run(&["capacity", "--like", "west"]);
+    assert_eq!(run.code, 2);
+    assert_contains(&run.stderr, "no cluster gets Peers of `west`");
 }
 
 #[test]

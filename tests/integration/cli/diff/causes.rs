@@ -397,3 +397,27 @@ fn a_changed_value_is_part_of_its_cause() {
         "`endpointFrom` of west changed: Annotation, ExternalIP → Annotation, ExternalIP, Kilo (mesh.yaml:17)"
     );
 }
+
+#[test]
+fn links_anchors_and_selectors_are_causes_with_their_values() {
+    let folder = Folder::rendered();
+    let repository = Repository::of(folder);
+    repository.commit();
+    let mesh = repository.folder.read("mesh.yaml");
+    let causes = |from: &str, to: &str| {
+        repository.folder.edit("mesh.yaml", from, to);
+        let changes = repository.diff(&["--output", "json"]).json();
+        repository.folder.write("mesh.yaml", &mesh);
+        let causes = changes["causes"].as_array().unwrap().iter();
+        let causes = causes.filter(|it| it["kind"] == "setting");
+        let messages = causes.map(|it| format!("{}\n", it["message"].as_str().unwrap()));
+        messages.collect::<String>()
+    };
+    let entry = "- name: west\n";
+    insta::assert_snapshot!(causes("spec:\n", "spec:\n  topology: { mode: Hub, hubs: [east] }\n"), @"`topology` changed: `full mesh` → `hub east` (mesh.yaml:6)");
+    insta::assert_snapshot!(
+        causes(entry, &format!("{entry}      anchors: [{{ nodes: [n1] }}]\n")), @"`anchors` of west added: `all ranges on n1` (mesh.yaml:14)"
+    );
+    let selector = "nodeSelector: { matchLabels: { zone: a }, matchExpressions: [{ key: gone, operator: DoesNotExist }] }";
+    insta::assert_snapshot!(causes(entry, &format!("{entry}      {selector}\n")), @"`nodeSelector` of west added: `zone in (a)`, `!gone` (mesh.yaml:14)");
+}

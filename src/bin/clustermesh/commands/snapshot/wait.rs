@@ -37,7 +37,7 @@ pub(super) struct WaitOptions {
 
     /// Time without a change before snapshots are written with `--wait`
     ///
-    /// At most 10m. Several nodes that join together then make one change.
+    /// From 1s to 10m. Several nodes that join together then make one change.
     #[arg(
         long,
         value_name = "DURATION",
@@ -108,8 +108,8 @@ fn interval(text: &str) -> Result<Duration, String> {
 fn debounce(text: &str) -> Result<Duration, String> {
     bounded(
         text,
-        Duration::ZERO..=Duration::from_secs(600),
-        "at most 10m",
+        Duration::from_secs(1)..=Duration::from_secs(600),
+        "from 1s to 10m",
     )
 }
 

@@ -135,6 +135,7 @@ impl<'r> Tracer<'r> {
             | NoEnd::Families { .. }
             | NoEnd::Several { .. }
             | NoEnd::Silent { .. }
+            | NoEnd::Port(_)
             | NoEnd::OneCluster(_) => String::new(),
         };
         let error = anyhow!("{argument}: {reason}");

@@ -233,7 +233,7 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
                 }
             }
         }
-        (ChangedValue::State { .. } | ChangedValue::Unlisted, _) => {
+        (ChangedValue::State { .. }, _) => {
             format!("{what}{of} changed{at}")
         }
     }

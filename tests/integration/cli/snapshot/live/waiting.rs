@@ -7,7 +7,7 @@ use super::{Site, nodes};
 use crate::api_server::{Answer, Setup};
 use crate::support::assert_contains;
 
-const PATIENT: [&str; 6] = ["--wait", "10m", "--interval", "5s", "--debounce", "0s"];
+const PATIENT: [&str; 6] = ["--wait", "10m", "--interval", "5s", "--debounce", "1s"];
 
 fn site() -> Site {
     let site = Site::new(Setup::nodes(&nodes(1)));
@@ -94,7 +94,7 @@ fn the_options_have_bounds() {
         ),
         (
             &["--wait", "1m", "--debounce", "11m"],
-            "expected at most 10m",
+            "expected from 1s to 10m",
         ),
         (&["--wait", "25h"], "at most 24h"),
         (&["--interval", "30s"], "--wait <DURATION>"),
