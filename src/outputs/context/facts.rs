@@ -14,11 +14,11 @@ use crate::config::capacity::Capacity;
 use crate::fleet::{Fleet, Member};
 use crate::manifest;
 use crate::mesh::{Networks, Range};
-use crate::name::{ClusterName, delivery_name};
+use crate::name::{ClusterName, NodeName, delivery_name};
 use crate::net::Cidr;
 use crate::outputs::order::ResultSubject;
 use crate::plan::{PeerSet, Plan};
-use crate::wireguard::Endpoint;
+use crate::wireguard::{Endpoint, PublicKey};
 
 /// The facts that the values of all results are made of. Targets share their sources.
 #[derive(Debug, Deserialize)]
@@ -136,14 +136,15 @@ fn source(fleet: &Fleet, peer_set: &PeerSet) -> ContextSource {
         .members()
         .iter()
         .find(|it| it.mesh.name == peer_set.mesh && it.entry.name == peer_set.source);
-    let prefix = format!("{}--", peer_set.name);
+    let candidates = member.iter().flat_map(|it| &it.membership.candidates);
+    let leaders: BTreeMap<PublicKey, &NodeName> =
+        candidates.map(|it| (it.key, &it.leader)).collect();
     let segments = peer_set.peers.iter().map(|peer| {
-        let name = peer.name.as_str();
-        let node = name.strip_prefix(&*prefix).unwrap_or(name);
+        let node = leaders.get(&peer.key).map_or("", |it| it.as_str());
         let known = member.and_then(|it| it.cluster.node(node));
         let dialled = |it: &&Endpoint| **it != Endpoint::PLACEHOLDER;
         ContextSegment {
-            name: name.to_owned(),
+            name: peer.name.to_string(),
             node: node.to_owned(),
             location: known.map_or_else(String::new, |it| it.kilo.location.clone()),
             endpoint: peer

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::cli::Folder;
+use crate::cli::{Folder, node};
 use crate::support::assert_contains;
 
 const APPLICATION: &str = "\
@@ -471,4 +471,32 @@ fn hostile_names_stay_data() {
     let run = folder.run(&["template", "labels.txt"]);
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "control or invisible characters");
+}
+
+#[test]
+fn a_long_name_of_a_node_is_whole_and_its_location_is_known() {
+    let long = [
+        "n".repeat(60),
+        "n".repeat(60),
+        "n".repeat(60),
+        "n".repeat(60),
+    ]
+    .join(".");
+    let folder = Folder::mesh();
+    let mut node = node(3, 1);
+    node["name"] = long.as_str().into();
+    node["annotations"]["kilo.squat.ai/granularity"] = "location".into();
+    node["annotations"]["kilo.squat.ai/location"] = "rack".into();
+    folder.keep("west", &[node]);
+    folder.write(
+        "templates/nodes.txt",
+        "{% for source in target.sources %}{% for it in source.segments %}{{ it.node }} {{ it.location }}\n{% endfor %}{% endfor %}",
+    );
+    configure(
+        &folder,
+        "- { template: templates/nodes.txt, path: 'nodes/{{ target.name }}.txt' }",
+    );
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(&folder.read("nodes/east.txt"), &format!("{long} rack\n"));
 }
