@@ -9,11 +9,13 @@ use crate::place::Place;
 #[macro_use]
 mod rule;
 mod escape;
+mod message;
 pub mod mistake;
 mod mistakes;
 mod page;
 
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
+pub use message::Message;
 pub use mistakes::{LISTED, Mistakes};
 pub use page::{Block, Page, SECTIONS, Section};
 pub use rule::{Rule, Subject};
@@ -39,8 +41,8 @@ pub struct Finding {
     pub node: Option<String>,
     /// Findings of one rule and group are reported together.
     pub group: String,
-    /// The problem with the offending values, harmless to print.
-    pub message: String,
+    /// The problem with the offending values.
+    pub message: Message,
     /// The places, the most important one first.
     pub labels: Vec<Label>,
     /// The remedy.
@@ -49,6 +51,22 @@ pub struct Finding {
     pub cause: Option<FindingCause>,
     /// The common part of findings about several nodes, unless that is the whole message.
     pub alike: Option<Box<Alike>>,
+    /// What its texts may have of the file that it is about.
+    pub quotes: Quotes,
+    /// Whether a mistake beside it, such as a misspelled field, can cause it.
+    pub is_shadow: bool,
+}
+
+/// What the texts of a finding may have of the file that it is about. Nothing of a stranger's file is shown.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Quotes {
+    /// All of them may quote it.
+    #[default]
+    File,
+    /// All but the remedy may quote it.
+    FileBeforeHelp,
+    /// None of them quotes it.
+    Nothing,
 }
 
 /// The common part of findings about several nodes.
@@ -99,7 +117,7 @@ pub enum Severity {
 
 impl Finding {
     /// Returns a finding, as severe as its rule.
-    pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
+    pub fn new(rule: &'static Rule, message: impl Into<Message>) -> Self {
         Self {
             rule,
             severity: rule.severity,
@@ -113,6 +131,8 @@ impl Finding {
             help: None,
             cause: None,
             alike: None,
+            quotes: Quotes::File,
+            is_shadow: false,
         }
     }
 
@@ -128,7 +148,7 @@ impl Finding {
     pub(crate) fn on_cluster(
         rule: &'static Rule,
         cluster: &ClusterName,
-        message: impl Into<String>,
+        message: impl Into<Message>,
     ) -> Self {
         Self::new(rule, message).about(cluster)
     }
@@ -166,6 +186,21 @@ impl Finding {
         }
     }
 
+    /// Sets what its texts may have of the file that it is about.
+    #[must_use]
+    pub(crate) fn quoting(self, quotes: Quotes) -> Self {
+        Self { quotes, ..self }
+    }
+
+    /// Marks it as what a mistake beside it, such as a misspelled field, can cause.
+    #[must_use]
+    pub(crate) fn shadow(self) -> Self {
+        Self {
+            is_shadow: true,
+            ..self
+        }
+    }
+
     /// Adds a place, if there is one, with a few words for what is there.
     #[must_use]
     pub fn at(mut self, place: impl Into<Option<Place>>, text: impl Into<String>) -> Self {
@@ -199,7 +234,7 @@ impl Finding {
 
     /// Returns what is the matter, without what only this node has.
     pub(crate) fn what(&self) -> &str {
-        self.alike.as_ref().map_or(&self.message, |it| &it.what)
+        self.alike.as_ref().map_or(&self.message.0, |it| &it.what)
     }
 
     /// Returns what only this node has.
@@ -211,7 +246,7 @@ impl Finding {
     pub fn lasting(&self) -> &str {
         match (&self.alike, &self.node) {
             (Some(alike), None) => &alike.what,
-            _ => &self.message,
+            _ => &self.message.0,
         }
     }
 
@@ -229,7 +264,7 @@ impl Finding {
     #[must_use]
     pub fn harmless(mut self) -> Self {
         let labels = self.labels.iter_mut().map(|label| &mut label.text);
-        let texts = [&mut self.message, &mut self.group].into_iter();
+        let texts = [&mut self.message.0, &mut self.group].into_iter();
         for text in texts.chain(&mut self.help).chain(labels) {
             *text = escaped(text, SHOWN);
         }

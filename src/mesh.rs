@@ -220,7 +220,7 @@ impl MeshReading {
             .diagnostics
             .iter()
             .filter(|diagnostic| diagnostic.severity == Severity::Error);
-        errors.all(|diagnostic| together.iter().any(|it| it.name == diagnostic.rule.name))
+        errors.all(|diagnostic| together.contains(&diagnostic.rule))
     }
 }
 

@@ -185,18 +185,19 @@ impl Proposal {
 
     /// Returns the entries of the mesh as it is proposed so far.
     fn entries(&self) -> Result<BTreeMap<ClusterName, Entry>, Vec<Obstacle>> {
-        let refused = |message: &str| Obstacle::Refused(message.to_owned());
         let source = Source::parse("mesh.yaml", self.to_yaml()).map_err(|broken| {
             broken
                 .problems
                 .iter()
-                .map(|it| refused(&it.message))
+                .map(|it| Obstacle::Refused(it.message.to_string()))
                 .collect::<Vec<_>>()
         })?;
         let reading = mesh::read(&[source]);
         if !reading.is_usable() {
             let findings = reading.diagnostics.iter();
-            return Err(findings.map(|it| refused(&it.message)).collect());
+            return Err(findings
+                .map(|it| Obstacle::Refused(it.message.to_string()))
+                .collect());
         }
         let entries = reading.meshes.into_iter().flat_map(|it| it.entries);
         Ok(entries.map(|it| (it.name.clone(), it)).collect())

@@ -55,7 +55,7 @@ fn once(mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut known = BTreeSet::new();
     findings.retain(|finding| {
         let (subject, message) = (finding.subject(), finding.message.clone());
-        known.insert((finding.rule.name, subject, message))
+        known.insert((finding.rule, subject, message))
     });
     findings
 }

@@ -80,7 +80,7 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
     let plan = plan(&fleet).unwrap();
     let mut text = String::new();
     for finding in rules::findings(&fleet, Some(&plan)) {
-        let (rule, severity) = (finding.rule.name, finding.severity);
+        let (rule, severity) = (finding.rule.name(), finding.severity);
         let subject = finding.subject().unwrap_or_default();
         let _ = writeln!(text, "{severity}[{rule}] {subject}: {}", finding.message);
         for label in &finding.labels {

@@ -63,7 +63,7 @@ fn an_empty_file_is_no_config() {
     let empty = Source::parse("clustermesh.yaml", "# nothing\n").unwrap();
     let report = read(&empty).unwrap_err();
     assert_eq!(report.len(), 1);
-    assert_eq!(report[0].rule.name, "syntax-error");
+    assert_eq!(report[0].rule.name(), "syntax-error");
 }
 
 /// The messages about fields of a config.

@@ -14,16 +14,9 @@ pub const LISTED: usize = 1000;
 #[derive(Clone, Debug, Default)]
 pub struct Mistakes {
     listed: Vec<Finding>,
-    /// The number of the others, by the name of their rule.
-    more: BTreeMap<&'static str, Unlisted>,
+    /// The number of the others of each rule.
+    more: BTreeMap<&'static Rule, usize>,
     errors: usize,
-}
-
-/// Findings of a rule that are only counted.
-#[derive(Clone, Copy, Debug)]
-struct Unlisted {
-    rule: &'static Rule,
-    count: usize,
 }
 
 impl Mistakes {
@@ -61,8 +54,7 @@ impl Mistakes {
     }
 
     fn count(&mut self, rule: &'static Rule, findings: usize) {
-        let more = Unlisted { rule, count: 0 };
-        self.more.entry(rule.name).or_insert(more).count += findings;
+        *self.more.entry(rule).or_default() += findings;
     }
 
     /// Adds all findings of others.
@@ -70,7 +62,7 @@ impl Mistakes {
         let errors = self.errors + others.errors;
         self.extend(others.listed);
         self.errors = errors;
-        for Unlisted { rule, count } in others.more.into_values() {
+        for (rule, count) in others.more {
             self.count(rule, count);
         }
     }
@@ -82,7 +74,7 @@ impl Mistakes {
 
     /// Returns how many there are, whether they are listed or not.
     pub fn len(&self) -> usize {
-        let more: usize = self.more.values().map(|it| it.count).sum();
+        let more: usize = self.more.values().sum();
         self.listed.len() + more
     }
 
@@ -109,8 +101,7 @@ impl Mistakes {
     /// Drops everything but errors.
     pub(crate) fn retain_errors(&mut self) {
         self.listed.retain(|it| it.severity == Severity::Error);
-        self.more
-            .retain(|_, it| it.rule.severity == Severity::Error);
+        self.more.retain(|rule, _| rule.severity == Severity::Error);
     }
 
     /// Returns a finding for the others of each rule, and those that are listed. A report that shows only the first
@@ -118,7 +109,7 @@ impl Mistakes {
     pub fn into_findings(self) -> Vec<Finding> {
         let file = self.listed.iter().flat_map(|it| &it.labels).next();
         let place = file.map(|Label { place, .. }| Place::document(&place.source, 0));
-        let more = self.more.into_values().map(|Unlisted { rule, count }| {
+        let more = self.more.into_iter().map(|(rule, count)| {
             let findings = noun(count, "finding");
             Finding::new(
                 rule,
@@ -151,7 +142,7 @@ mod tests {
         assert!(!all.is_empty() && all.are_listed());
         let findings = all.into_findings();
         assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].message, "error");
+        assert_eq!(findings[0].message.shown(), "error");
     }
 
     #[test]
@@ -169,11 +160,11 @@ mod tests {
         assert_eq!(findings.len(), LISTED + 1);
         let more = &findings[0];
         assert_eq!(
-            more.message,
+            more.message.shown(),
             "1001 more findings of this rule in this file are not listed"
         );
         assert_eq!(
-            (more.rule.name, more.severity),
+            (more.rule.name(), more.severity),
             ("host-bits", Severity::Warning)
         );
         assert_eq!(&*more.labels[0].place.source, "mesh.yaml");

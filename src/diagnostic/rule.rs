@@ -35,7 +35,7 @@ macro_rules! rules {
 #[derive(Debug, Eq)]
 pub struct Rule {
     /// Its name: kebab-case, names the fault, never reused.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The operator's reason codes for the same.
     pub aliases: &'static [&'static str],
     /// The names of rules that it has replaced.
@@ -66,6 +66,11 @@ pub enum Subject {
 }
 
 impl Rule {
+    /// Returns its name, for output. Decisions compare rules.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Returns its documentation.
     pub fn page(&self) -> Page {
         Page::read(self.page)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, Rule, mistake};
+use crate::diagnostic::{Finding, Message, Mistakes, Quoted, Quotes, Rule, mistake};
 use crate::place::Place;
 use crate::text::{CONFLICT, conflict};
 
@@ -37,7 +37,7 @@ pub(super) fn documents(name: &Arc<str>, text: &str) -> Result<Vec<TreeNode>, Mi
             "the file has {} bytes, more than the limit of 8 MiB",
             text.len()
         );
-        let error = reader.error(&mistake::TOO_LARGE, message, 0..0);
+        let error = reader.too_large(message, 0..0);
         reader.errors.push(error);
         return Err(reader.errors);
     }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         self.anchors.clear();
         if self.documents.len() == DOCUMENT_LIMIT {
             let message = format!("more than {DOCUMENT_LIMIT} documents in one file");
-            return Err(self.error(&mistake::TOO_LARGE, message, bytes));
+            return Err(self.too_large(message, bytes));
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
         // An anchor is known from its end on; before that the alias would contain itself.
         let Some(Anchored { value, size }) = self.anchors.get(&anchor).cloned() else {
             let message = "an alias is used inside the value that it refers to";
-            return Err(self.error(&mistake::TOO_LARGE, message, bytes));
+            return Err(self.too_large(message, bytes));
         };
         self.spend(size, &bytes)?;
         let node = TreeNode {
@@ -295,11 +295,11 @@ impl<'a> Reader<'a> {
         self.weight = self.weight.saturating_add(size.weight);
         if WEIGHT_LIMIT < self.weight {
             let message = format!("more than {WEIGHT_LIMIT} values, aliases expanded");
-            return Err(self.error(&mistake::TOO_LARGE, message, bytes.clone()));
+            return Err(self.too_large(message, bytes.clone()));
         }
         if DEPTH_LIMIT < self.open.len() + size.height {
             let message = format!("values nested more than {DEPTH_LIMIT} deep, aliases expanded");
-            return Err(self.error(&mistake::TOO_LARGE, message, bytes.clone()));
+            return Err(self.too_large(message, bytes.clone()));
         }
         Ok(())
     }
@@ -350,10 +350,15 @@ impl<'a> Reader<'a> {
     fn error(
         &self,
         rule: &'static Rule,
-        message: impl Into<String>,
+        message: impl Into<Message>,
         bytes: Range<usize>,
     ) -> Finding {
         Finding::new(rule, message).at(self.place().bytes(&bytes), "")
+    }
+
+    fn too_large(&self, message: impl Into<Message>, bytes: Range<usize>) -> Finding {
+        let error = self.error(&mistake::TOO_LARGE, message, bytes);
+        error.quoting(Quotes::Nothing)
     }
 
     fn place(&self) -> Place {

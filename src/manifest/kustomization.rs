@@ -22,7 +22,7 @@ impl Kustomization {
     pub fn read(text: &str) -> Result<Self, String> {
         let source = Source::parse("", text).map_err(|broken| {
             let problem = broken.problems.into_iter().next();
-            problem.map(|it| it.message).unwrap_or_default()
+            problem.map_or_else(String::new, |it| it.message.to_string())
         })?;
         let resources = source.documents.first().and_then(|it| it.get("resources"));
         let items: &[TreeNode] = match resources.map(|it| &it.value) {

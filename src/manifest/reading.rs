@@ -175,7 +175,7 @@ fn loose(reading: &mut Reading, text: &str, start: usize) {
             let bytes = place
                 .and_then(|label| broken.source.locate(&label.place))
                 .unwrap_or(0..0);
-            let message = |it: &Finding| it.message.clone();
+            let message = |it: &Finding| it.message.to_string();
             reading.oddities.push(Oddity::Unreadable {
                 bytes: start + bytes.start..start + bytes.end,
                 problem: problem.map(message).unwrap_or_default(),

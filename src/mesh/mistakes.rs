@@ -20,7 +20,12 @@ pub(super) fn name_or_finding<T>(
         Err(error) => {
             let reason = escaped(&error.to_string(), 240);
             let message = format!("{} is not a valid {whose} name: {reason}", Quoted(text));
-            findings.push(Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), ""));
+            let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "");
+            findings.push(if text.is_empty() {
+                finding.shadow()
+            } else {
+                finding
+            });
             None
         }
     }

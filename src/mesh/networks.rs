@@ -94,7 +94,8 @@ fn wrong_form(cluster: &RawCluster, place: &Place) -> Option<Finding> {
             Some(
                 Finding::new(&mistake::MISSING_FIELD, message)
                     .at(place.clone(), "")
-                    .help(help),
+                    .help(help)
+                    .shadow(),
             )
         }
         (Some(_), false) => {
@@ -103,7 +104,8 @@ fn wrong_form(cluster: &RawCluster, place: &Place) -> Option<Finding> {
             let first = missing.first()?;
             let what = missing.join("` and no `");
             let message = format!("{name} has networks but no `{what}`");
-            Some(Finding::new(&mistake::MISSING_FIELD, message).at(place.key(first), ""))
+            let finding = Finding::new(&mistake::MISSING_FIELD, message);
+            Some(finding.at(place.key(first), "").shadow())
         }
     }
 }

@@ -110,16 +110,11 @@ fn follows(diagnostic: &Finding, problems: &[Finding]) -> bool {
     };
     let own = first.place.pointer.clone();
     let is_of_topology = own.steps().any(|it| it == "topology");
-    let message = &diagnostic.message;
-    let is_beside = match diagnostic.rule {
-        rule if rule == &mistake::INVALID_VALUE => {
-            message.starts_with("`` ") && message.contains(" name: ")
-        }
-        rule if rule == &mistake::MISSING_FIELD => true,
-        // A mode that is misspelled counts as the default, which fits no other field.
-        rule => rule == &mistake::CONTRADICTING_FIELDS && is_of_topology,
+    let own = if diagnostic.is_shadow {
+        own.parent()
+    } else {
+        own
     };
-    let own = if is_beside { own.parent() } else { own };
     let places = problems.iter().filter_map(|it| it.labels.first());
     places.map(|label| &label.place.pointer).any(|pointer| {
         pointer.is_within(&own)

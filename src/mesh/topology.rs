@@ -53,7 +53,8 @@ fn mismatch(field: &str, there: bool, mode: Mode, wanted: Mode, place: &Place) -
         (false, true) => format!("`mode: {mode:?}` needs `{field}`"),
         _ => return None,
     };
-    let diagnostic = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
+    // A mode that is misspelled counts as the default, which fits no other field.
+    let diagnostic = Finding::new(&mistake::CONTRADICTING_FIELDS, message).shadow();
     Some(if there {
         diagnostic
             .at(place.key(field).named(), "")

@@ -195,6 +195,6 @@ impl Ending {
 
     /// Returns its name, as `explain` knows it.
     pub fn name(&self) -> &'static str {
-        self.rule().map_or("delivered", |rule| rule.name)
+        self.rule().map_or("delivered", Rule::name)
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::rule;
 use super::{Ending, Goal, Packet, Session, Way};
 use crate::agent::fabric::{At, Fabric, Owner, SiteId};
+use crate::diagnostic::Rule;
 use crate::kilo::id::NodeId;
 
 pub use ends::{EndFinder, NamedEnd, NoEnd};
@@ -112,11 +113,16 @@ impl Trace {
     }
 
     /// Returns the name of how it ends, as `explain` knows it.
-    pub fn verdict(&self) -> &'static str {
+    pub fn verdict_name(&self) -> &'static str {
+        self.verdict().map_or("delivered", Rule::name)
+    }
+
+    /// Returns the rule that says how it ends, unless it is delivered.
+    pub fn verdict(&self) -> Option<&'static Rule> {
         if self.return_fails() {
-            rule::RETURN_FAILS.name
+            Some(&rule::RETURN_FAILS)
         } else {
-            self.there.ending.name()
+            self.there.ending.rule()
         }
     }
 }

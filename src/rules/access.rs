@@ -158,7 +158,7 @@ mod tests {
         let findings = findings(&meshes, &BTreeSet::from([&configured]));
         let findings = findings.iter().map(|it| {
             let cluster = it.cluster.as_deref().unwrap();
-            format!("{cluster}: {}", it.rule.name)
+            format!("{cluster}: {}", it.rule.name())
         });
         findings.collect()
     }

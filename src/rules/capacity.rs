@@ -27,7 +27,7 @@ const GROUP: &str = "clusters";
 /// Returns whether a rule is about what `clustermesh capacity` counts.
 pub fn is_about(rule: &Rule) -> bool {
     let others = [&CROWDED_TARGET, &LARGE_FILE, &DNS_ENDPOINT];
-    RULES.iter().chain(&others).any(|it| it.name == rule.name)
+    RULES.iter().chain(&others).any(|it| *it == rule)
 }
 
 /// Returns what is too much for a target, given the load of each.

@@ -65,7 +65,7 @@ fn kind(finding: &Finding) -> Option<FoldKind<'_>> {
         .as_ref()
         .map(|it| commanded(it, command_name(node), "NODE"));
     let kind = (
-        finding.rule.name,
+        finding.rule.name(),
         finding.severity,
         cluster,
         finding.what(),
@@ -103,7 +103,7 @@ fn together(findings: &[Finding]) -> Option<Finding> {
     let help = kind(first).and_then(|(.., help)| help);
     Some(Finding {
         node: None,
-        message,
+        message: message.into(),
         labels: labels(findings),
         help: help.map(|it| commanded(&it, "NODE", &all)),
         alike: Some(Box::new(Alike {

@@ -98,7 +98,7 @@ pub(super) fn twin_peers(cluster: &str, peers: &[(String, Place)]) -> Finding {
 fn on_path(rule: &'static Rule, path: &str, message: String) -> Finding {
     let (folder, _) = path.split_once('/').unwrap_or(("", path));
     let mut finding = Finding::on_named(rule, folder, String::new());
-    finding.message = message;
+    finding.message = message.into();
     finding
 }
 

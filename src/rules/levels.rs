@@ -32,7 +32,7 @@ pub enum Purpose {
 /// Findings that an ignore hides: those of a rule, about any cluster and node or only about one.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Scope<'a> {
-    rule: &'static str,
+    rule: &'static Rule,
     cluster: Option<&'a str>,
     node: Option<&'a str>,
 }
@@ -142,7 +142,7 @@ impl Levels {
             .iter()
             .filter(|(rules, _)| rules.contains(&rule))
             .map(|(_, level)| level);
-        of_rule.max_by_key(|level| level.rule == rule.name)
+        of_rule.max_by_key(|level| level.rule == rule.name())
     }
 }
 
@@ -164,7 +164,7 @@ impl<'a> Scope<'a> {
     /// Returns what an ignore of these rules hides.
     fn of_ignore((rules, ignore): &'a (Vec<&'static Rule>, Ignore)) -> impl Iterator<Item = Self> {
         rules.iter().map(|rule| Self {
-            rule: rule.name,
+            rule,
             cluster: ignore.cluster.as_ref().map(ClusterName::as_str),
             node: ignore.node.as_deref(),
         })
@@ -176,7 +176,7 @@ impl<'a> Scope<'a> {
         let clusters = [None, finding.cluster.as_deref()].into_iter();
         clusters.flat_map(move |cluster| {
             nodes.map(|node| Self {
-                rule: finding.rule.name,
+                rule: finding.rule,
                 cluster,
                 node,
             })
@@ -199,7 +199,7 @@ fn meant(name: &str, place: Place) -> Result<Vec<&'static Rule>, Finding> {
     let all = all();
     let names = all
         .iter()
-        .flat_map(|rule| [&[rule.name], rule.aliases].concat());
+        .flat_map(|rule| [&[rule.name()], rule.aliases].concat());
     Err(match nearest(name, names) {
         Some(meant) => unknown.help(format!("did you mean {}?", Quoted(meant))),
         None => unknown,
@@ -215,7 +215,7 @@ fn lowered(rules: &[&'static Rule], level: &RuleLevel) -> Option<Finding> {
 }
 
 fn unlowerable(rule: &Rule, what: &str, place: Place) -> Finding {
-    let message = format!("`{}` cannot be {what}: it prevents rendering", rule.name);
+    let message = format!("`{}` cannot be {what}: it prevents rendering", rule.name());
     Finding::new(&mistake::INVALID_LEVEL, message).at(place, "")
 }
 

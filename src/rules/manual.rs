@@ -14,7 +14,7 @@ pub fn manual() -> String {
     for Question { title, rules } in QUESTIONS {
         let _ = write!(text, "\n## {title}\n");
         let mut rules: Vec<&Rule> = rules.to_vec();
-        rules.sort_by_key(|rule| rule.name);
+        rules.sort_by_key(|rule| rule.name());
         for rule in rules {
             text.push('\n');
             text.push_str(&page_of(rule, 3));
@@ -41,7 +41,7 @@ pub fn page_of_term(term: &Term, level: usize) -> String {
 /// Returns the page of a rule as Markdown, with its name as a heading of this level.
 pub fn page_of(rule: &Rule, level: usize) -> String {
     let heading = "#".repeat(level);
-    let mut text = format!("{heading} {}\n\n*{}", rule.name, rule.severity);
+    let mut text = format!("{heading} {}\n\n*{}", rule.name(), rule.severity);
     for alias in rule.aliases {
         let _ = write!(text, ", the operator's `{alias}`");
     }

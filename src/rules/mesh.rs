@@ -10,7 +10,7 @@ use crate::diagnostic::mistake::{
     BEYOND_CEILING, DROPPED_LABEL, DUPLICATE_SNAPSHOT, FOREIGN_SNAPSHOT, INVALID_SNAPSHOT,
     MISSING_SNAPSHOT, NO_MESH, UNUSED_SNAPSHOT,
 };
-use crate::diagnostic::{Finding, Quoted, escaped};
+use crate::diagnostic::{Finding, Quoted, Quotes, escaped};
 use crate::document::nearest;
 use crate::fleet::MissingSnapshot;
 use crate::granularity::Granularity;
@@ -21,8 +21,8 @@ use crate::place::Place;
 use crate::snapshot::stray::Stray;
 use crate::snapshot::{Snapshot, SnapshotError};
 
-/// The message about a file that should have been converted to a snapshot. It has nothing of the file in it.
-pub const NODE_LIST: &str =
+/// The message about a file that should have been converted to a snapshot.
+const NODE_LIST: &str =
     "this file is not a snapshot, but nodes as `kubectl get nodes -o json` prints them";
 
 /// Returns more input than a run accepts as a finding.
@@ -63,7 +63,8 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
             .at(place, "")
             .help(format!(
                 "move it to another folder, then run `clustermesh snapshot {cluster} --from FILE`"
-            ));
+            ))
+            .quoting(Quotes::Nothing);
     }
     let message = error.to_string();
     // The place is clearer.
@@ -84,6 +85,7 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
             "restore it with `git restore`, or replace it with `clustermesh snapshot {cluster} --accept`, \
              which compares it with no older one"
         ))
+        .quoting(Quotes::FileBeforeHelp)
 }
 
 /// Returns the labels that an entry uses although the snapshot of its cluster leaves them out: the
@@ -147,11 +149,17 @@ pub fn stray(stray: &Stray, file: &Arc<str>, own: &str, named: &BTreeSet<String>
                 .to_owned(),
         ),
     };
-    let place = match stray {
-        Stray::Foreign | Stray::NodeList => whole,
-        Stray::Duplicate(_) | Stray::Unnamed(_) => whole.key("cluster"),
+    let (place, quotes) = match stray {
+        Stray::Foreign | Stray::NodeList => (whole, Quotes::Nothing),
+        Stray::Duplicate(_) | Stray::Unnamed(_) => (whole.key("cluster"), Quotes::File),
     };
-    Finding::new(rule, message).at(place, "").help(help)
+    let finding = Finding::new(rule, message).at(place, "");
+    finding.help(help).quoting(quotes)
+}
+
+/// Returns whether a finding is that there is no mesh at all.
+pub fn is_no_mesh(finding: &Finding) -> bool {
+    finding.rule == &NO_MESH
 }
 
 /// Returns that there is no mesh at all in some files as a finding, given whether Peers were rendered

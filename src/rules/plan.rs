@@ -8,7 +8,7 @@ use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
 use super::{Finding, Rule};
-use crate::diagnostic::{Label, Quoted};
+use crate::diagnostic::{Label, Message, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::packet::rule::NO_INITIATOR;
@@ -32,7 +32,7 @@ type FindingOfTargets<'p> = (Finding, Vec<&'p ClusterName>);
 
 /// Returns the findings about the targets; similar cuts of many targets are combined.
 pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
-    let mut by_message: BTreeMap<(Option<String>, String), FindingOfTargets> = BTreeMap::new();
+    let mut by_message: BTreeMap<(Option<String>, Message), FindingOfTargets> = BTreeMap::new();
     for AlikeWithheld { withheld, targets } in alike(plan) {
         let finding = finding(withheld);
         let key = (finding.subject(), finding.message.clone());
@@ -46,7 +46,7 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
         .map(|(mut finding, mut targets)| {
             targets.sort();
             let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
-            finding.message = format!("{} {}", finding.message, within(&targets));
+            finding.message = format!("{} {}", finding.message, within(&targets)).into();
             finding
         })
         .collect()
@@ -94,7 +94,7 @@ pub(super) fn rules_of<'p>(withheld: impl Iterator<Item = &'p Withheld>) -> Stri
     } else {
         rules.clone()
     };
-    text::list(shown.iter().map(|it| it.name))
+    text::list(shown.iter().map(|it| it.name()))
 }
 
 fn finding(withheld: &Withheld) -> Finding {

@@ -43,7 +43,7 @@ fn obstacle(obstacle: &Obstacle) -> Finding {
     };
     let finding = Finding {
         // Each has its own remedy.
-        group: finding.message.clone(),
+        group: finding.message.to_string(),
         severity: Severity::Error,
         is_final: true,
         ..finding

@@ -91,14 +91,14 @@ pub fn all() -> Vec<&'static Rule> {
         .flat_map(|question| question.rules)
         .copied()
         .collect();
-    rules.sort_by_key(|rule| rule.name);
+    rules.sort_by_key(|rule| rule.name());
     rules
 }
 
 /// Returns the rules of a name, of an earlier name, or of a reason code of the operator's.
 pub fn find(name: &str) -> Vec<&'static Rule> {
     let is_meant = |rule: &&Rule| {
-        rule.name == name || rule.aliases.contains(&name) || rule.former.contains(&name)
+        rule.name() == name || rule.aliases.contains(&name) || rule.former.contains(&name)
     };
     all().into_iter().filter(is_meant).collect()
 }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn names_are_kebab_case_and_unique() {
-        let names: Vec<&str> = all().iter().map(|rule| rule.name).collect();
+        let names: Vec<&str> = all().iter().map(|rule| rule.name()).collect();
         assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
         let is_kebab = |name: &&str| {
             name.split('-')
@@ -122,7 +122,7 @@ mod tests {
     fn no_name_is_used_again() {
         let mut names: Vec<&str> = all()
             .iter()
-            .flat_map(|rule| [&[rule.name], rule.former].concat())
+            .flat_map(|rule| [&[rule.name()], rule.former].concat())
             .collect();
         let count = names.len();
         names.sort_unstable();

@@ -41,7 +41,9 @@ pub(super) fn report(
         let _ = writeln!(
             text,
             "{}[{}] {subject}: {}",
-            finding.severity, finding.rule.name, finding.message
+            finding.severity,
+            finding.rule.name(),
+            finding.message
         );
         for label in &finding.labels {
             let _ = writeln!(

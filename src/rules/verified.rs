@@ -202,7 +202,8 @@ fn failed(fabric: &Fabric, failed: &Failure) -> Option<Finding> {
         finding.message,
         between(fabric, &failed.between),
         listed(receivers),
-    );
+    )
+    .into();
     Some(finding)
 }
 

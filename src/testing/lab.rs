@@ -126,10 +126,10 @@ pub(crate) fn traced(
         }
     }
     let Some(finding) = messages::verdict(fabric, &trace) else {
-        writeln!(text, "{}: {}", trace.verdict(), messages::DELIVERED).unwrap();
+        writeln!(text, "delivered: {}", messages::DELIVERED).unwrap();
         return text;
     };
-    writeln!(text, "{}: {}", trace.verdict(), finding.message).unwrap();
+    writeln!(text, "{}: {}", finding.rule.name(), finding.message).unwrap();
     for label in &finding.labels {
         let place = &label.place;
         writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();

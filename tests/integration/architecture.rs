@@ -233,7 +233,7 @@ fn every_rule_is_in_the_manual_and_found() {
         .map(|file| production_code(file))
         .collect();
     let declared: BTreeMap<&str, &str> = sources.iter().flat_map(|it| declared(it)).collect();
-    let names: Vec<&str> = rules::all().iter().map(|rule| rule.name).collect();
+    let names: Vec<&str> = rules::all().iter().map(|rule| rule.name()).collect();
     let listed: BTreeSet<&str> = names.iter().copied().collect();
     assert_eq!(listed.len(), names.len(), "a rule is listed twice");
     assert_eq!(declared.values().copied().collect::<BTreeSet<_>>(), listed);

@@ -58,7 +58,11 @@ fn in_fleet<T>(world: &World, yaml: &str, look: impl FnOnce(&Fleet, &Plan) -> T)
     let plan = plan::plan(&fleet).unwrap();
     // Every cut has a message.
     let findings = rules::findings(&fleet, Some(&plan));
-    assert!(findings.iter().all(|it| !it.message.contains('\u{1b}')));
+    assert!(
+        findings
+            .iter()
+            .all(|it| !it.message.shown().contains('\u{1b}'))
+    );
     look(&fleet, &plan)
 }
 

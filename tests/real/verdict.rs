@@ -80,7 +80,7 @@ impl Verdict {
             },
         };
         Self {
-            name: trace.verdict(),
+            name: trace.verdict_name(),
             ending: format!("{:#?}", trace.ending()),
             arrives,
             is_answered: expected(trace.ending()),
@@ -207,6 +207,6 @@ fn verdict(reach: &Reach, pair: &Pair) -> Result<Verdict, String> {
     }
     Err(format!(
         "{pair}: {} alone, but among all packets {classes:#?}",
-        trace.verdict()
+        trace.verdict_name()
     ))
 }

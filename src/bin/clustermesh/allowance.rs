@@ -9,6 +9,7 @@ use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
+use clustermesh::rules;
 use clustermesh::text;
 use clustermesh::tree_diff::Loss;
 
@@ -88,7 +89,7 @@ pub(crate) fn allow_no_mesh(allowances: &[Allowance], checked: &mut CheckResult,
     let rendered = checked.rendered.as_ref().filter(|_| is_check);
     let is_done = rendered.is_some_and(|it| it.tree.is_empty() && it.survey.is_current());
     if is_done || allowances.iter().any(|it| it.allows(None, None)) {
-        checked.findings.retain(|it| it.rule.name != "no-mesh");
+        checked.findings.retain(|it| !rules::mesh::is_no_mesh(it));
     }
 }
 

@@ -4,8 +4,8 @@
 //! a `.env`. Of such a file only the place of a problem is shown: no line, no value, no message of a
 //! parser.
 
+use clustermesh::diagnostic::Quotes;
 use clustermesh::rules::Finding;
-use clustermesh::rules::mesh::NODE_LIST;
 use clustermesh::snapshot::API_VERSION;
 use clustermesh::yaml;
 
@@ -19,21 +19,13 @@ pub(crate) const WITHHELD: &str = "`apiVersion` is missing or unknown, so detail
 const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.ai/v1alpha1` and \
     `kind: ClusterMesh`, and any other file of clustermesh with `apiVersion: kilo-clustermesh.io/v1`";
 
-/// Rules whose messages have nothing of the file in them, so that they are shown of any file.
-const HARMLESS: [&str; 2] = ["foreign-snapshot", "too-large"];
-
-/// Returns whether a finding has nothing of the file in it.
-pub(crate) fn is_harmless(finding: &Finding) -> bool {
-    HARMLESS.contains(&finding.rule.name) || finding.message == NODE_LIST
-}
-
 /// Returns the remedy for a finding about a file that is not quoted. That of a snapshot names only the
 /// cluster.
 pub(crate) fn remedy(finding: &Finding) -> Option<String> {
-    match (finding.rule.name, &finding.cluster) {
-        ("invalid-snapshot", _) => finding.help.clone(),
-        (_, None) => Some(HOW_TO_SHOW.to_owned()),
-        (_, Some(_)) => None,
+    match (finding.quotes, &finding.cluster) {
+        (Quotes::FileBeforeHelp | Quotes::Nothing, _) => finding.help.clone(),
+        (Quotes::File, None) => Some(HOW_TO_SHOW.to_owned()),
+        (Quotes::File, Some(_)) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clustermesh::diagnostic::Label;
+use clustermesh::diagnostic::{Label, Quotes};
 use clustermesh::document::{Position, Source};
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
@@ -235,12 +235,12 @@ impl ShownFiles {
             let mut finding = self.withheld(finding, label);
             // Without their details, several are the same.
             let is_shown = shown.iter().any(|it| {
-                (it.rule.name, &it.message, &it.labels)
-                    == (finding.rule.name, &finding.message, &finding.labels)
+                (it.rule, &it.message, &it.labels)
+                    == (finding.rule, &finding.message, &finding.labels)
             });
             if !is_shown {
                 let is_helped = shown.iter().any(|it| it.help == finding.help);
-                if is_helped && !content::is_harmless(&finding) {
+                if is_helped && finding.quotes != Quotes::Nothing {
                     finding.help = None;
                 }
                 shown.push(finding);
@@ -256,7 +256,7 @@ impl ShownFiles {
             Some(FileLook::Withheld) => false,
             Some(FileLook::Shown { masked, .. }) => masked.is_none(),
         };
-        secrets::has_private_key(&finding.message) || !finding.labels.iter().all(is_sound)
+        secrets::has_private_key(finding.message.shown()) || !finding.labels.iter().all(is_sound)
     }
 
     fn withheld_label<'f>(&self, finding: &'f Finding) -> Option<&'f Label> {
@@ -281,11 +281,11 @@ impl ShownFiles {
             cause: None,
             ..finding.clone()
         };
-        if content::is_harmless(&finding) {
+        if finding.quotes == Quotes::Nothing {
             return finding;
         }
         Finding {
-            message: content::WITHHELD.to_owned(),
+            message: content::WITHHELD.into(),
             group: content::WITHHELD.to_owned(),
             help: content::remedy(&finding),
             ..finding
@@ -313,7 +313,7 @@ impl ShownFiles {
             ..it.clone()
         };
         Finding {
-            message: struck(&finding.message),
+            message: struck(finding.message.shown()).into(),
             labels: finding.labels.iter().map(label).collect(),
             help: finding.help.as_deref().map(struck),
             ..finding.clone()

@@ -26,7 +26,8 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
                 cause.message = format!(
                     "the owner of {range} on {here} is uncertain: {}",
                     cause.message
-                );
+                )
+                .into();
                 return cause;
             }
             let names = claims.iter().map(|it| tunnel(fabric, at.site, it.tunnel));

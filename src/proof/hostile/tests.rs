@@ -74,7 +74,7 @@ fn report(lab: &Lab, cluster: &str) -> String {
             }
         }
         for finding in words::findings(fabric, &hostile) {
-            writeln!(text, "{}: {}", finding.rule.name, finding.message).unwrap();
+            writeln!(text, "{}: {}", finding.rule.name(), finding.message).unwrap();
             for label in &finding.labels {
                 let place = &label.place;
                 writeln!(text, "  {}#{} {}", place.source, place.pointer, label.text).unwrap();

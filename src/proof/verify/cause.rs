@@ -2,6 +2,7 @@
 
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::Tunnel;
+use crate::diagnostic::Rule;
 use crate::net::Cidr;
 use crate::packet::Ending;
 use crate::packet::rule;
@@ -11,7 +12,7 @@ use crate::packet::trace::Trace;
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct FailureCause {
     pub(super) is_claimed: bool,
-    pub(super) verdict: &'static str,
+    pub(super) verdict: Option<&'static Rule>,
     by: By,
 }
 
@@ -65,10 +66,10 @@ impl FailureCause {
     /// Returns the failures that it explains: what rejects a source also takes the way to it, and packets
     /// that a cluster does not accept are from one to which it has no way.
     pub(super) fn explains(&self) -> Option<Explained<'_>> {
-        let verdict = self.verdict;
-        if verdict == rule::STOLEN_BY.name {
+        let verdict = self.verdict?;
+        if *verdict == rule::STOLEN_BY {
             Some(Explained::SourceRejected(&self.by))
-        } else if [rule::NO_ROUTE.name, rule::UNKNOWN_KEY.name].contains(&verdict) {
+        } else if [&rule::NO_ROUTE, &rule::UNKNOWN_KEY].contains(&verdict) {
             Some(Explained::NotAccepted)
         } else {
             None
@@ -77,10 +78,10 @@ impl FailureCause {
 
     /// Returns which failures may explain it.
     pub(super) fn explained(&self) -> Option<Explained<'_>> {
-        let verdict = self.verdict;
-        if verdict == rule::SOURCE_REJECTED.name {
+        let verdict = self.verdict?;
+        if *verdict == rule::SOURCE_REJECTED {
             Some(Explained::SourceRejected(&self.by))
-        } else if verdict == rule::NOT_ACCEPTED.name {
+        } else if *verdict == rule::NOT_ACCEPTED {
             Some(Explained::NotAccepted)
         } else {
             None

@@ -82,7 +82,7 @@ fn with<T>(numbers: [usize; 3], look: impl FnOnce(&Fleet, &Plan, &[Load]) -> T) 
 /// Returns findings, a line each.
 fn report(findings: &[Finding]) -> String {
     let report = findings.iter().map(|it| {
-        let (rule, cluster) = (it.rule.name, it.cluster.as_deref().unwrap_or_default());
+        let (rule, cluster) = (it.rule.name(), it.cluster.as_deref().unwrap_or_default());
         format!("{}[{rule}] {cluster}: {}\n", it.severity, it.message)
     });
     report.collect()

@@ -37,7 +37,7 @@ fn many_are_one_and_every_node_has_its_place() {
     let folded = folded((1..=69).map(finding).collect());
     assert_eq!(folded.len(), 1);
     assert_eq!(
-        folded[0].message,
+        folded[0].message.shown(),
         "69 nodes left out: bad (`n1`: `1`, `n2`: `2`, `n3`: `3` and 66 more)"
     );
     assert_eq!(folded[0].labels.len(), 69);

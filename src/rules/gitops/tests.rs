@@ -50,7 +50,7 @@ fn report(plan: &Plan, bytes: usize, limits: &Limits) -> Vec<String> {
     let findings = planned(plan, &[bytes], limits);
     let report = findings
         .iter()
-        .map(|it| format!("{} {}: {}", it.severity, it.rule.name, it.message));
+        .map(|it| format!("{} {}: {}", it.severity, it.rule.name(), it.message));
     report.collect()
 }
 
@@ -108,7 +108,7 @@ fn what_is_not_ours_matters_as_much_as_it_harms() {
             ..tree.clone()
         };
         let findings = super::on_disk(&tree, &plan(1), Fate::Replaced);
-        (findings[0].rule.name, findings[0].severity)
+        (findings[0].rule.name(), findings[0].severity)
     };
     let warning = ("stray-manifest", Severity::Warning);
     for path in ["a.yaml", "east/a.YML", "east/a.json", "north/a.jsonnet"] {

@@ -54,7 +54,9 @@ fn shown(findings: &[Finding]) -> String {
         let help = it.help.as_deref().unwrap_or_default();
         let line = format!(
             "{}[{}] {subject} {} {help}",
-            it.severity, it.rule.name, it.message
+            it.severity,
+            it.rule.name(),
+            it.message
         );
         format!(
             "{}\n",
@@ -123,7 +125,7 @@ fn ignores_what_it_names_and_nothing_else() {
         let left = levels.apply(some(), day(NOW), Purpose::Validate);
         let subjects: Vec<String> = left
             .iter()
-            .filter(|it| it.rule.name == "missing-endpoint")
+            .filter(|it| it.rule.name() == "missing-endpoint")
             .filter_map(Finding::subject)
             .collect();
         subjects.join(" ")
@@ -286,7 +288,7 @@ fn what_pages_say_of_the_config_is_accepted() {
             assert!(
                 errors.is_empty(),
                 "{}: {}",
-                rule.name,
+                rule.name(),
                 report(&source, &errors)
             );
             advised += 1;

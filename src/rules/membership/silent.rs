@@ -81,7 +81,7 @@ fn common_cause(member: &Member) -> Option<FindingCause> {
 fn reasons_by_rule(excluded: &[ExcludedNode]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for node in excluded {
-        *counts.entry(rule_of(&node.reason).name).or_default() += 1;
+        *counts.entry(rule_of(&node.reason).name()).or_default() += 1;
     }
     let names: Vec<String> = match counts.len() {
         1 => counts.into_keys().map(str::to_owned).collect(),

@@ -63,7 +63,7 @@ fn finding(files: &BTreeSet<String>, refused: &BTreeSet<&'static Rule>) -> Findi
     if refused.is_empty() {
         return Finding::new(&OUTDATED_TREE, what).help("run `clustermesh render`");
     }
-    let names = list(refused.iter().map(|it| it.name));
+    let names = list(refused.iter().map(|it| it.name()));
     let finding = Finding::new(
         &OUTDATED_TREE,
         format!("{what}, and `render` would refuse ({names})"),

@@ -84,7 +84,7 @@ fn reasons(nodes: &[UnprovedNode]) -> String {
     }
     let groups = by_rule
         .into_iter()
-        .map(|(rule, names)| format!("{} ({})", first(SHOWN, names), rule.name));
+        .map(|(rule, names)| format!("{} ({})", first(SHOWN, names), rule.name()));
     groups.collect::<Vec<_>>().join(", ")
 }
 

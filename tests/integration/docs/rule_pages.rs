@@ -62,7 +62,7 @@ fn the_pages_of_rules_are_the_manual() {
     let mut summary = String::new();
     for ((question, page), title) in QUESTIONS.iter().zip(NAMES).zip(&titles) {
         let mut rules: Vec<&Rule> = question.rules.to_vec();
-        rules.sort_by_key(|rule| rule.name);
+        rules.sort_by_key(|rule| rule.name());
         let mut text = format!("# {title}\n\n{GENERATED}\n");
         let _ = write!(
             index,
@@ -73,7 +73,7 @@ fn the_pages_of_rules_are_the_manual() {
             row(
                 &mut index,
                 page,
-                &[&[rule.name], rule.aliases].concat(),
+                &[&[rule.name()], rule.aliases].concat(),
                 &rule.severity.to_string(),
                 rule.page().summary(),
             );

@@ -181,19 +181,19 @@ fn pages_are_whole() {
     for rule in rules::all() {
         let page = rule.page();
         let titles: Vec<&str> = page.sections.iter().map(|it| it.title).collect();
-        assert_eq!(titles, SECTIONS, "{}", rule.name);
+        assert_eq!(titles, SECTIONS, "{}", rule.name());
         for section in &page.sections {
             assert!(
                 !section.text.is_empty(),
                 "{} of {}",
                 section.title,
-                rule.name
+                rule.name()
             );
             let long = section.text.lines().find(|line| 100 < line.chars().count());
-            assert_eq!(long, None, "{}", rule.name);
+            assert_eq!(long, None, "{}", rule.name());
         }
         let summary = page.summary();
-        assert!(summary.chars().count() <= 120, "{}: {summary}", rule.name);
+        assert!(summary.chars().count() <= 120, "{}: {summary}", rule.name());
     }
 }
 
@@ -220,17 +220,17 @@ fn wrong_example(rule: &Rule) -> Option<String> {
     let page = rule.page();
     let blocks = page.section("Example")?.blocks();
     if blocks.is_empty() {
-        return Some(format!("{}: nothing to run", rule.name));
+        return Some(format!("{}: nothing to run", rule.name()));
     }
     if let Some(text) = blocks.iter().find(|block| block.language == "text") {
         let shown = text.code.replace('\n', " ");
         let report: Vec<String> = of_servers()
             .into_iter()
-            .filter(|(it, _)| *it == rule.name)
+            .filter(|(it, _)| *it == rule.name())
             .map(|(_, message)| message)
             .collect();
         let is_shown = report.iter().any(|message| shown.trim() == message);
-        return (!is_shown).then(|| format!("{}: not one of {report:#?}", rule.name));
+        return (!is_shown).then(|| format!("{}: not one of {report:#?}", rule.name()));
     }
     let mut stage = Stage::sound();
     for block in blocks
@@ -242,8 +242,8 @@ fn wrong_example(rule: &Rule) -> Option<String> {
     stage.finish();
     let Some(console) = blocks.iter().find(|block| block.language == "console") else {
         let report = stage.report();
-        let is_reported = report.iter().any(|it| it == rule.name);
-        return (!is_reported).then(|| format!("{}: told {report:?}", rule.name));
+        let is_reported = report.iter().any(|it| it == rule.name());
+        return (!is_reported).then(|| format!("{}: told {report:?}", rule.name()));
     };
     let mut said = String::new();
     for line in console
@@ -258,8 +258,8 @@ fn wrong_example(rule: &Rule) -> Option<String> {
         let run = stage.run(&words);
         said = run.stderr + &run.stdout;
     }
-    let is_reported = codes(&said).iter().any(|it| it == rule.name);
-    (!is_reported).then(|| format!("{}: said {said}", rule.name))
+    let is_reported = codes(&said).iter().any(|it| it == rule.name());
+    (!is_reported).then(|| format!("{}: said {said}", rule.name()))
 }
 
 #[test]
@@ -391,6 +391,6 @@ fn of_servers() -> Vec<(&'static str, String)> {
     let findings = faults.chain(weaknesses);
     let findings = findings.chain([clusters::missing_crd(&east)]);
     findings
-        .map(|it| (it.rule.name, format!("east: {}", it.message)))
+        .map(|it| (it.rule.name(), format!("east: {}", it.message)))
         .collect()
 }

@@ -129,8 +129,8 @@ fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
     };
     let refusals = diagnostics
         .iter()
-        .filter(|it| it.severity == Severity::Error || it.rule.name == "skipped-document");
-    refusals.map(|it| it.rule.name.to_owned()).collect()
+        .filter(|it| it.severity == Severity::Error || it.rule.name() == "skipped-document");
+    refusals.map(|it| it.rule.name().to_owned()).collect()
 }
 
 /// Whether the gate of a kind takes a document.

@@ -21,7 +21,7 @@ proptest! {
                 let site = Site::new(member.entry, &member.file.snapshot, &[]);
                 prop_assert_eq!(!site.has_refused_routes(), families.are_one());
                 let mut findings = findings.iter().filter(|it| it.cluster == Some(name(i)));
-                let is_reported = findings.any(|it| it.rule.name == "mismatched-subnet");
+                let is_reported = findings.any(|it| it.rule.name() == "mismatched-subnet");
                 prop_assert_eq!(is_reported, !families.are_one());
             }
             Ok(())

@@ -726,7 +726,7 @@ fn followed(
             for way in ways.into_iter().flatten() {
                 assert!(is_no_invention(fabric, &way.ending), "{:?}", way.ending);
             }
-            endings.insert(trace.verdict());
+            endings.insert(trace.verdict_name());
             premises.extend(fabric.premise(&trace).map(Premised::from));
         }
     }
@@ -785,7 +785,7 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
                         let endings: BTreeSet<&str> = match &verdict.fate {
                             ClassFate::Proven => BTreeSet::from(["delivered"]),
                             ClassFate::Followed(traces) => {
-                                traces.iter().map(Trace::verdict).collect()
+                                traces.iter().map(Trace::verdict_name).collect()
                             }
                             ClassFate::Lost | ClassFate::Kept | ClassFate::Rejected => {
                                 BTreeSet::new()
@@ -981,7 +981,7 @@ proptest! {
         for from in fabric.sites.ids() {
             for to in fabric.sites.ids().filter(|to| *to != from) {
                 for verdict in reach.between(from, to, &mut Proven::default()) {
-                    let traces = verdict.traces().iter().map(Trace::verdict);
+                    let traces = verdict.traces().iter().map(Trace::verdict_name);
                     let endings: BTreeSet<&str> = traces.collect();
                     prop_assert!(!endings.contains("loops"), "{:?}", verdict);
                 }

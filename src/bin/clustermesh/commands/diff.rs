@@ -256,7 +256,7 @@ fn uncertain_leaders(now: &After) -> Vec<String> {
     let found = rules::uncertain_leaders(now.fleet);
     let found = levels.apply(found, clock::today(), Purpose::Validate);
     let notes = found.into_iter().map(|it| {
-        let (rule, message) = (it.rule.name, &it.message);
+        let (rule, message) = (it.rule.name(), &it.message);
         let subject = it.subject().unwrap_or_default();
         let help = it.help.iter().map(|it| format!("; {it}"));
         format!("{rule}: {subject}: {message}{}", help.collect::<String>())

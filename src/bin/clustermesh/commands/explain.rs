@@ -108,7 +108,7 @@ fn search(given: &str) -> anyhow::Result<String> {
         })
     };
     let rank = |rule: &Rule| {
-        let names = [&[rule.name], rule.aliases, rule.former].concat();
+        let names = [&[rule.name()], rule.aliases, rule.former].concat();
         let page = rule.page();
         if names.iter().any(|name| wanted_in(name)) {
             Some(0)
@@ -124,7 +124,7 @@ fn search(given: &str) -> anyhow::Result<String> {
     if found.is_empty() {
         return Err(unknown(given));
     }
-    found.sort_by_key(|(rank, rule)| (*rank, rule.name));
+    found.sort_by_key(|(rank, rule)| (*rank, rule.name()));
     Ok(found.into_iter().map(|(_, rule)| line(rule)).collect())
 }
 
@@ -133,7 +133,7 @@ fn unknown(name: &str) -> anyhow::Error {
     let aliases = all.iter().flat_map(|rule| rule.aliases.iter().copied());
     let names = all
         .iter()
-        .map(|rule| rule.name)
+        .map(|rule| rule.name())
         .chain(aliases)
         .chain(TERMS.iter().map(|term| term.name));
     match nearest(name, names) {
@@ -151,7 +151,7 @@ fn list() -> String {
         }
         let _ = writeln!(text, "{HEADING}{}{HEADING:#}", question.title);
         let mut rules: Vec<&Rule> = question.rules.to_vec();
-        rules.sort_by_key(|rule| rule.name);
+        rules.sort_by_key(|rule| rule.name());
         text.extend(rules.into_iter().map(line));
     }
     let _ = writeln!(text, "\n{HEADING}Outcomes that are not findings{HEADING:#}");
@@ -170,7 +170,7 @@ fn line(rule: &Rule) -> String {
     let summary = rule.page().summary().replace('\n', " ");
     let name = format!(
         "  {:<width$} {}",
-        rule.name,
+        rule.name(),
         rule.severity,
         width = LEVELS - 3
     );

@@ -88,7 +88,11 @@ pub(super) fn contexts() -> Vec<String> {
 pub(super) fn rules() -> Vec<String> {
     rules::all()
         .into_iter()
-        .flat_map(|rule| [rule.name].into_iter().chain(rule.aliases.iter().copied()))
+        .flat_map(|rule| {
+            [rule.name()]
+                .into_iter()
+                .chain(rule.aliases.iter().copied())
+        })
         .chain(TERMS.iter().map(|term| term.name))
         .map(str::to_owned)
         .collect()

@@ -26,7 +26,7 @@ impl AppliedFiles {
         };
         let mut kept = Self::default();
         kept.read_folders(&inputs.settings, &clusters(inputs), None, is_kept)?;
-        let unread = kept.findings.first().map(|it| it.message.clone());
+        let unread = kept.findings.first().map(|it| it.message.to_string());
         let mut files = kept.files.values().flatten();
         let broken = files.find(|it| it.content.is_broken());
         // The text may be anything, so its problem is not shown.

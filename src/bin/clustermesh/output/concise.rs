@@ -27,7 +27,7 @@ pub(super) fn line(report: &Report, entry: &ReportEntry) -> String {
         }
         line.push_str(": ");
     }
-    let (severity, rule) = (finding.severity, finding.rule.name);
+    let (severity, rule) = (finding.severity, finding.rule.name());
     let _ = write!(line, "{severity}[{rule}] {}", title(entry));
     line
 }

@@ -22,7 +22,7 @@ impl Fingerprints {
         let label = finding.labels.first();
         let pointer = label.map(|it| pointer(finding, &it.place.pointer));
         let parts = [
-            finding.rule.name,
+            finding.rule.name(),
             &place.path,
             &finding.subject().unwrap_or_default(),
             &pointer.unwrap_or_default(),

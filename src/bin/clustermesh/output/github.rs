@@ -45,7 +45,7 @@ fn command(entry: &ReportEntry, place: &RepositoryPlace) -> String {
             let _ = write!(command, ",col={},endColumn={}", start.column, end.column);
         }
     }
-    let title = property(finding.rule.name);
+    let title = property(finding.rule.name());
     let message = data(&wording::text(entry, SHOWN));
     command + &format!(",title={title}::{message}\n")
 }

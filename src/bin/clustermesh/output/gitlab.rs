@@ -50,7 +50,7 @@ fn issue(entry: &ReportEntry, places: &RepositoryPlaces, fingerprints: &mut Fing
     let place = places.first(finding);
     Issue {
         description: wording::text(entry, SHOWN),
-        check_name: finding.rule.name,
+        check_name: finding.rule.name(),
         fingerprint: fingerprints.next(finding, &place),
         severity: match finding.severity {
             Severity::Error => "critical",

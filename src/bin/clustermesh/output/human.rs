@@ -46,7 +46,7 @@ pub(super) fn pieces(report: &Report, width: Width) -> Vec<String> {
     let mut groups: Vec<Vec<&ReportEntry>> = Vec::new();
     for entry in folded {
         let finding = entry.finding;
-        let kind = (finding.rule.name, finding.severity, &finding.group);
+        let kind = (finding.rule.name(), finding.severity, &finding.group);
         let number = *numbers.entry(kind).or_insert(groups.len());
         match groups.get_mut(number) {
             Some(group) => group.push(entry),
@@ -121,7 +121,7 @@ impl FindingPrinter<'_> {
     }
 
     fn title(&self, finding: &Finding, text: &str) -> Title<'static> {
-        let name = finding.rule.name;
+        let name = finding.rule.name();
         // As in `warning[name]: `.
         let before = level_name(finding.severity).len() + name.len() + 4;
         let text = self.width.wrapped(before, text);

@@ -183,17 +183,17 @@ pub(crate) fn findings<'a>(report: &'a Report) -> Vec<WrittenFinding<'a>> {
 /// Returns a finding with its lines and columns.
 pub(super) fn written<'a>(finding: &'a Finding, files: &ShownFiles) -> WrittenFinding<'a> {
     WrittenFinding {
-        rule: finding.rule.name,
+        rule: finding.rule.name(),
         aliases: finding.rule.aliases,
         severity: severity(finding.severity),
-        message: &finding.message,
+        message: finding.message.shown(),
         subject: WrittenSubject {
             cluster: finding.cluster.as_deref(),
             node: finding.node.as_deref(),
         },
         help: finding.help.as_deref(),
         cause: finding.cause.as_ref().map(|cause| WrittenCause {
-            rule: cause.rule.name,
+            rule: cause.rule.name(),
             subject: WrittenSubject {
                 cluster: cause.cluster.as_deref(),
                 node: cause.node.as_deref(),

@@ -93,7 +93,7 @@ fn item(entry: &ReportEntry, places: &RepositoryPlaces) -> String {
     let mut item = format!(
         "- {} **{}** {}\n",
         code(&place),
-        finding.rule.name,
+        finding.rule.name(),
         code(&title(entry))
     );
     if let Some(help) = &finding.help {

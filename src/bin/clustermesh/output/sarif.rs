@@ -15,8 +15,8 @@ mod log;
 
 use log::{
     ArtifactLocation, AutomationDetails, Configuration, Descriptor, Driver, Help, Invocation,
-    Location, Log, Message, Notification, PartialFingerprints, PhysicalLocation, Properties,
-    Region, Run, SarifResult, Tool,
+    Location, Log, Notification, PartialFingerprints, PhysicalLocation, Properties, Region, Run,
+    SarifMessage, SarifResult, Tool,
 };
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -55,7 +55,7 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
             let finding = entry.finding;
             let place = places.first(finding);
             SarifResult {
-                rule_id: finding.rule.name,
+                rule_id: finding.rule.name(),
                 rule_index: rules.index(finding.rule),
                 level: level(finding.severity),
                 message: message(&wording::text(entry, SHOWN)),
@@ -95,7 +95,7 @@ struct Rules {
 
 impl Rules {
     fn index(&mut self, rule: &'static Rule) -> usize {
-        *self.indices.entry(rule.name).or_insert_with(|| {
+        *self.indices.entry(rule.name()).or_insert_with(|| {
             self.descriptors.push(descriptor(rule));
             self.descriptors.len() - 1
         })
@@ -113,12 +113,11 @@ fn driver(rules: Rules) -> Driver {
 }
 
 fn descriptor(rule: &'static Rule) -> Descriptor {
-    let is_its = |rules: &[&Rule]| rules.iter().any(|it| it.name == rule.name);
     let mut questions = QUESTIONS.iter();
-    let question = questions.find(|question| is_its(question.rules));
+    let question = questions.find(|question| question.rules.contains(&rule));
     let tags = question.map(|question| question.title).into_iter();
     Descriptor {
-        id: rule.name,
+        id: rule.name(),
         name: name(rule),
         short_description: message(&wording::description(rule)),
         help: Help {
@@ -136,7 +135,7 @@ fn descriptor(rule: &'static Rule) -> Descriptor {
 
 /// Returns a rule's name as SARIF writes names: `MissingPodCidr`.
 fn name(rule: &Rule) -> String {
-    let words = rule.name.split('-').map(|word| {
+    let words = rule.name().split('-').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));
         first.to_ascii_uppercase() + rest
     });
@@ -151,10 +150,10 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn message(text: &str) -> Message {
+fn message(text: &str) -> SarifMessage {
     // Even in plain messages `[…](…)` is a link, and not every reader knows the escape for it.
     let text = text.replace("](", "] (");
-    Message { text }
+    SarifMessage { text }
 }
 
 fn invocation(more: usize) -> Invocation {

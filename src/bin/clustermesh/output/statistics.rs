@@ -59,7 +59,7 @@ fn counts(findings: &[Finding]) -> Vec<Row> {
     let mut counts: BTreeMap<(&str, Severity), usize> = BTreeMap::new();
     for finding in findings {
         *counts
-            .entry((finding.rule.name, finding.severity))
+            .entry((finding.rule.name(), finding.severity))
             .or_default() += 1;
     }
     let mut counts: Vec<Row> = counts

@@ -235,7 +235,7 @@ impl Traced<'_, '_> {
     /// Returns what becomes of it, in a sentence.
     pub(super) fn verdict(&self) -> String {
         match self.failure() {
-            Some(failure) => failure.message,
+            Some(failure) => failure.message.to_string(),
             None => messages::DELIVERED.to_owned(),
         }
     }

@@ -17,7 +17,7 @@ pub(super) fn title(entry: &ReportEntry) -> String {
 pub(super) fn alone(finding: &Finding) -> String {
     match finding.subject() {
         Some(subject) => format!("{subject}: {}", finding.message),
-        None => finding.message.clone(),
+        None => finding.message.to_string(),
     }
 }
 

@@ -17,8 +17,8 @@ fn lists_every_rule_with_a_sentence() {
     for rule in rules::all() {
         let line = list
             .lines()
-            .find(|line| line.split_whitespace().next() == Some(rule.name))
-            .unwrap_or_else(|| panic!("no {}", rule.name));
+            .find(|line| line.split_whitespace().next() == Some(rule.name()))
+            .unwrap_or_else(|| panic!("no {}", rule.name()));
         assert!(line.ends_with('.'), "{line}");
         assert_contains(line, &format!(" {} ", rule.severity));
     }

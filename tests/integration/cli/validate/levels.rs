@@ -389,7 +389,7 @@ fn what_leaves_nothing_of_a_cluster_stays_an_error() {
 fn everything(level: &str) -> String {
     let all = rules::all();
     let rules = all.iter().filter(|it| !it.is_final());
-    let lines = rules.map(|it| format!("  {}: {{ level: {level}, reason: x }}\n", it.name));
+    let lines = rules.map(|it| format!("  {}: {{ level: {level}, reason: x }}\n", it.name()));
     format!("rules:\n{}", lines.collect::<String>())
 }
 
@@ -408,9 +408,9 @@ fn manifests_are_the_same_whatever_it_says() {
     let mut sayings: Vec<String> = ["off", "notice", "warning"].map(everything).into();
     for rule in rules::all().iter().filter(|it| !it.is_final()) {
         let reason = "reason: x";
-        sayings.push(format!("ignore: [{{ rule: {}, {reason} }}]", rule.name));
+        sayings.push(format!("ignore: [{{ rule: {}, {reason} }}]", rule.name()));
         if rule.severity < Severity::Warning {
-            sayings.push(format!("rules: {{ {}: {{ level: error }} }}", rule.name));
+            sayings.push(format!("rules: {{ {}: {{ level: error }} }}", rule.name()));
         }
     }
     for fields in sayings {

@@ -102,7 +102,7 @@ pub(super) fn run(
         .diagnostics
         .iter()
         .filter(|it| it.severity == Severity::Error);
-    let codes: BTreeSet<&str> = errors.map(|it| it.rule.name).collect();
+    let codes: BTreeSet<&str> = errors.map(|it| it.rule.name()).collect();
     if !codes.is_empty() {
         return Err(codes);
     }
@@ -160,11 +160,11 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
         let subject = format!("{source}/{}", it.node);
         let found = findings.iter().find(|finding| {
             finding.subject().as_deref() == Some(&*subject)
-                && finding.message.starts_with("left out: ")
+                && finding.message.shown().starts_with("left out: ")
         });
         let rule = found.unwrap().rule;
-        let code = rule.aliases.first().unwrap_or(&rule.name);
-        (it.node.clone(), ((*code).to_owned(), it.reason.clone()))
+        let code = rule.aliases.first().copied().unwrap_or(rule.name());
+        (it.node.clone(), (code.to_owned(), it.reason.clone()))
     });
     let robbed = member
         .membership

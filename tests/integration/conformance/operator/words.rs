@@ -125,7 +125,7 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
             crate::docs::schemas::assert_fits(&document.to_string());
         }
     }
-    let codes: BTreeSet<&str> = errors.iter().map(|it| it.rule.name).collect();
+    let codes: BTreeSet<&str> = errors.iter().map(|it| it.rule.name()).collect();
     if theirs["blocked"] == codes.is_empty() {
         let disagree = ["duplicate-name", "inconsistent-cluster", "linked-twice"];
         let strangers = theirs["first"]["kind"] == "crossMesh" && codes.is_empty();
@@ -146,9 +146,9 @@ pub(super) fn mesh_overlap(vector: &Vector) -> Verdict {
         Some("invalidCIDR") => codes.contains("invalid-range"),
         Some(_) => errors.iter().any(|report| {
             let (a, b) = (&first["a"], &first["b"]);
-            report.rule.name == "overlapping-ranges"
-                && quoted(&report.message, a)
-                && quoted(&report.message, b)
+            report.rule.name() == "overlapping-ranges"
+                && quoted(report.message.shown(), a)
+                && quoted(report.message.shown(), b)
         }),
     };
     unless(same, &reading.diagnostics)

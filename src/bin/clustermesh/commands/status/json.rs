@@ -184,8 +184,8 @@ fn state(state: &ClusterStatus) -> WrittenState<'_> {
     WrittenState {
         cluster: state.cluster.as_str(),
         error: error.map(|it| WrittenError {
-            rule: it.rule.name,
-            message: &it.message,
+            rule: it.rule.name(),
+            message: it.message.shown(),
             help: it.help.as_deref(),
         }),
         crd_versions: found.map(|it| it.versions.as_slice()),

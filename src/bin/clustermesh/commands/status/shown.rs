@@ -123,8 +123,8 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         Ok(found) => found,
         Err(UnreadCluster { finding, .. }) => {
             return vec![Note {
-                about: finding.rule.name,
-                lines: vec![finding.message.clone()],
+                about: finding.rule.name(),
+                lines: vec![finding.message.to_string()],
                 help: finding.help.clone(),
             }];
         }
@@ -139,7 +139,7 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
     };
     if found.versions.is_empty() {
         let Finding { message, help, .. } = clusters::missing_crd(cluster);
-        note("crd", vec![message], &help.unwrap_or_default());
+        note("crd", vec![message.to_string()], &help.unwrap_or_default());
     }
     let unknown = match found.rendered {
         RenderedFolder::Whole => None,

@@ -162,7 +162,7 @@ impl JoinPlan {
 /// are not written yet.
 fn new_findings(now: &[Finding], then: &[Finding]) -> Vec<Finding> {
     let is_known = |it: &Finding| {
-        let mut same = now.iter().filter(|known| known.rule.name == it.rule.name);
+        let mut same = now.iter().filter(|known| known.rule == it.rule);
         same.any(|known| known.cluster == it.cluster && known.message == it.message)
     };
     let new = then.iter().filter(|it| !is_known(it)).cloned();

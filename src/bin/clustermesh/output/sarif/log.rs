@@ -45,7 +45,7 @@ pub(super) struct Driver {
 pub(super) struct Descriptor {
     pub(super) id: &'static str,
     pub(super) name: String,
-    pub(super) short_description: Message,
+    pub(super) short_description: SarifMessage,
     pub(super) help: Help,
     pub(super) default_configuration: Configuration,
     pub(super) properties: Properties,
@@ -69,7 +69,7 @@ pub(super) struct Properties {
 }
 
 #[derive(Serialize)]
-pub(super) struct Message {
+pub(super) struct SarifMessage {
     pub(super) text: String,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Invocation {
 #[derive(Serialize)]
 pub(super) struct Notification {
     pub(super) level: &'static str,
-    pub(super) message: Message,
+    pub(super) message: SarifMessage,
 }
 
 #[derive(Serialize)]
@@ -93,7 +93,7 @@ pub(super) struct SarifResult {
     pub(super) rule_id: &'static str,
     pub(super) rule_index: usize,
     pub(super) level: &'static str,
-    pub(super) message: Message,
+    pub(super) message: SarifMessage,
     pub(super) locations: [Location; 1],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) related_locations: Vec<Location>,
@@ -108,7 +108,7 @@ pub(super) struct Location {
     pub(super) id: Option<usize>,
     pub(super) physical_location: PhysicalLocation,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) message: Option<Message>,
+    pub(super) message: Option<SarifMessage>,
 }
 
 #[derive(Serialize)]

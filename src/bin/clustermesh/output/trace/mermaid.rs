@@ -36,7 +36,7 @@ pub(super) fn text(traced: &Traced) -> String {
     for leg in traced.legs() {
         draw(&leg, &mut cast, &mut lines);
     }
-    let name = traced.trace.verdict();
+    let name = traced.trace.verdict_name();
     let verdict = traced.verdict();
     let at = traced
         .trace
@@ -63,7 +63,7 @@ pub(super) fn text(traced: &Traced) -> String {
 /// Returns a diagram without a packet.
 pub(super) fn note(no_packet: &NoPacket) -> String {
     let finding = &no_packet.finding;
-    let reason = plain(&format!("{}: {}", finding.rule.name, finding.message));
+    let reason = plain(&format!("{}: {}", finding.rule.name(), finding.message));
     format!("sequenceDiagram\n    participant n0 as FROM\n    Note over n0: {reason}\n")
 }
 

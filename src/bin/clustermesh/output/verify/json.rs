@@ -374,7 +374,7 @@ impl Verified<'_, '_> {
             .iter()
             .map(|it| it.both().map(|it| self.cluster(it)));
         WrittenFailure {
-            verdict: failure.trace.verdict(),
+            verdict: failure.trace.verdict_name(),
             from: self.node(packet.from),
             source: packet.source,
             to: self.cluster(packet.to.site()),
