@@ -232,6 +232,7 @@ impl ShownFiles {
                 shown.push(self.without_secrets(finding));
                 continue;
             };
+            let is_harmless = finding.quotes == Quotes::Nothing;
             let mut finding = self.withheld(finding, label);
             // Without their details, several are the same.
             let is_shown = shown.iter().any(|it| {
@@ -240,7 +241,7 @@ impl ShownFiles {
             });
             if !is_shown {
                 let is_helped = shown.iter().any(|it| it.help == finding.help);
-                if is_helped && finding.quotes != Quotes::Nothing {
+                if is_helped && !is_harmless {
                     finding.help = None;
                 }
                 shown.push(finding);
@@ -288,6 +289,7 @@ impl ShownFiles {
             message: content::WITHHELD.into(),
             group: content::WITHHELD.to_owned(),
             help: content::remedy(&finding),
+            quotes: Quotes::Nothing,
             ..finding
         }
     }

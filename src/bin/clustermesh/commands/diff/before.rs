@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clustermesh::changes::Changes;
-use clustermesh::diagnostic::escaped;
+use clustermesh::diagnostic::{Quoted, Quotes, escaped};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{clusters, reach};
@@ -246,9 +246,14 @@ fn all_read(applied: &AppliedFiles, name: &str) -> anyhow::Result<()> {
     let Some(unread) = applied.findings.iter().find(|it| reach::is_unread(it)) else {
         return Ok(());
     };
+    // A message that quotes nothing does not name the file.
+    let file = unread.labels.first().map(|it| &*it.place.source);
+    let file = file.filter(|_| unread.quotes == Quotes::Nothing);
+    let file = file.map(|it| format!("{}: ", Quoted(it)));
     bail!(
-        "{}; the old Peers in {name} are therefore unknown; compare with another commit (--against REV), or with \
+        "{}{}; the old Peers in {name} are therefore unknown; compare with another commit (--against REV), or with \
          the clusters (--live)",
+        file.unwrap_or_default(),
         unread.message
     );
 }
