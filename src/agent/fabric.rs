@@ -7,6 +7,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use by_address::ByAddress;
+
 use super::applied::Content;
 use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
@@ -370,7 +372,7 @@ fn contents<'a>(sites: &Sites<Arc<Site<'a>>>) -> Vec<&'a Arc<Content>> {
     let mut known = BTreeSet::new();
     files
         .map(|it| &it.content)
-        .filter(|it| known.insert(Arc::as_ptr(it)))
+        .filter(|it| known.insert(ByAddress(&***it)))
         .collect()
 }
 

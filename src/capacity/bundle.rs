@@ -1,7 +1,8 @@
 //! Bundles: the Peers of one file, and the load that they are.
 
 use std::collections::BTreeMap;
-use std::ptr;
+
+use by_address::ByAddress;
 
 use super::text_length::{address_length, digits, endpoint_length};
 use crate::agent::applied::Content;
@@ -29,10 +30,9 @@ pub struct Bundle {
     pub is_foreign: bool,
 }
 
-/// The Peers of texts of which clusters keep all ranges, so that they are the same load for each. By where
-/// a text is in memory.
+/// The Peers of texts of which clusters keep all ranges, so that they are the same load for each.
 #[derive(Debug, Default)]
-pub struct KnownBundles<'a>(BTreeMap<usize, (&'a Content, Bundle)>);
+pub struct KnownBundles<'a>(BTreeMap<ByAddress<&'a Content>, Bundle>);
 
 /// The section of a far end without ranges, endpoint and the digits of its keepalive.
 pub(super) const SECTION_BYTES: usize = "\n[Peer]\n".len()
@@ -52,9 +52,8 @@ impl<'a> KnownBundles<'a> {
         if !is_whole {
             return Bundle::count(peers);
         }
-        let known = self.0.entry(ptr::from_ref(content).addr());
-        let (_, bundle) = known.or_insert_with(|| (content, Bundle::count(peers)));
-        bundle.clone()
+        let known = self.0.entry(ByAddress(content));
+        known.or_insert_with(|| Bundle::count(peers)).clone()
     }
 }
 

@@ -1,11 +1,13 @@
 //! Peer changes: what becomes of each Peer of a target.
 
 use std::collections::BTreeMap;
-use std::ptr;
 use std::sync::Arc;
+
+use by_address::ByAddress;
 
 use super::cause::{CauseList, NodeRef, PeerCounts};
 use super::clusters::Counterparts;
+use crate::agent::applied::Applied;
 use crate::agent::comparison::Pair;
 pub use crate::agent::difference::Difference;
 use crate::agent::fabric::{At, Fabric};
@@ -35,16 +37,16 @@ pub struct ChangedPeer {
 
 /// The changed Peers that were described for some target. Those from the same texts are one in memory.
 #[derive(Debug, Default)]
-pub(super) struct DescribedPeers {
+pub(super) struct DescribedPeers<'a> {
     /// In the order in which they were found. Mostly they follow each other for the next target too.
-    all: Vec<(PeerAddresses, Arc<ChangedPeer>)>,
-    places: BTreeMap<PeerAddresses, usize>,
+    all: Vec<(PeerVersions<'a>, Arc<ChangedPeer>)>,
+    places: BTreeMap<PeerVersions<'a>, usize>,
     /// The place behind that of the last one.
     next: usize,
 }
 
-/// The addresses in memory of the two versions of a Peer; zero for none.
-type PeerAddresses = (usize, usize);
+/// The two versions of a Peer, as they are in memory.
+type PeerVersions<'a> = [Option<ByAddress<&'a Applied>>; 2];
 
 /// A kind of change of a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -69,11 +71,11 @@ pub enum PeerChangeKind {
 
 impl PeerChange {
     /// Returns what becomes of a Peer; none if it stays.
-    pub(super) fn find(
-        pair: Pair<&ClusterPeer>,
+    pub(super) fn find<'a>(
+        pair: Pair<&ClusterPeer<'a>>,
         fabrics: (&Fabric, &Fabric),
         counterparts: &Counterparts,
-        described: &mut DescribedPeers,
+        described: &mut DescribedPeers<'a>,
     ) -> Option<Self> {
         let ends = match pair {
             Pair::Same(_) => return None,
@@ -89,19 +91,18 @@ impl PeerChange {
     }
 }
 
-impl DescribedPeers {
+impl<'a> DescribedPeers<'a> {
     /// Returns a Peer in its two versions, which is described if it was not yet.
     fn get_or_find(
         &mut self,
-        ends: [Option<&ClusterPeer>; 2],
+        ends: [Option<&ClusterPeer<'a>>; 2],
         find: impl FnOnce() -> Option<ChangedPeer>,
     ) -> Option<Arc<ChangedPeer>> {
-        let addresses = ends.map(|it| it.map_or(0, |it| ptr::from_ref(it.applied).addr()));
-        let addresses: PeerAddresses = addresses.into();
-        let is_next = |it: &&(PeerAddresses, Arc<ChangedPeer>)| it.0 == addresses;
+        let versions = ends.map(|it| it.map(|it| ByAddress(it.applied)));
+        let is_next = |it: &&(PeerVersions<'a>, Arc<ChangedPeer>)| it.0 == versions;
         let place = match self.all.get(self.next).filter(is_next) {
             Some(_) => Some(self.next),
-            None => self.places.get(&addresses).copied(),
+            None => self.places.get(&versions).copied(),
         };
         let place = place.unwrap_or(self.all.len());
         self.next = place + 1;
@@ -109,8 +110,8 @@ impl DescribedPeers {
             return Some(Arc::clone(known));
         }
         let found = Arc::new(find()?);
-        self.all.push((addresses, Arc::clone(&found)));
-        self.places.insert(addresses, place);
+        self.all.push((versions, Arc::clone(&found)));
+        self.places.insert(versions, place);
         Some(found)
     }
 }

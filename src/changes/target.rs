@@ -93,8 +93,8 @@ impl TargetChange {
 
 /// Facts about Peers that several targets get.
 #[derive(Default)]
-struct KnownPeers<'a> {
-    described: DescribedPeers,
+struct KnownPeers<'v, 'a> {
+    described: DescribedPeers<'v>,
     bundles: KnownBundles<'a>,
 }
 
@@ -192,10 +192,10 @@ impl TargetChange {
         })
     }
 
-    fn find(
+    fn find<'f>(
         (was, is): (Option<SiteId>, Option<SiteId>),
-        fabrics: (&Fabric, &Fabric),
-        (differences, described): (impl Iterator<Item = Pair<PeerId>>, &mut DescribedPeers),
+        fabrics: (&'f Fabric, &'f Fabric),
+        (differences, described): (impl Iterator<Item = Pair<PeerId>>, &mut DescribedPeers<'f>),
         counterparts: &Counterparts,
     ) -> Option<Self> {
         let (old, new) = (

@@ -78,7 +78,7 @@ struct Verifier<'r, 'f, 'a> {
     promises: Sites<Promises>,
     /// The ranges that each cluster declares.
     declared: Sites<Prefixes<()>>,
-    bounded: BoundedPeers,
+    bounded: BoundedPeers<'r>,
     /// The ranges that nodes' claims take away; none if failures are not to be explained.
     excused: Option<&'r Excused>,
 }

@@ -1,7 +1,8 @@
 //! Words for what a plan cuts: what a target does not get, and why.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+
+use by_address::ByAddress;
 
 use super::command::annotate_endpoint;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
@@ -54,11 +55,11 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
 
 /// Returns the cuts that targets share, each once: words are made once for all of them.
 fn alike(plan: &Plan) -> Vec<AlikeWithheld<'_>> {
-    let mut known: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut known: BTreeMap<ByAddress<&TargetReason>, usize> = BTreeMap::new();
     let mut alike: Vec<AlikeWithheld> = Vec::new();
     for withheld in &plan.withheld {
         let at = *known
-            .entry(Arc::as_ptr(&withheld.reason).addr())
+            .entry(ByAddress(&*withheld.reason))
             .or_insert(alike.len());
         match alike.get_mut(at) {
             Some(alike) => alike.targets.push(&withheld.target),

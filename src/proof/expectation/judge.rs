@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use by_address::ByAddress;
+
 use super::group::{ClassGroup, Lot};
 use super::meant::{Chosen, Meant, Stock};
 use super::{Check, ExpectationSide};
@@ -24,8 +26,8 @@ pub(super) struct ExpectationJudge<'j, 'f, 'a> {
 /// The chosen blocks of a cluster, grouped for each cluster that sees it in its own way.
 struct Grouped<'c> {
     chosen: &'c Chosen,
-    /// By where the view is in memory: many clusters share one.
-    groups: BTreeMap<usize, Vec<ClassGroup>>,
+    /// Many clusters share a view.
+    groups: BTreeMap<ByAddress<Arc<ForwardingView>>, Vec<ClassGroup>>,
 }
 
 impl<'c> Grouped<'c> {
@@ -38,8 +40,7 @@ impl<'c> Grouped<'c> {
     }
 
     fn seen_as(&mut self, view: &Arc<ForwardingView>) -> &[ClassGroup] {
-        let key = Arc::as_ptr(view).addr();
-        let groups = self.groups.entry(key);
+        let groups = self.groups.entry(ByAddress(Arc::clone(view)));
         groups.or_insert_with(|| ClassGroup::all(self.chosen, view))
     }
 }

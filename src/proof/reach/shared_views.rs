@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use by_address::ByAddress;
+
 use super::disputed::Disputed;
 use super::forwarding_view::ForwardingView;
 use super::local_addresses::LocalAddresses;
@@ -21,7 +23,7 @@ pub(super) struct SharedViews<'f, 'a> {
     /// The ranges and addresses of all clusters, each with the number of its cluster.
     owned: Prefixes<SiteId>,
     /// Every different text of manifests.
-    texts: BTreeMap<ManifestId, ManifestSubject>,
+    texts: BTreeMap<ManifestId<'a>, ManifestSubject>,
     /// Whether views are shared at all.
     are_shared: bool,
     /// The number of steps that were taken to look at clusters.
@@ -29,12 +31,11 @@ pub(super) struct SharedViews<'f, 'a> {
     /// The largest number of steps in which they are looked at.
     most: u64,
     /// The view of each cluster from those that get the same texts about it.
-    alike: Sites<Mutex<BTreeMap<Vec<ManifestId>, Arc<ForwardingView>>>>,
+    alike: Sites<Mutex<BTreeMap<Vec<ManifestId<'a>>, Arc<ForwardingView>>>>,
 }
 
-/// A text of manifests, by where it is in memory: what many clusters get is there once.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct ManifestId(usize);
+/// A text of manifests: what many clusters get is there once.
+type ManifestId<'a> = ByAddress<&'a Content>;
 
 /// The clusters that a text concerns.
 #[derive(Debug)]
@@ -46,9 +47,9 @@ struct ManifestSubject {
 }
 
 /// The properties of a cluster on which its view of others depends.
-pub(super) struct Standpoint {
+pub(super) struct Standpoint<'a> {
     /// The texts about each cluster, if these decide how it is seen.
-    about: Sites<Vec<ManifestId>>,
+    about: Sites<Vec<ManifestId<'a>>>,
     /// Clusters in whose addresses it has something of its own, ground aside.
     entangled: BTreeSet<SiteId>,
     /// Whether texts decide at all.
@@ -57,16 +58,10 @@ pub(super) struct Standpoint {
     is_known: bool,
 }
 
-impl Standpoint {
+impl Standpoint<'_> {
     /// Returns whether any Peer may have a range around addresses of a cluster.
     pub(super) fn may_lead_to(&self, home: SiteId) -> bool {
         !self.is_known || !self.about[home].is_empty()
-    }
-}
-
-impl ManifestId {
-    fn new(content: &Arc<Content>) -> Self {
-        Self(Arc::as_ptr(content).addr())
     }
 }
 
@@ -89,7 +84,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
         shared.owned = owned(fabric);
         for content in fabric.contents() {
             let about = shared.about(content);
-            shared.texts.insert(ManifestId::new(content), about);
+            shared.texts.insert(ByAddress(content), about);
         }
         shared
     }
@@ -157,7 +152,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     }
 
     /// Returns where a cluster stands, if views are shared.
-    pub(super) fn standpoint(&self, viewer: SiteId, disputed: &Disputed) -> Option<Standpoint> {
+    pub(super) fn standpoint(&self, viewer: SiteId, disputed: &Disputed) -> Option<Standpoint<'a>> {
         if !self.are_shared {
             return None;
         }
@@ -183,7 +178,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
             standpoint.entangled.extend(self.beyond(ground));
         }
         for file in site.files {
-            let text = ManifestId::new(&file.content);
+            let text = ByAddress(&*file.content);
             let Some(about) = self.texts.get(&text) else {
                 (standpoint.is_plain, standpoint.is_known) = (false, false);
                 continue;
@@ -206,11 +201,11 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     pub(super) fn alike(
         &self,
         home: SiteId,
-        standpoint: Option<&Standpoint>,
+        standpoint: Option<&Standpoint<'a>>,
         look: impl FnOnce() -> ForwardingView,
     ) -> Arc<ForwardingView> {
         let alike = &self.alike[home];
-        let can_share = |it: &&Standpoint| it.is_plain && !it.entangled.contains(&home);
+        let can_share = |it: &&Standpoint<'a>| it.is_plain && !it.entangled.contains(&home);
         let Some(standpoint) = standpoint.filter(can_share) else {
             return Arc::new(look());
         };

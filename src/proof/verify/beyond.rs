@@ -1,7 +1,8 @@
 //! Beyond: what the Peers of a cluster let out that no cluster declares.
 
-use std::collections::BTreeMap;
-use std::ptr;
+use std::collections::{BTreeMap, BTreeSet};
+
+use by_address::ByAddress;
 
 use super::linked_peers::{LinkedPeer, linked_peers};
 use super::links::MeshLinks;
@@ -46,8 +47,8 @@ pub struct Outsider {
     pub peer: PeerId,
 }
 
-/// Peers that let nothing out but what the cluster they lead to declares, by where they are in memory.
-pub(super) struct BoundedPeers(Vec<usize>);
+/// Peers that let nothing out but what the cluster they lead to declares.
+pub(super) type BoundedPeers<'a> = BTreeSet<ByAddress<&'a Translation>>;
 
 /// Finds the Peers of all clusters that do not lead to a node of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
@@ -72,7 +73,7 @@ pub(super) fn declared(site: &Site) -> Prefixes<()> {
 
 /// Finds the Peers whose ranges all are ranges that the cluster they lead to declares. Most clusters get the
 /// same ones.
-pub(super) fn bounded(fabric: &Fabric, declared: &Sites<Prefixes<()>>) -> BoundedPeers {
+pub(super) fn bounded<'a>(fabric: &Fabric<'a>, declared: &Sites<Prefixes<()>>) -> BoundedPeers<'a> {
     let specs = fabric
         .contents()
         .flat_map(|it| &it.peers)
@@ -84,25 +85,12 @@ pub(super) fn bounded(fabric: &Fabric, declared: &Sites<Prefixes<()>>) -> Bounde
         let mut allowed = spec.allowed_ips.iter();
         allowed.all(|it| is_declared(&declared[at.site], it.interface.network))
     };
-    let mut bounded: Vec<_> = specs.filter(is_bounded).map(address).collect();
-    bounded.sort_unstable();
-    BoundedPeers(bounded)
+    specs.filter(is_bounded).map(ByAddress).collect()
 }
 
 /// Returns whether a range is in one that is declared.
 fn is_declared(declared: &Prefixes<()>, range: Cidr) -> bool {
     declared.around(Span::new(range)).next().is_some()
-}
-
-/// Returns where in memory a Peer is: what many clusters get is there once.
-fn address(translation: &Translation) -> usize {
-    ptr::from_ref(translation).addr()
-}
-
-impl BoundedPeers {
-    fn include(&self, translation: &Translation) -> bool {
-        self.0.binary_search(&address(translation)).is_ok()
-    }
 }
 
 /// Finds ranges of a cluster's Peers that go beyond what the cluster they lead to declares, where a
@@ -124,7 +112,7 @@ pub(super) fn undeclared(
     };
     let mut leaks: BTreeMap<SiteId, Vec<Leak>> = BTreeMap::new();
     let linked = linked_peers(fabric, number, links);
-    let open = linked.filter(|it| !bounded.include(it.share.translation));
+    let open = linked.filter(|it| !bounded.contains(&ByAddress(it.share.translation)));
     for LinkedPeer { id, share, at } in open {
         let ranges = &declared[at.site];
         for kept in share.kept() {

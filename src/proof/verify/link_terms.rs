@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use by_address::ByAddress;
+
 use super::promise::Promises;
 use crate::agent::fabric::Site;
 use crate::mesh::Range;
@@ -21,9 +23,8 @@ pub(super) struct LinkTerms<'a> {
     counted: CountedBlocks<'a>,
 }
 
-/// Lists of blocks and how many of each are promised, by where in memory a list begins and by its length. Every
-/// class of the other cluster meets the same lists.
-type CountedBlocks<'a> = BTreeMap<(usize, usize), (&'a [AddressBlock], u64)>;
+/// Lists of blocks and how many of each are promised. Every class of the other cluster meets the same lists.
+type CountedBlocks<'a> = BTreeMap<ByAddress<&'a [AddressBlock]>, u64>;
 
 /// Lists with fewer blocks are counted each time.
 const FEW: usize = 8;
@@ -54,12 +55,11 @@ impl<'a> LinkTerms<'a> {
         if blocks.len() < FEW {
             return self.count_anew(site, blocks);
         }
-        let list = (blocks.as_ptr().addr(), blocks.len());
-        if let Some((_, count)) = self.counted.get(&list) {
+        if let Some(count) = self.counted.get(&ByAddress(blocks)) {
             return *count;
         }
         let count = self.count_anew(site, blocks);
-        self.counted.insert(list, (blocks, count));
+        self.counted.insert(ByAddress(blocks), count);
         count
     }
 
