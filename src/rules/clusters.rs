@@ -1,10 +1,10 @@
 //! Reasons why the nodes of a cluster could not be listed.
 
-use super::{Finding, Rule};
-use crate::name::ClusterName;
+use std::fmt;
 
-mod help;
-mod messages;
+use super::{Finding, Rule};
+use crate::diagnostic::escaped;
+use crate::name::ClusterName;
 
 rules! {
     "clusters" about Snapshots;
@@ -31,280 +31,229 @@ rules! {
     MISSING_CRD = "missing-crd" Warning;
 }
 
-/// The reason why the nodes of a cluster could not be listed. No text in it may contain a secret.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Fault {
-    /// The kubeconfig does not exist, is invalid, or is incomplete.
-    Kubeconfig {
-        /// The kubeconfig: a file or a Secret.
-        origin: String,
-        /// The problem.
-        problem: String,
-    },
-    /// The kubeconfig does not have the context.
-    Context {
-        /// The files that were read.
-        origin: String,
-        /// The context.
-        wanted: String,
-        /// The context that was probably meant.
-        nearest: Option<String>,
-        /// The contexts of the kubeconfig.
-        known: Vec<String>,
-    },
-    /// A kubeconfig that others wrote asks for more than its own data.
-    Unsafe {
-        /// The Secret.
-        origin: String,
-        /// The field.
-        field: &'static str,
-    },
-    /// A kubeconfig that another user's config names requires more than its own data.
-    Foreign {
-        /// The kubeconfig.
-        origin: String,
-        /// The field.
-        field: &'static str,
-        /// The config.
-        config: String,
-    },
-    /// A kubeconfig that a config names belongs to neither the user, nor root, nor the owner of the config.
-    Unowned {
-        /// The kubeconfig.
-        origin: String,
-        /// The config.
-        config: String,
-    },
-    /// The Secret with the kubeconfig does not exist, or differs from its declaration in the mesh.
-    Secret {
-        /// The Secret.
-        origin: String,
-        /// The problem.
-        problem: String,
-    },
-    /// The meshes disagree on how the cluster is reached.
-    Ambiguous {
-        /// The difference.
-        problem: String,
-    },
-    /// The login plugin gave no credentials.
-    Login {
-        /// The program, without its arguments: people put secrets there.
-        command: String,
-        /// The problem of the program.
-        problem: LoginProblem,
-    },
-    /// The server's name does not resolve.
-    Host {
-        /// The name.
-        host: String,
-    },
-    /// No connection can be made.
-    Unreachable {
-        /// The server, as `host:port`.
-        server: String,
-        /// The message of the system.
-        problem: String,
-        /// The number of attempts.
-        attempts: u32,
-    },
-    /// The proxy on the way leads nowhere.
-    Proxy {
-        /// The proxy, as `host:port`.
-        proxy: String,
-        /// The source of the setting: a field of the kubeconfig, or a variable.
-        origin: &'static str,
-        /// The server, as `host:port`.
-        server: String,
-        /// The problem.
-        problem: String,
-    },
-    /// No answer in time.
-    Slow {
-        /// The server, as `host:port`, and the proxy on the way.
-        server: String,
-        /// The time that was waited, in seconds.
-        seconds: u64,
-    },
-    /// Every answer in time, and yet no end.
-    Endless {
-        /// The requested objects.
-        answers: &'static str,
-        /// The time that was waited, in seconds.
-        seconds: u64,
-    },
-    /// Another server may have answered.
-    Certificate {
-        /// The server, as `host:port`.
-        server: String,
-        /// The problem of the certificate.
-        problem: CertificateProblem,
-    },
-    /// The server refuses the credentials.
-    Unauthorized {
-        /// The server, as `host:port`.
-        server: String,
-        /// The requested address, which identifies the server.
-        right: Right,
-        /// The user with the credentials.
-        user: User,
-        /// The text of the response.
-        says: String,
-    },
-    /// The user lacks a right.
-    Forbidden {
-        /// The right that is missing.
-        right: Right,
-        /// The user who lacks it.
-        user: User,
-        /// The text of the response.
-        says: String,
-    },
-    /// The server refused for another reason.
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// The text of the response.
-        says: String,
-        /// The number of attempts.
-        attempts: u32,
-    },
-    /// The server sends us elsewhere.
-    Redirected {
-        /// The host.
-        to: String,
-    },
-    /// The answer was cut off.
-    Cut {
-        /// The message of the system.
-        problem: String,
-        /// The number of attempts.
-        attempts: u32,
-    },
-    /// The answer is not a list of nodes.
-    Unreadable {
-        /// The kind.
-        problem: String,
-    },
-    /// The answer is more than is believed.
-    Oversized {
-        /// The excess.
-        problem: String,
-    },
-    /// Kilo's CRD has only versions that are not understood.
-    Versions {
-        /// The versions that it has.
-        served: Vec<String>,
-        /// The version that is understood.
-        wanted: &'static str,
-    },
+/// A kind of failure to read a cluster.
+#[derive(Debug, Eq, PartialEq)]
+pub struct FaultKind {
+    rule: &'static Rule,
+    /// Whether another try would end the same, until a person acts: a refused login asked again and
+    /// again may lock the account.
+    is_final: bool,
+    /// The remedy, unless the failure has a better one.
+    help: &'static str,
 }
 
-impl Fault {
-    /// Returns whether another try would end the same, until a person acts: a refused login asked
-    /// again and again may lock the account.
-    pub fn is_final(&self) -> bool {
-        match self {
-            Self::Kubeconfig { .. }
-            | Self::Context { .. }
-            | Self::Unsafe { .. }
-            | Self::Foreign { .. }
-            | Self::Unowned { .. }
-            | Self::Secret { .. }
-            | Self::Ambiguous { .. }
-            | Self::Login { .. }
-            | Self::Certificate { .. }
-            | Self::Unauthorized { .. }
-            | Self::Forbidden { .. }
-            | Self::Redirected { .. }
-            | Self::Oversized { .. } => true,
-            Self::Host { .. }
-            | Self::Unreachable { .. }
-            | Self::Proxy { .. }
-            | Self::Slow { .. }
-            | Self::Endless { .. }
-            | Self::Refused { .. }
-            | Self::Cut { .. }
-            | Self::Unreadable { .. }
-            | Self::Versions { .. } => false,
+impl FaultKind {
+    const fn lasting(rule: &'static Rule, help: &'static str) -> Self {
+        Self {
+            rule,
+            is_final: true,
+            help,
+        }
+    }
+
+    const fn passing(rule: &'static Rule, help: &'static str) -> Self {
+        Self {
+            rule,
+            is_final: false,
+            help,
         }
     }
 }
 
-/// A user of an API server, as a kubeconfig or a pod names it.
+/// The help for a server that does not answer as an API server does.
+pub const OTHER_SERVER: &str = "check that `server` in the kubeconfig is a Kubernetes API server";
+
+/// The help for a server that fails.
+pub const LATER: &str =
+    "try again later; check the API server and the load balancer in front of it";
+
+/// The kubeconfig does not exist, is invalid, or is incomplete.
+pub static KUBECONFIG: FaultKind = FaultKind::lasting(
+    &INVALID_KUBECONFIG,
+    "check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or \
+     the config",
+);
+/// The kubeconfig does not have the context.
+pub static CONTEXT: FaultKind = FaultKind::lasting(
+    &UNKNOWN_CONTEXT,
+    "the kubeconfig has no contexts: choose another one with `--kubeconfig`, `KUBECONFIG` or the \
+     config",
+);
+/// A kubeconfig that others wrote asks for more than its own data.
+pub static UNSAFE: FaultKind = FaultKind::lasting(
+    &UNSAFE_KUBECONFIG,
+    "put the credentials themselves into the Secret, or set your own kubeconfig for this cluster in \
+     the config",
+);
+/// The Secret with the kubeconfig does not exist, or differs from its declaration.
+pub static SECRET: FaultKind = FaultKind::lasting(
+    &MISSING_SECRET,
+    "check `kubeconfigSecretRef` in the mesh, or `kubeconfigSecret` in the config",
+);
+/// The meshes disagree on how the cluster is reached; the help names a context.
+pub static AMBIGUOUS: FaultKind = FaultKind::lasting(&AMBIGUOUS_ACCESS, "");
+/// The login plugin gave no credentials.
+pub static LOGIN: FaultKind = FaultKind::lasting(
+    &FAILED_LOGIN,
+    "log in first, so that `kubectl get nodes` works with this context without prompting",
+);
+/// The server's name does not resolve.
+pub static HOST: FaultKind = FaultKind::passing(
+    &UNKNOWN_HOST,
+    "check `server` in the kubeconfig, and that this machine can resolve it (VPN?)",
+);
+/// No connection can be made.
+pub static UNREACHABLE: FaultKind = FaultKind::passing(
+    &UNREACHABLE_CLUSTER,
+    "check that the cluster runs, that the network path is open, and `server` in the kubeconfig",
+);
+/// The proxy on the way leads nowhere.
+pub static PROXY: FaultKind =
+    FaultKind::passing(&UNUSABLE_PROXY, "check `proxy-url` in the kubeconfig");
+/// No answer in time, or no end of it.
+pub static SLOW: FaultKind =
+    FaultKind::passing(&SLOW_CLUSTER, "increase `--timeout` if the cluster is slow");
+/// Another server may have answered.
+pub static CERTIFICATE: FaultKind = FaultKind::lasting(
+    &UNTRUSTED_CERTIFICATE,
+    "give the API server a certificate for servers, signed by its certificate authority",
+);
+/// The server refuses the credentials.
+pub static CREDENTIALS: FaultKind = FaultKind::lasting(&UNAUTHORIZED, "renew the credentials");
+/// The user lacks a right.
+pub static RIGHT: FaultKind = FaultKind::lasting(
+    &FORBIDDEN,
+    "`clustermesh rbac` prints the manifests that grant this right",
+);
+/// The server refused for another reason.
+pub static REFUSED: FaultKind = FaultKind::passing(
+    &REFUSED_REQUEST,
+    "check that `kubectl get nodes` works with this context",
+);
+/// The server has too much to do.
+pub static BUSY: FaultKind = FaultKind::passing(&REFUSED_REQUEST, LATER);
+/// The server sends us elsewhere.
+pub static ELSEWHERE: FaultKind = FaultKind::lasting(
+    &REDIRECTED,
+    "correct `server` in the kubeconfig: credentials are not sent to other servers",
+);
+/// The answer was cut off.
+pub static CUT: FaultKind = FaultKind::passing(
+    &CUT_ANSWER,
+    "check whether a proxy or load balancer cuts long responses",
+);
+/// The answer is not a list of nodes.
+pub static UNREADABLE: FaultKind = FaultKind::passing(&UNREADABLE_ANSWER, OTHER_SERVER);
+/// The answer is more than is believed.
+pub static OVERSIZED: FaultKind = FaultKind::lasting(&OVERSIZED_ANSWER, OTHER_SERVER);
+
+/// The reason why the nodes of a cluster could not be listed. No text in it may contain a secret, and
+/// foreign texts are [`shown`].
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct User {
-    /// The source of the credentials, even if there are none.
-    pub origin: String,
-    /// Whether there are credentials.
-    pub has_credentials: bool,
+pub struct Fault {
+    /// The kind.
+    pub kind: &'static FaultKind,
+    sentence: String,
+    /// The number of attempts, if they belong into the message.
+    attempts: Option<u32>,
+    /// The end of the message, behind the attempts.
+    reason: String,
+    help: String,
+    /// The context that the help sets for the cluster.
+    context: Option<String>,
+    /// The kubeconfig, if all clusters that use it have the same problem.
+    kubeconfig: String,
 }
 
-/// The result of a login plugin that gave no credentials.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum LoginProblem {
-    /// It cannot be started.
-    Start(String),
-    /// It ended badly.
-    Failed {
-        /// The exit status.
-        status: String,
-        /// Its output on standard error.
-        stderr: String,
-    },
-    /// It did not end.
-    Slow(u64),
-    /// It requires a terminal.
-    Interactive,
-    /// Its output is not a credential.
-    Unreadable(&'static str),
+impl Fault {
+    /// Returns a fault of a kind, with the message about it and the help of its kind.
+    pub fn new(kind: &'static FaultKind, sentence: impl Into<String>) -> Self {
+        Self {
+            kind,
+            sentence: sentence.into(),
+            attempts: None,
+            reason: String::new(),
+            help: kind.help.to_owned(),
+            context: None,
+            kubeconfig: String::new(),
+        }
+    }
+
+    /// Returns a problem of a kubeconfig, which concerns all clusters that use it.
+    pub fn of_kubeconfig(origin: &str, problem: &str) -> Self {
+        let sentence = format!("{} ({})", shown(problem), shown(origin));
+        Self {
+            kubeconfig: origin.to_owned(),
+            ..Self::new(&KUBECONFIG, sentence)
+        }
+    }
+
+    /// Replaces the help.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Self {
+        let help = help.into();
+        Self { help, ..self }
+    }
+
+    /// Adds to the help how the cluster gets this context.
+    #[must_use]
+    pub fn context(self, context: impl Into<String>) -> Self {
+        let context = Some(context.into());
+        Self { context, ..self }
+    }
+
+    /// Ends the message with a reason, before which it counts the attempts; this is the first.
+    #[must_use]
+    pub fn counted(self, reason: String) -> Self {
+        Self {
+            attempts: Some(1),
+            reason,
+            ..self
+        }
+    }
+
+    /// Sets the number of attempts, if the message counts them.
+    #[must_use]
+    pub fn tried(self, times: u32) -> Self {
+        let attempts = self.attempts.map(|_| times);
+        Self { attempts, ..self }
+    }
+
+    /// Returns whether another try would end the same, until a person acts.
+    pub fn is_final(&self) -> bool {
+        self.kind.is_final
+    }
+
+    fn finding(&self, cluster: &ClusterName, message: String) -> Finding {
+        let mut finding = Finding::on_cluster(self.kind.rule, cluster, message);
+        if !self.kubeconfig.is_empty() {
+            finding.group.clone_from(&self.kubeconfig);
+        }
+        let context = self.context.as_ref().map(|context| {
+            format!(
+                "set `clusters: {{ {cluster}: {{ context: {context} }} }}` in the config, or run \
+                 `clustermesh snapshot {cluster} --context {context}`"
+            )
+        });
+        finding.help(format!("{}{}", self.help, context.unwrap_or_default()))
+    }
 }
 
-/// A problem of a certificate.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum CertificateProblem {
-    /// Signed by an unknown authority.
-    UnknownIssuer,
-    /// For other names.
-    OtherHost,
-    /// No longer, or not yet, valid.
-    Time,
-    /// The server asks for a client certificate that it would take.
-    Client,
-    /// It is that of an authority, which is not a server's.
-    Authority,
-    /// It is for something else than servers.
-    Purpose,
-    /// Signed by an authority of a trusted name with another key.
-    Signature,
-    /// Signed with an algorithm that is no longer, or not yet, known.
-    Algorithm,
-    /// It is X.509 of a version without extensions.
-    Version,
-    /// It does not follow the rules for certificates in some other way.
-    Malformed,
-    /// The server does not use TLS.
-    NoTls,
-    /// Server and client have no version of TLS, or no cipher, in common.
-    NoCommonTls,
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let attempts = match self.attempts {
+            Some(attempts) if *self.kind == UNREACHABLE => format!(" (attempts: {attempts})"),
+            None | Some(0 | 1) => String::new(),
+            Some(attempts) => format!(" {attempts} times"),
+        };
+        write!(formatter, "{}{attempts}{}", self.sentence, self.reason)
+    }
 }
 
-/// A required right.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Right {
-    /// To list the nodes of the cluster.
-    ListNodes,
-    /// To list Kilo's Peers in the cluster.
-    ListPeers,
-    /// To list the operator's ClusterMesh objects in its cluster.
-    ListMeshes,
-    /// To read one Secret.
-    GetSecret {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
+/// Returns a text of a server, a plugin or a file as messages show it.
+pub fn shown(text: &str) -> String {
+    const MAX_LENGTH: usize = 400;
+    escaped(text, MAX_LENGTH)
 }
 
 /// A reason to trust a cluster's answers less.
@@ -327,33 +276,18 @@ pub fn fault(cluster: &ClusterName, fault: &Fault, kept: Option<&str>) -> Findin
         Some(file) => format!("{file} was kept"),
         None => "it has no snapshot yet".to_owned(),
     };
-    found(
-        cluster,
-        fault,
-        format!("could not be read: {fault}; {kept}"),
-    )
-}
-
-fn found(cluster: &ClusterName, fault: &Fault, message: String) -> Finding {
-    let mut finding = Finding::on_cluster(rule_of(fault), cluster, message);
-    if let Fault::Kubeconfig { origin, .. } = fault {
-        // A problem of a kubeconfig concerns all clusters that use it.
-        finding.group.clone_from(origin);
-    }
-    finding.help = Some(help::help(Some(cluster), fault));
-    finding
+    fault.finding(cluster, format!("could not be read: {fault}; {kept}"))
 }
 
 /// Returns the finding about the operator's objects that could not be read.
 pub fn unread_meshes(fault: &Fault) -> Finding {
     let message = format!("the ClusterMesh objects could not be read: {fault}");
-    let finding = Finding::new(rule_of(fault), message);
-    finding.help(help::help(None, fault))
+    Finding::new(fault.kind.rule, message).help(&fault.help)
 }
 
 /// Returns the finding about a cluster that could not be read and has no snapshot to keep.
 pub fn unread(cluster: &ClusterName, fault: &Fault) -> Finding {
-    found(cluster, fault, format!("could not be read: {fault}"))
+    fault.finding(cluster, format!("could not be read: {fault}"))
 }
 
 /// Returns the finding about a cluster that has no Peers because Kilo's CRD is not there.
@@ -396,29 +330,3 @@ pub fn weakness(cluster: &ClusterName, weakness: Weakness, answers: &str) -> Fin
     };
     Finding::on_cluster(rule, cluster, message)
 }
-
-fn rule_of(fault: &Fault) -> &'static Rule {
-    match fault {
-        Fault::Kubeconfig { .. } => &INVALID_KUBECONFIG,
-        Fault::Context { .. } => &UNKNOWN_CONTEXT,
-        Fault::Unsafe { .. } | Fault::Foreign { .. } | Fault::Unowned { .. } => &UNSAFE_KUBECONFIG,
-        Fault::Secret { .. } => &MISSING_SECRET,
-        Fault::Ambiguous { .. } => &AMBIGUOUS_ACCESS,
-        Fault::Login { .. } => &FAILED_LOGIN,
-        Fault::Host { .. } => &UNKNOWN_HOST,
-        Fault::Unreachable { .. } => &UNREACHABLE_CLUSTER,
-        Fault::Proxy { .. } => &UNUSABLE_PROXY,
-        Fault::Slow { .. } | Fault::Endless { .. } => &SLOW_CLUSTER,
-        Fault::Certificate { .. } => &UNTRUSTED_CERTIFICATE,
-        Fault::Unauthorized { .. } => &UNAUTHORIZED,
-        Fault::Forbidden { .. } => &FORBIDDEN,
-        Fault::Refused { .. } => &REFUSED_REQUEST,
-        Fault::Redirected { .. } => &REDIRECTED,
-        Fault::Cut { .. } => &CUT_ANSWER,
-        Fault::Unreadable { .. } | Fault::Versions { .. } => &UNREADABLE_ANSWER,
-        Fault::Oversized { .. } => &OVERSIZED_ANSWER,
-    }
-}
-
-#[cfg(test)]
-mod tests;

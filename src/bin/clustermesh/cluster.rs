@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clustermesh::name::ClusterName;
-use clustermesh::rules::clusters::{Fault, Weakness};
+use clustermesh::rules::clusters::{Fault, UNREADABLE, Weakness};
 use clustermesh::snapshot::listing::Listing;
 use tokio::runtime;
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,11 +17,13 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use self::connection::Connection;
+use self::failure::endless;
+pub(crate) use self::failure::useless;
 pub(crate) use self::kubeconfig::{Kubeconfigs, SelectedContext};
 pub(crate) use self::meshes::meshes;
 pub(crate) use self::peers::PeerList;
 pub(crate) use self::redact::Redactions;
-pub(crate) use self::secret::{SecretKey, Store};
+pub(crate) use self::secret::{SecretKey, Store, wrong_secret};
 use self::turn::Turns;
 
 mod request;
@@ -31,6 +33,7 @@ mod credentials;
 mod exemption;
 mod failure;
 mod redact;
+mod right;
 mod kubeconfig;
 mod login;
 mod meshes;
@@ -64,14 +67,6 @@ impl Wanted {
             Self::Nodes => "node list",
             Self::Peers => "Peers",
             Self::All => "nodes and the Peers",
-        }
-    }
-
-    /// Returns the fault of a cluster that answers for ever.
-    fn endless(self, waited: Duration) -> Fault {
-        Fault::Endless {
-            answers: self.answers(),
-            seconds: waited.as_secs(),
         }
     }
 }
@@ -146,7 +141,7 @@ impl Time {
             match done {
                 Ok(done) => return done,
                 Err(_) if self.limit <= self.taken => {
-                    return Err(self.wanted.endless(self.limit));
+                    return Err(endless(self.wanted.answers(), self.limit));
                 }
                 Err(_) => {}
             }
@@ -200,12 +195,8 @@ pub(crate) fn ask(
             let (id, answer, took) = match joined {
                 Ok((id, done)) => (id, done.answer, done.took),
                 Err(panicked) => {
-                    let problem = "a mistake in this program".to_owned();
-                    (
-                        panicked.id(),
-                        Err(Fault::Unreadable { problem }),
-                        Duration::ZERO,
-                    )
+                    let fault = useless(&UNREADABLE, "a mistake in this program");
+                    (panicked.id(), Err(fault), Duration::ZERO)
                 }
             };
             if let Some(cluster) = clusters.remove(&id) {
@@ -220,7 +211,7 @@ pub(crate) fn ask(
         for cluster in clusters.into_values() {
             arrived(Arrival {
                 cluster,
-                answer: Err(wanted.endless(took)),
+                answer: Err(endless(wanted.answers(), took)),
                 took,
             });
         }
@@ -307,3 +298,6 @@ async fn list(connection: Connection, wanted: Wanted) -> Result<ClusterAnswer, F
         hidden: connection.hidden,
     })
 }
+
+#[cfg(test)]
+mod tests;

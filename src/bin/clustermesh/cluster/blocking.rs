@@ -28,10 +28,7 @@ pub(super) async fn aside<T: Send + 'static>(
         Ok(Err(_)) => "a mistake in this program".to_owned(),
         Err(_) => format!("its files were not read within {} s", patience.as_secs()),
     };
-    Err(Fault::Kubeconfig {
-        origin: origin.to_owned(),
-        problem,
-    })
+    Err(Fault::of_kubeconfig(origin, &problem))
 }
 
 /// Does something on a thread of its own, or here if the system gives us none.

@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use clustermesh::rules::clusters::{Fault, User, Weakness};
+use clustermesh::diagnostic::Quoted;
+use clustermesh::rules::clusters::{Fault, HOST, Weakness};
 use http::uri::Authority;
 use http::{HeaderValue, Uri};
 use kube::client::RustlsTlsError;
@@ -16,7 +17,7 @@ use super::blocking::{aside, has_threads};
 use super::credentials::{
     authorities, certificates, check_token, inline_cluster, inline_user, token,
 };
-use super::kubeconfig::SelectedContext;
+use super::kubeconfig::{SelectedContext, User};
 use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
 use super::redact::Redactions;
@@ -99,10 +100,7 @@ impl Connection {
     /// Opens the cluster that we run in.
     pub(super) async fn in_cluster(patience: Duration) -> Result<Self, Fault> {
         let connect = move || {
-            let wrong = |problem: String| Fault::Kubeconfig {
-                origin: POD.to_owned(),
-                problem,
-            };
+            let wrong = |problem: String| Fault::of_kubeconfig(POD, &problem);
             // kube would fail without the file of the namespace, which is not needed.
             let mut config = Config::new(pod_url().map_err(wrong)?);
             let authority = Path::new(POD_AUTHORITY);
@@ -142,11 +140,9 @@ impl Connection {
         config.default_retry = false;
         config.proxy_url = proxy.as_ref().map(|it| it.url.clone());
         let server = host_and_port(&config.cluster_url);
-        let credentials = |problem: String| Fault::Kubeconfig {
-            origin: format!("the credentials for {server}"),
-            problem,
-        };
-        check_token(&config.auth_info).map_err(credentials)?;
+        let credentials =
+            |problem: &str| Fault::of_kubeconfig(&format!("the credentials for {server}"), problem);
+        check_token(&config.auth_info).map_err(|problem| credentials(&problem))?;
         let mut weaknesses = Vec::new();
         if config.cluster_url.scheme_str() == Some("http") && !is_local(&config.cluster_url) {
             weaknesses.push(Weakness::Unencrypted);
@@ -157,18 +153,13 @@ impl Connection {
         let host = match &proxy {
             _ if has_threads() => None,
             Some(proxy) if !is_address(&proxy.url) => {
-                return Err(Fault::Proxy {
-                    proxy: proxy.address(),
-                    origin: proxy.origin,
-                    server,
-                    problem: "cannot start a thread for the DNS lookup".to_owned(),
-                });
+                let problem = "cannot start a thread for the DNS lookup";
+                return Err(proxy.unusable(&server, problem));
             }
             None if !is_address(&config.cluster_url) => Some(look_up(&mut config, connect)?),
             _ => None,
         };
-        let client =
-            Client::try_from(config).map_err(|error| credentials(unusable(&error).to_owned()))?;
+        let client = Client::try_from(config).map_err(|error| credentials(unusable(&error)))?;
         Ok(Self {
             client,
             server,
@@ -201,10 +192,7 @@ impl Settled {
             user,
             named,
         } = selected;
-        let wrong = |problem: String| Fault::Kubeconfig {
-            origin: origin.clone(),
-            problem,
-        };
+        let wrong = |problem: String| Fault::of_kubeconfig(&origin, &problem);
         let cluster = inline_cluster(cluster).map_err(wrong)?;
         let user = inline_user(user).map_err(wrong)?;
         let url = cluster_url(&cluster).map_err(wrong)?;
@@ -250,10 +238,8 @@ impl Settled {
     fn way(self) -> Result<ServerWay, Fault> {
         let authorities = authorities(&self.cluster);
         let mut config = Config::new(self.url);
-        config.root_cert = authorities.map_err(|problem| Fault::Kubeconfig {
-            origin: self.origin,
-            problem,
-        })?;
+        config.root_cert =
+            authorities.map_err(|problem| Fault::of_kubeconfig(&self.origin, &problem))?;
         config.accept_invalid_certs = self.cluster.insecure_skip_tls_verify.unwrap_or(false);
         config.disable_compression = self.cluster.disable_compression.unwrap_or(false);
         config.tls_server_name = self.cluster.tls_server_name;
@@ -267,11 +253,16 @@ impl Settled {
     }
 }
 
+/// Returns the fault of a server whose name does not resolve.
+pub(super) fn unknown_host(host: &str) -> Fault {
+    Fault::new(&HOST, format!("the name {} does not resolve", Quoted(host)))
+}
+
 /// Looks up the name of the server, as hyper does it on a thread, and returns the name.
 fn look_up(config: &mut Config, patience: Duration) -> Result<HeaderValue, Fault> {
     let url = &config.cluster_url;
     let host = url.host().unwrap_or_default().to_owned();
-    let unknown = || Fault::Host { host: host.clone() };
+    let unknown = || unknown_host(&host);
     let address = host_and_port(url);
     let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(|_| unknown())?.collect();
     let is_open = |it: &&SocketAddr| TcpStream::connect_timeout(it, patience).is_ok();

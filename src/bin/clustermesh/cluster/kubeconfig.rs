@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
-use clustermesh::rules::clusters::{Fault, User};
+use clustermesh::rules::clusters::{CONTEXT, Fault, UNSAFE, shown};
+use clustermesh::text;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
 
 mod source;
@@ -22,6 +24,15 @@ pub(crate) struct SelectedContext {
     pub(super) user: AuthInfo,
     /// The name of that user in messages.
     pub(super) named: User,
+}
+
+/// A user of an API server, as a kubeconfig or a pod names it.
+#[derive(Clone, Debug)]
+pub(super) struct User {
+    /// The source of the credentials, even if there are none.
+    pub(super) origin: String,
+    /// Whether there are credentials.
+    pub(super) has_credentials: bool,
 }
 
 /// Kubeconfigs that were read, each once.
@@ -40,19 +51,21 @@ pub(super) struct Loaded {
 impl SelectedContext {
     /// Refuses fields with which the author of `config`, which names the kubeconfig, could run
     /// programs here or send local files to a server.
-    pub(crate) fn named_by_other(self, config: String) -> Result<Self, Fault> {
+    pub(crate) fn named_by_other(self, config: &str) -> Result<Self, Fault> {
         let fields = [
             ("exec", self.user.exec.is_some()),
             ("tokenFile", self.user.token_file.is_some()),
         ];
-        match fields.into_iter().find(|(_, is_there)| *is_there) {
-            None => Ok(self),
-            Some((field, _)) => Err(Fault::Foreign {
-                origin: self.origin,
-                field,
-                config,
-            }),
-        }
+        let Some((field, _)) = fields.into_iter().find(|(_, is_there)| *is_there) else {
+            return Ok(self);
+        };
+        let (origin, config) = (shown(&self.origin), shown(config));
+        let sentence = format!(
+            "the kubeconfig {origin} contains `{field}`, which runs a program or reads a file, and \
+             the config that names it, {config}, belongs to another user"
+        );
+        let help = format!("if you trust this config, add `--config {config}`");
+        Err(Fault::new(&UNSAFE, sentence).help(help))
     }
 }
 
@@ -87,6 +100,28 @@ impl Kubeconfigs {
         }
     }
 
+    /// Looks up the context that a flag names.
+    pub(crate) fn context_of_flag(
+        &mut self,
+        flag: &str,
+        files: &[PathBuf],
+        context: &str,
+    ) -> Result<SelectedContext, Fault> {
+        let loaded = self.load(files)?;
+        let selected = loaded.context(context);
+        selected.map_err(|fault| {
+            if *fault.kind != CONTEXT {
+                return fault;
+            }
+            let meant = loaded.nearest(context);
+            let meant = meant.map(|name| format!("; did you mean `{name}`?"));
+            let meant = meant.unwrap_or_default();
+            loaded.wrong(&format!(
+                "`{flag}` names the unknown context `{context}`{meant}"
+            ))
+        })
+    }
+
     /// Returns the names of the contexts, none if the files cannot be used.
     pub(crate) fn names(&mut self, files: &[PathBuf]) -> Vec<String> {
         let loaded = self.load(files);
@@ -103,10 +138,7 @@ impl Kubeconfigs {
 fn load(files: &[PathBuf], patience: Duration) -> Result<Arc<Loaded>, Fault> {
     let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
     let origin = names.join(", ");
-    let wrong = |problem: String| Fault::Kubeconfig {
-        origin: origin.clone(),
-        problem,
-    };
+    let wrong = |problem: String| Fault::of_kubeconfig(&origin, &problem);
     let mut merged: Option<Kubeconfig> = None;
     for file in files {
         // Of a list kubectl skips the files that are not there.
@@ -130,7 +162,7 @@ impl Loaded {
     pub(super) fn from_text(text: &str, origin: String) -> Result<Self, Fault> {
         match source::from_text(text) {
             Ok(kubeconfig) => Ok(Self { kubeconfig, origin }),
-            Err(problem) => Err(Fault::Kubeconfig { origin, problem }),
+            Err(problem) => Err(Fault::of_kubeconfig(&origin, &problem)),
         }
     }
 
@@ -138,29 +170,21 @@ impl Loaded {
     pub(super) fn current(&self) -> Result<SelectedContext, Fault> {
         match self.kubeconfig.current_context.as_deref() {
             Some(name) if !name.is_empty() => self.context(name),
-            _ => Err(self.wrong("it has no `current-context`".to_owned())),
+            _ => Err(self.wrong("it has no `current-context`")),
         }
     }
 
     fn context(&self, name: &str) -> Result<SelectedContext, Fault> {
-        let contexts = &self.kubeconfig.contexts;
-        let named = contexts.iter().find(|it| it.name == name);
-        let Some(named) = named else {
-            let candidates = contexts.iter().map(|it| it.name.as_str());
-            return Err(Fault::Context {
-                origin: self.origin.clone(),
-                wanted: name.to_owned(),
-                nearest: nearest(name, candidates).map(str::to_owned),
-                known: contexts.iter().map(|it| it.name.clone()).collect(),
-            });
-        };
+        let mut contexts = self.kubeconfig.contexts.iter();
+        let named = contexts.find(|it| it.name == name);
+        let named = named.ok_or_else(|| self.unknown(name))?;
         let context = named.context.as_ref();
-        let context = context.ok_or_else(|| self.wrong(format!("context `{name}` is empty")))?;
+        let context = context.ok_or_else(|| self.wrong(&format!("context `{name}` is empty")))?;
         let clusters = &self.kubeconfig.clusters;
         let cluster = clusters.iter().find(|it| it.name == context.cluster);
         let cluster = cluster
             .and_then(|it| it.cluster.clone())
-            .ok_or_else(|| self.wrong(format!("the cluster of context `{name}` is missing")))?;
+            .ok_or_else(|| self.wrong(&format!("the cluster of context `{name}` is missing")))?;
         let user = context.user.as_deref().filter(|user| !user.is_empty());
         let origin = match user {
             None => format!("context `{name}` of {}", self.origin),
@@ -171,7 +195,7 @@ impl Loaded {
             Some(user) => {
                 let users = &self.kubeconfig.auth_infos;
                 let found = users.iter().find(|it| it.name == user);
-                let missing = || self.wrong(format!("the user of context `{name}` is missing"));
+                let missing = || self.wrong(&format!("the user of context `{name}` is missing"));
                 let found = found.ok_or_else(missing)?;
                 found.auth_info.clone().unwrap_or_default()
             }
@@ -187,12 +211,40 @@ impl Loaded {
         })
     }
 
-    fn wrong(&self, problem: String) -> Fault {
-        Fault::Kubeconfig {
-            origin: self.origin.clone(),
-            problem,
+    /// Returns the fault of a context that is not there.
+    fn unknown(&self, name: &str) -> Fault {
+        const SHOWN: usize = 5;
+        let known = &self.kubeconfig.contexts;
+        let sentence = format!("{} has no context {}", shown(&self.origin), Quoted(name));
+        let fault = Fault::new(&CONTEXT, sentence);
+        match self.nearest(name) {
+            _ if known.is_empty() => fault,
+            Some(nearest) => fault
+                .help(format!("did you mean {}? ", Quoted(nearest)))
+                .context(if is_word(nearest) { nearest } else { "CONTEXT" }),
+            None => {
+                let more = if SHOWN < known.len() { ", …" } else { "" };
+                let known = text::list(known.iter().take(SHOWN).map(|it| Quoted(&it.name)));
+                let help = format!("known contexts: {known}{more}; ");
+                fault.help(help).context("CONTEXT")
+            }
         }
     }
+
+    fn nearest(&self, name: &str) -> Option<&str> {
+        let known = self.kubeconfig.contexts.iter();
+        nearest(name, known.map(|it| it.name.as_str()))
+    }
+
+    fn wrong(&self, problem: &str) -> Fault {
+        Fault::of_kubeconfig(&self.origin, problem)
+    }
+}
+
+/// Returns whether a context needs no quotes in YAML and in a shell.
+fn is_word(context: &str) -> bool {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./@".contains(it);
+    context.starts_with(|it: char| it.is_ascii_alphabetic()) && context.chars().all(is_plain)
 }
 
 /// Returns whether a user has anything by which a server could know them.

@@ -6,7 +6,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use clustermesh::rules::clusters::{Fault, LoginProblem};
+use clustermesh::diagnostic::Quoted;
+use clustermesh::rules::clusters::{Fault, LOGIN, shown};
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use serde::Deserialize;
 use serde_json::json;
@@ -51,54 +52,54 @@ pub(super) fn login(
     hidden: &Redactions,
     patience: Duration,
 ) -> Result<Credentials, Fault> {
-    let command = hidden.hide(plugin.command.as_deref().unwrap_or_default());
-    run(plugin, patience)
-        .and_then(|printed| credentials(&printed))
-        .map_err(|problem| Fault::Login {
-            command,
-            problem: match problem {
-                LoginProblem::Failed { status, stderr } => {
-                    let stderr = hidden.hide(&stderr);
-                    let lines = stderr.lines().map(str::trim).filter(|it| !it.is_empty());
-                    let stderr = lines.collect::<Vec<_>>().join(" | ");
-                    LoginProblem::Failed { status, stderr }
-                }
-                other => other,
-            },
-        })
-}
-
-/// Returns what a plugin prints.
-fn run(plugin: &ExecConfig, patience: Duration) -> Result<String, LoginProblem> {
+    let name = hidden.hide(plugin.command.as_deref().unwrap_or_default());
+    let failed = |problem: String| {
+        Fault::new(
+            &LOGIN,
+            format!("the login plugin {} {problem}", Quoted(&name)),
+        )
+    };
+    let not_started = |problem: &str| {
+        failed(format!("cannot be started: {}", shown(problem)))
+            .help("install it, or add its folder to PATH")
+    };
     if plugin.interactive_mode == Some(ExecInteractiveMode::Always) {
-        return Err(LoginProblem::Interactive);
+        let problem = "needs a terminal (`interactiveMode: Always`)";
+        return Err(failed(problem.to_owned()));
     }
-    let ended = program::run(&mut command(plugin)?, patience)
-        .map_err(|error| LoginProblem::Start(error.to_string()))?
-        .ok_or(LoginProblem::Slow(patience.as_secs()))?;
+    let mut command = command(plugin).map_err(not_started)?;
+    let ended = program::run(&mut command, patience)
+        .map_err(|error| not_started(&error.to_string()))?
+        .ok_or_else(|| {
+            failed(format!("did not finish within {} s", patience.as_secs()))
+                .help("log in first, or increase `--timeout`")
+        })?;
     if !ended.status.success() {
-        return Err(LoginProblem::Failed {
-            status: ended.status.to_string(),
-            stderr: ended.stderr,
-        });
+        let stderr = hidden.hide(&ended.stderr);
+        let lines = stderr.lines().map(str::trim).filter(|it| !it.is_empty());
+        let said = match lines.collect::<Vec<_>>().join(" | ").as_str() {
+            "" => "without output".to_owned(),
+            text => format!("with output: {}", shown(text)),
+        };
+        let status = shown(&ended.status.to_string());
+        return Err(failed(format!("failed ({status}) {said}")));
     }
-    Ok(ended.stdout)
+    credentials(&ended.stdout)
+        .map_err(|problem| failed(format!("printed no credentials: {problem}")))
 }
 
-fn command(plugin: &ExecConfig) -> Result<Command, LoginProblem> {
+fn command(plugin: &ExecConfig) -> Result<Command, &'static str> {
     let name = plugin
         .command
         .as_deref()
         .filter(|name| !name.is_empty())
-        .ok_or_else(|| LoginProblem::Start("`exec` has no `command`".to_owned()))?;
+        .ok_or("`exec` has no `command`")?;
     let mut command = Command::new(name);
     command.args(plugin.args.iter().flatten());
     for variable in plugin.env.iter().flatten() {
         if let (Some(name), Some(value)) = (variable.get("name"), variable.get("value")) {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(LoginProblem::Start(
-                    "`env` contains an invalid variable".to_owned(),
-                ));
+                return Err("`env` contains an invalid variable");
             }
             command.env(name, value);
         }
@@ -115,21 +116,18 @@ fn command(plugin: &ExecConfig) -> Result<Command, LoginProblem> {
 }
 
 /// Reads an `ExecCredential`, JSON or YAML. Errors do not quote its content.
-fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
+fn credentials(printed: &str) -> Result<Credentials, &'static str> {
+    const OTHER: &str = "the output is not an ExecCredential";
     if printed.trim().is_empty() {
-        return Err(LoginProblem::Unreadable("it printed nothing"));
+        return Err("it printed nothing");
     }
     let options = serde_saphyr::options! { with_snippet: false };
-    let read: ExecCredential = serde_saphyr::from_str_with_options(printed, options)
-        .map_err(|_| LoginProblem::Unreadable("the output is not an ExecCredential"))?;
+    let read: ExecCredential =
+        serde_saphyr::from_str_with_options(printed, options).map_err(|_| OTHER)?;
     if read.kind.is_some_and(|kind| kind != "ExecCredential") {
-        return Err(LoginProblem::Unreadable(
-            "the output is not an ExecCredential",
-        ));
+        return Err(OTHER);
     }
-    let status = read.status.ok_or(LoginProblem::Unreadable(
-        "the ExecCredential has no `status`",
-    ))?;
+    let status = read.status.ok_or("the ExecCredential has no `status`")?;
     // Go writes out what is empty.
     let given = |text: Option<String>| text.filter(|it| !it.trim().is_empty());
     let token = given(status.token);
@@ -138,18 +136,14 @@ fn credentials(printed: &str) -> Result<Credentials, LoginProblem> {
         (Some(certificate), Some(key)) => {
             let (certificate, key) = (Pem::of_text(certificate), Pem::of_text(key));
             if certificate.certificates().is_err() || key.check_key().is_err() {
-                return Err(LoginProblem::Unreadable(
-                    "its certificate or key is not valid PEM",
-                ));
+                return Err("its certificate or key is not valid PEM");
             }
             Some(Identity { certificate, key })
         }
         _ => None,
     };
     if token.is_none() && identity.is_none() {
-        return Err(LoginProblem::Unreadable(
-            "the ExecCredential has no token and no certificate with a key",
-        ));
+        return Err("the ExecCredential has no token and no certificate with a key");
     }
     Ok(Credentials { token, identity })
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use clustermesh::rules::clusters::{Fault, Right};
+use clustermesh::rules::clusters::{Fault, OVERSIZED};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,10 +11,11 @@ use tokio::{runtime, time};
 
 use super::ANSWERS;
 use super::connection::Connection;
-use super::failure::{self, RequestFailure};
+use super::failure::{self, RequestFailure, endless, useless};
 use super::kubeconfig::SelectedContext;
 use super::pages::{self, Collection, unreadable};
 use super::redact::Redactions;
+use super::right::LIST_MESHES;
 
 /// The list of them in all namespaces.
 const PATH: &str = "/apis/kilo.squat.ai/v1alpha1/clustermeshes";
@@ -65,17 +66,14 @@ pub(crate) fn meshes(
     let limit = patience * ANSWERS;
     let list = async {
         let connection = Connection::open(selected, patience).await?;
-        let listed = pages::list(&connection, PATH, &Right::ListMeshes).await?;
+        let listed = pages::list(&connection, PATH, &LIST_MESHES).await?;
         Ok(listed.map_or_else(Vec::new, |(it, _): (MeshListing, usize)| it.meshes))
     };
     // A timeout begins within the runtime.
     let listed = runtime.block_on(async { time::timeout(limit, list).await });
     // Do not wait for a plugin that hangs.
     runtime.shutdown_background();
-    Ok(listed.unwrap_or(Err(Fault::Endless {
-        answers: "ClusterMesh objects",
-        seconds: limit.as_secs(),
-    })))
+    Ok(listed.unwrap_or_else(|_| Err(endless("ClusterMesh objects", limit))))
 }
 
 impl Collection for MeshListing {
@@ -98,9 +96,8 @@ impl Collection for MeshListing {
         let sizes = page.items.iter().map(|it| it.spec.get().len());
         let bytes = self.bytes + sizes.sum::<usize>();
         if LIMIT < bytes {
-            return Err(RequestFailure::Final(Fault::Oversized {
-                problem: format!("the ClusterMesh objects have more than {} MiB", LIMIT >> 20),
-            }));
+            let problem = format!("the ClusterMesh objects have more than {} MiB", LIMIT >> 20);
+            return Err(RequestFailure::Final(useless(&OVERSIZED, &problem)));
         }
         let objects: Vec<Value> = page
             .items

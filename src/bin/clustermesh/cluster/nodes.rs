@@ -1,22 +1,20 @@
 //! Nodes: the list of them.
 
-use clustermesh::rules::clusters::{Fault, Right};
+use clustermesh::rules::clusters::{Fault, OVERSIZED};
 use clustermesh::snapshot::listing::{Listing, PageError};
 use http::StatusCode;
 
 use super::connection::Connection;
-use super::failure::{self, RequestFailure};
+use super::failure::{self, RequestFailure, useless};
 use super::pages::{self, Collection, unreadable};
 use super::redact::Redactions;
+use super::request::refused;
+use super::right::LIST_NODES;
 
 /// Lists the nodes, and returns the number of pages.
 pub(super) async fn list(connection: &Connection) -> Result<(Listing, usize), Fault> {
-    let listed = pages::list(connection, "/api/v1/nodes", &Right::ListNodes).await?;
-    listed.ok_or_else(|| Fault::Refused {
-        status: StatusCode::NOT_FOUND.as_u16(),
-        says: "the server has no node list".to_owned(),
-        attempts: 1,
-    })
+    let listed = pages::list(connection, "/api/v1/nodes", &LIST_NODES).await?;
+    listed.ok_or_else(|| refused(StatusCode::NOT_FOUND, "the server has no node list"))
 }
 
 impl Collection for Listing {
@@ -28,9 +26,7 @@ impl Collection for Listing {
         let text = pages::text(bytes)?;
         let before = self.len();
         let more = self.page(bytes).map_err(|error| match error {
-            PageError::TooLarge => RequestFailure::Final(Fault::Oversized {
-                problem: error.to_string(),
-            }),
+            PageError::TooLarge => RequestFailure::Final(useless(&OVERSIZED, &error)),
             PageError::Json(json) if json.is_eof() => failure::of_half(),
             error => unreadable(&hidden.hide(&problem(&error, text))),
         })?;

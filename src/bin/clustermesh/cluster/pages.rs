@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 
-use clustermesh::rules::clusters::{Fault, Right};
+use clustermesh::rules::clusters::{Fault, OVERSIZED, UNREADABLE};
 use http::StatusCode;
 
 use super::connection::Connection;
-use super::failure::{self, RequestFailure};
+use super::failure::{self, RequestFailure, useless};
 use super::redact::Redactions;
-use super::request::{ApiRequest, ApiResponse, PAGE as LARGEST, answer, encoded};
+use super::request::{ApiRequest, ApiResponse, PAGE as LARGEST, answer, encoded, refused};
+use super::right::Right;
 
 /// The number of objects on a page: half as many as client-go requests, as several pages are in
 /// memory.
@@ -18,7 +19,7 @@ const PAGE: usize = 250;
 const PAGES: usize = 1000;
 
 /// The number of attempts to read a list that changes faster than it can be read.
-const BEGINNINGS: usize = 3;
+const BEGINNINGS: u32 = 3;
 
 /// A collection into which a list is read.
 pub(super) trait Collection: Default {
@@ -43,11 +44,8 @@ pub(super) async fn list<C: Collection>(
             ListedPages::Expired => {}
         }
     }
-    Err(Fault::Refused {
-        status: StatusCode::GONE.as_u16(),
-        says: "the list expired before it was read completely".to_owned(),
-        attempts: 3,
-    })
+    let says = "the list expired before it was read completely";
+    Err(refused(StatusCode::GONE, says).tried(BEGINNINGS))
 }
 
 /// The result of reading a list from its first page.
@@ -83,11 +81,7 @@ async fn list_once<C: Collection>(
                 return Ok(ListedPages::Expired);
             }
             ApiResponse::Missing(StatusCode::GONE) => {
-                return Err(Fault::Refused {
-                    status: StatusCode::GONE.as_u16(),
-                    says: "the list cannot be begun".to_owned(),
-                    attempts: 1,
-                });
+                return Err(refused(StatusCode::GONE, "the list cannot be begun"));
             }
             ApiResponse::Missing(_) => return Ok(ListedPages::Missing),
         };
@@ -99,9 +93,7 @@ async fn list_once<C: Collection>(
             next => more = next,
         }
     }
-    Err(Fault::Oversized {
-        problem: "the list has no end".to_owned(),
-    })
+    Err(useless(&OVERSIZED, "the list has no end"))
 }
 
 /// Returns the text of a page.
@@ -129,7 +121,5 @@ pub(super) fn problem(error: &serde_json::Error, text: &str) -> String {
 }
 
 pub(super) fn unreadable(problem: &(impl Display + ?Sized)) -> RequestFailure {
-    RequestFailure::Final(Fault::Unreadable {
-        problem: problem.to_string(),
-    })
+    RequestFailure::Final(useless(&UNREADABLE, problem))
 }

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use clustermesh::agent::applied::{AppliedFile, PeerListing, PeerPageError};
 use clustermesh::name::ClusterName;
-use clustermesh::rules::clusters::{Fault, Right};
+use clustermesh::rules::clusters::{Fault, OVERSIZED, UNREADABLE, shown};
 use serde::Deserialize;
 
 use super::connection::Connection;
-use super::failure::{self, RequestFailure};
+use super::failure::{self, RequestFailure, useless};
 use super::pages::{self, Collection, unreadable};
 use super::redact::Redactions;
 use super::request::{ApiRequest, ApiResponse, SMALL, answer};
+use super::right::LIST_PEERS;
 
 /// Kilo's group in the API.
 const GROUP: &str = "/apis/kilo.squat.ai";
@@ -38,10 +39,11 @@ impl PeerList {
     /// The CRD has no version that is understood.
     pub(crate) fn into_file(self, cluster: &ClusterName) -> Result<Option<AppliedFile>, Fault> {
         if self.listing.is_none() && !self.versions.is_empty() {
-            return Err(Fault::Versions {
-                served: self.versions,
-                wanted: VERSION,
-            });
+            let served = shown(&self.versions.join(", "));
+            let sentence =
+                format!("Kilo's CRD `peers.kilo.squat.ai` has {served}, but not {VERSION}");
+            let help = format!("install a version of Kilo whose CRD has {VERSION} in this cluster");
+            return Err(Fault::new(&UNREADABLE, sentence).help(help));
         }
         let source: Arc<str> = Arc::from(format!("{cluster} (live)"));
         Ok(self.listing.map(|it| it.into_file(&source)))
@@ -71,7 +73,7 @@ pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
         });
     }
     let path = format!("{GROUP}/{VERSION}/peers");
-    let listed = pages::list(connection, &path, &Right::ListPeers).await?;
+    let listed = pages::list(connection, &path, &LIST_PEERS).await?;
     // Another CRD may have the group.
     let Some((listed, _)) = listed else {
         return Ok(PeerList::default());
@@ -86,7 +88,7 @@ pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
 async fn versions(connection: &Connection) -> Result<Option<Vec<String>>, Fault> {
     let question = ApiRequest {
         path: GROUP.to_owned(),
-        right: Right::ListPeers,
+        right: LIST_PEERS,
         limit: SMALL,
     };
     let hidden = &connection.hidden;
@@ -131,9 +133,7 @@ impl Collection for PeerListing {
         let text = pages::text(bytes)?;
         let more = self.page(bytes).map_err(|error| match error {
             PeerPageError::Peers | PeerPageError::Ranges => {
-                RequestFailure::Final(Fault::Oversized {
-                    problem: error.to_string(),
-                })
+                RequestFailure::Final(useless(&OVERSIZED, &error))
             }
             PeerPageError::Json(json) => wrong(&json, text, hidden),
             PeerPageError::Kind => unreadable(&error),

@@ -3,6 +3,7 @@
 use std::env;
 use std::net::IpAddr;
 
+use clustermesh::rules::clusters::{Fault, PROXY, shown};
 use http::Uri;
 
 use super::exemption::is_exempt;
@@ -42,6 +43,21 @@ impl Proxy {
     /// Returns where it is, as `host:port`, without anything that may be a secret.
     pub(super) fn address(&self) -> String {
         host_and_port(&self.url)
+    }
+
+    /// Returns the fault that it does not lead to a server.
+    pub(super) fn unusable(&self, server: &str, problem: &str) -> Fault {
+        let (origin, server) = (self.origin, shown(server));
+        let sentence = format!(
+            "no connection through the proxy {} (`{origin}`) to {server}: {}",
+            shown(&self.address()),
+            shown(problem)
+        );
+        let fault = Fault::new(&PROXY, sentence);
+        if origin == CONFIGURED {
+            return fault;
+        }
+        fault.help(format!("correct `{origin}`, or add {server} to `NO_PROXY`"))
     }
 
     /// Returns the credentials that the proxy requires, if any.

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use clustermesh::rules::clusters::{Fault, Right};
+use clustermesh::rules::clusters::{
+    BUSY, CREDENTIALS, CUT, ELSEWHERE, Fault, LATER, OTHER_SERVER, OVERSIZED, REFUSED, RIGHT,
+    UNREACHABLE, UNREADABLE, shown,
+};
 use http::header::{LOCATION, RETRY_AFTER};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt as _;
@@ -12,7 +15,8 @@ use serde::Deserialize;
 use tokio::time;
 
 use super::connection::Connection;
-use super::failure::{self, RequestFailure};
+use super::failure::{self, RequestFailure, useless};
+use super::right::Right;
 
 /// The characters that are encoded: all but the unreserved ones (RFC 3986, section 2.3).
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
@@ -93,22 +97,18 @@ impl Attempts {
         let pause = wanted.map_or(pause, |wanted| wanted.max(PAUSE));
         let failing = self.since.get_or_insert_with(Instant::now).elapsed();
         self.count += 1;
-        self.is_restart |= matches!(fault, Fault::Unreachable { .. } | Fault::Cut { .. });
-        let is_over = match &fault {
-            // These end within some time or not at all.
-            Fault::Refused { status, .. } if *status == StatusCode::TOO_MANY_REQUESTS => {
-                patience < failing + pause
-            }
-            Fault::Unreachable { .. } | Fault::Forbidden { .. } | Fault::Unauthorized { .. } => {
-                patience.min(RESTART) < failing + pause
-            }
-            _ => {
-                self.failed += 1;
-                self.failed == ATTEMPTS || patience < pause
-            }
+        self.is_restart |= [&UNREACHABLE, &CUT].contains(&fault.kind);
+        // These end within some time or not at all.
+        let is_over = if *fault.kind == BUSY {
+            patience < failing + pause
+        } else if *fault.kind == UNREACHABLE || is_of_login(&fault) {
+            patience.min(RESTART) < failing + pause
+        } else {
+            self.failed += 1;
+            self.failed == ATTEMPTS || patience < pause
         };
         if is_over {
-            return Err(tried(fault, self.count));
+            return Err(fault.tried(self.count));
         }
         Ok(pause)
     }
@@ -143,30 +143,7 @@ pub(super) fn encoded(text: &str) -> PercentEncode<'_> {
 
 /// Returns whether the server refuses the user.
 fn is_of_login(fault: &Fault) -> bool {
-    matches!(fault, Fault::Forbidden { .. } | Fault::Unauthorized { .. })
-}
-
-/// Adds the number of attempts.
-fn tried(fault: Fault, times: u32) -> Fault {
-    match fault {
-        Fault::Refused { status, says, .. } => Fault::Refused {
-            status,
-            says,
-            attempts: times,
-        },
-        Fault::Cut { problem, .. } => Fault::Cut {
-            problem,
-            attempts: times,
-        },
-        Fault::Unreachable {
-            server, problem, ..
-        } => Fault::Unreachable {
-            server,
-            problem,
-            attempts: times,
-        },
-        other => other,
-    }
+    [&RIGHT, &CREDENTIALS].contains(&fault.kind)
 }
 
 /// Asks once. An answer may take the patience of the connection, without what its cluster waits for its turn
@@ -175,12 +152,7 @@ async fn ask(
     connection: &Connection,
     wanted: &ApiRequest,
 ) -> Result<ApiResponse<Vec<u8>>, RequestFailure> {
-    let slow = |_| {
-        RequestFailure::Final(Fault::Slow {
-            server: connection.way(),
-            seconds: connection.patience.as_secs(),
-        })
-    };
+    let slow = |_| RequestFailure::Final(failure::slow(connection, connection.patience));
     let started = Instant::now();
     let head = time::timeout(connection.patience, send(connection, &wanted.path)).await;
     let response = head.map_err(slow)??;
@@ -200,11 +172,9 @@ async fn send(connection: &Connection, path: &str) -> Result<Response<Body>, Req
     if let Some(host) = &connection.host {
         request = request.header(http::header::HOST, host);
     }
-    let request = request.body(Body::empty()).map_err(|error| {
-        RequestFailure::Final(Fault::Unreadable {
-            problem: error.to_string(),
-        })
-    })?;
+    let request = request
+        .body(Body::empty())
+        .map_err(|error| RequestFailure::Final(useless(&UNREADABLE, &error)))?;
     let sent = connection.client.send(request).await;
     sent.map_err(|error| failure::of_request(&error, connection))
 }
@@ -225,52 +195,90 @@ async fn content(
     }
     let (location, wanted) = headers(response.headers());
     if status.is_redirection() {
-        // Text behind the host may be a secret.
-        let elsewhere = location.parse::<Uri>().ok();
-        let host = elsewhere.as_ref().and_then(Uri::host).map(str::to_owned);
-        let to = host.unwrap_or_else(|| "another path".to_owned());
-        let to = connection.hidden.hide(&to);
-        return Err(RequestFailure::Final(Fault::Redirected { to }));
+        let fault = redirected(connection, &location);
+        return Err(RequestFailure::Final(fault));
     }
     let says = match body(response, ERROR, connection).await {
         Ok(bytes) => connection.hidden.hide(&said(&bytes)),
         // The status is sufficient.
         Err(_) => String::new(),
     };
-    Err(refusal(status, says, connection, right, wanted))
+    let fault = match status {
+        StatusCode::UNAUTHORIZED => unauthorized(connection, right, &says),
+        StatusCode::FORBIDDEN => forbidden(connection, right, &says),
+        status => refused(status, &says),
+    };
+    if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+        return Err(RequestFailure::Passing(fault, wanted));
+    }
+    Err(RequestFailure::Final(fault))
 }
 
-fn refusal(
-    status: StatusCode,
-    says: String,
-    connection: &Connection,
-    right: &Right,
-    wanted: Option<Duration>,
-) -> RequestFailure {
-    match status {
-        StatusCode::UNAUTHORIZED => RequestFailure::Final(Fault::Unauthorized {
-            server: connection.server.clone(),
-            right: right.clone(),
-            user: connection.user.clone(),
-            says,
-        }),
-        StatusCode::FORBIDDEN => RequestFailure::Final(Fault::Forbidden {
-            right: right.clone(),
-            user: connection.user.clone(),
-            says,
-        }),
-        status => {
-            let fault = Fault::Refused {
-                status: status.as_u16(),
-                says,
-                attempts: 1,
-            };
-            if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-                RequestFailure::Passing(fault, wanted)
-            } else {
-                RequestFailure::Final(fault)
-            }
-        }
+/// Returns the fault of credentials that the server refuses.
+pub(super) fn unauthorized(connection: &Connection, right: &Right, says: &str) -> Fault {
+    let place = if right.is_of_operator {
+        "the operator's cluster "
+    } else {
+        ""
+    };
+    let server = format!("{place}{}", shown(&connection.server));
+    let (user, says) = (&connection.user, says_so(says));
+    let origin = shown(&user.origin);
+    if !user.has_credentials {
+        let sentence = format!("{server} requires credentials, and {origin} has none (401{says})");
+        return Fault::new(&CREDENTIALS, sentence).help(add_credentials(&origin));
+    }
+    let sentence = format!("{server} refused the credentials of {origin} (401{says})");
+    Fault::new(&CREDENTIALS, sentence).help(format!("renew the credentials of {origin}"))
+}
+
+/// Returns the fault of a user without a right.
+pub(super) fn forbidden(connection: &Connection, right: &Right, says: &str) -> Fault {
+    // A right of such a user would be one of all users.
+    let is_anonymous = says.contains("\"system:anonymous\"");
+    let (user, says) = (&connection.user, says_so(says));
+    let origin = shown(&user.origin);
+    if !is_anonymous {
+        let sentence = format!("the right to {} is missing (403{says})", right.name);
+        return Fault::new(&RIGHT, sentence).help(right.help.clone());
+    }
+    let sentence = if user.has_credentials {
+        format!("the server received no credentials from {origin} (403{says})")
+    } else {
+        format!("{origin} has no credentials (403{says})")
+    };
+    Fault::new(&RIGHT, sentence).help(add_credentials(&origin))
+}
+
+/// Returns the fault of a server that redirects. Text behind the host may be a secret.
+pub(super) fn redirected(connection: &Connection, location: &str) -> Fault {
+    let location = location.parse::<Uri>().ok();
+    let host = location.as_ref().and_then(Uri::host);
+    let to = shown(&connection.hidden.hide(host.unwrap_or("another path")));
+    let sentence = format!("the server redirects to {to}, which clustermesh does not follow");
+    Fault::new(&ELSEWHERE, sentence)
+}
+
+fn add_credentials(origin: &str) -> String {
+    format!("add a token, a client certificate or a login plugin (`exec`) to {origin}")
+}
+
+/// Returns the fault of a server that refused for no reason of the user.
+pub(super) fn refused(status: StatusCode, says: &str) -> Fault {
+    let reason = format!(" with {}{}", status.as_u16(), says_so(says));
+    let of = |kind| Fault::new(kind, "the server responded").counted(reason);
+    match status.as_u16() {
+        404 | 405 => of(&REFUSED).help(OTHER_SERVER),
+        429 => of(&BUSY),
+        410 | 500.. => of(&REFUSED).help(LATER),
+        _ => of(&REFUSED),
+    }
+}
+
+fn says_so(says: &str) -> String {
+    match says.trim() {
+        "" => String::new(),
+        says => format!(": {}", shown(says)),
     }
 }
 
@@ -297,7 +305,7 @@ async fn body(
         };
         if limit - bytes.len() < data.len() {
             let problem = format!("it is larger than {} MiB", limit >> 20);
-            return Err(RequestFailure::Final(Fault::Oversized { problem }));
+            return Err(RequestFailure::Final(useless(&OVERSIZED, &problem)));
         }
         bytes.extend_from_slice(data);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clustermesh::mesh::SecretKeyRef;
-use clustermesh::rules::clusters::{Fault, Right, Weakness};
+use clustermesh::rules::clusters::{Fault, SECRET, UNSAFE, Weakness, shown};
 use kube::config::{AuthInfo, Cluster};
 use serde::Deserialize;
 use tokio::sync::OnceCell;
@@ -15,6 +15,7 @@ use super::connection::Connection;
 use super::failure::{self, RequestFailure};
 use super::kubeconfig::{Loaded, SelectedContext};
 use super::request::{ApiRequest, ApiResponse, SMALL, answer, encoded};
+use super::right::Right;
 
 /// The cluster that holds the Secrets.
 pub(crate) struct Store {
@@ -46,10 +47,10 @@ impl SecretKey {
                 namespace: namespace.to_owned(),
                 secret: secret.clone(),
             }),
-            Some(problem) => Err(Fault::Secret {
-                origin: format!("Secret {namespace}/{}", secret.name),
-                problem: problem.to_owned(),
-            }),
+            Some(problem) => Err(wrong_secret(
+                &format!("{namespace}/{}", secret.name),
+                problem,
+            )),
         }
     }
 }
@@ -87,25 +88,25 @@ impl Store {
     }
 }
 
+/// Returns the fault of a Secret that cannot be used.
+pub(crate) fn wrong_secret(name: &str, problem: &str) -> Fault {
+    let secret = shown(&format!("Secret {name}"));
+    Fault::new(&SECRET, format!("{secret}: {}", shown(problem)))
+}
+
 /// Reads a kubeconfig.
 async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<SelectedContext, Fault> {
     let SecretKey { namespace, secret } = key;
     let SecretKeyRef { name, key } = secret;
-    let origin = format!("Secret {namespace}/{name}");
-    let wrong = |problem: String| Fault::Secret {
-        origin: origin.clone(),
-        problem,
-    };
+    let full_name = format!("{namespace}/{name}");
+    let wrong = |problem: &str| wrong_secret(&full_name, problem);
     let request = ApiRequest {
         path: format!(
             "/api/v1/namespaces/{}/secrets/{}",
             encoded(namespace),
             encoded(name)
         ),
-        right: Right::GetSecret {
-            namespace: namespace.clone(),
-            name: name.clone(),
-        },
+        right: Right::get_secret(namespace, name),
         limit: SMALL,
     };
     let read = |bytes: &[u8]| {
@@ -114,15 +115,15 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
                 return failure::of_half();
             }
             // Its content must not be shown, not even in an error.
-            RequestFailure::Final(wrong("the response is not a Secret".to_owned()))
+            RequestFailure::Final(wrong("the response is not a Secret"))
         })
     };
     let secret: SecretObject = match answer(connection, &request, read).await? {
         ApiResponse::With(secret) => secret,
-        ApiResponse::Missing(_) => return Err(wrong("the Secret does not exist".to_owned())),
+        ApiResponse::Missing(_) => return Err(wrong("the Secret does not exist")),
     };
     if secret.kind.as_deref() != Some("Secret") {
-        return Err(wrong("the response is not a Secret".to_owned()));
+        return Err(wrong("the response is not a Secret"));
     }
     let data = secret.data.unwrap_or_default();
     let Some(value) = data.get(key) else {
@@ -133,19 +134,19 @@ async fn kubeconfig(connection: &Connection, key: &SecretKey) -> Result<Selected
                 .hidden
                 .hide(&format!("it has {}", known.join(", "))),
         };
-        return Err(wrong(format!("the Secret has no key `{key}`; {known}")));
+        return Err(wrong(&format!("the Secret has no key `{key}`; {known}")));
     };
     let text = STANDARD
         .decode(value.trim())
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(|| wrong(format!("the value of key `{key}` is not UTF-8")))?;
-    let loaded = Loaded::from_text(&text, format!("{origin}, key {key}"))?;
+        .ok_or_else(|| wrong(&format!("the value of key `{key}` is not UTF-8")))?;
+    let loaded = Loaded::from_text(&text, format!("Secret {full_name}, key {key}"))?;
     harmless(loaded.current()?)
 }
 
 /// Refuses fields with which the author of the Secret could run programs or read files here.
-fn harmless(selected: SelectedContext) -> Result<SelectedContext, Fault> {
+pub(super) fn harmless(selected: SelectedContext) -> Result<SelectedContext, Fault> {
     let SelectedContext {
         origin,
         cluster,
@@ -175,16 +176,16 @@ fn harmless(selected: SelectedContext) -> Result<SelectedContext, Fault> {
     // A cluster has none of them; they would make our request one to something else.
     let server = cluster.server.as_deref().unwrap_or_default();
     if server.contains(['?', '#']) {
-        return Err(Fault::Kubeconfig {
-            origin: origin.clone(),
-            problem: "`server` has a query or fragment".to_owned(),
-        });
+        let problem = "`server` has a query or fragment";
+        return Err(Fault::of_kubeconfig(origin, problem));
     }
-    match fields.into_iter().find(|(_, is_there)| *is_there) {
-        None => Ok(selected),
-        Some((field, _)) => Err(Fault::Unsafe {
-            origin: origin.clone(),
-            field,
-        }),
-    }
+    let Some((field, _)) = fields.into_iter().find(|(_, is_there)| *is_there) else {
+        return Ok(selected);
+    };
+    let sentence = format!(
+        "the kubeconfig in {} contains `{field}`, which runs a program or reads a file on this \
+         machine",
+        shown(origin)
+    );
+    Err(Fault::new(&UNSAFE, sentence))
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use clustermesh::mesh::{Mesh, SecretKeyRef};
 use clustermesh::name::ClusterName;
-use clustermesh::rules::clusters::Fault;
-use clustermesh::text;
+use clustermesh::rules::clusters::{AMBIGUOUS, Fault, UNSAFE, shown};
+use clustermesh::text::{self, shell_word};
 
 use super::ReachOptions;
 use super::contexts::Contexts;
-use crate::cluster::{ClusterRoute, Kubeconfigs, SecretKey, SelectedContext, Store};
+use crate::cluster::{ClusterRoute, Kubeconfigs, SecretKey, SelectedContext, Store, wrong_secret};
 use crate::input_file;
 use crate::settings::{ClusterAccess, SettingOrigin, Settings};
 
@@ -64,7 +64,7 @@ pub(super) fn routes(
         };
         let selected = match (&files.origin, settings.config.of_other()) {
             (SettingOrigin::File(_), Some(config)) => {
-                selected.named_by_other(input_file::name(config))?
+                selected.named_by_other(&input_file::name(config))?
             }
             _ => selected,
         };
@@ -84,13 +84,17 @@ pub(super) fn routes(
 fn check_owner(kubeconfigs: &[PathBuf], settings: &Settings) -> Result<(), Fault> {
     let mut kubeconfigs = kubeconfigs.iter();
     let foreign = kubeconfigs.find_map(|it| Some((it, settings.config.names_foreign(it)?)));
-    match foreign {
-        None => Ok(()),
-        Some((kubeconfig, config)) => Err(Fault::Unowned {
-            origin: input_file::name(kubeconfig),
-            config: input_file::name(config),
-        }),
-    }
+    let Some((kubeconfig, config)) = foreign else {
+        return Ok(());
+    };
+    let name = |path| shown(&input_file::name(path));
+    let (kubeconfig, config) = (name(kubeconfig), name(config));
+    let sentence =
+        format!("the kubeconfig {kubeconfig}, which {config} names, belongs to another user");
+    Err(Fault::new(&UNSAFE, sentence).help(format!(
+        "if you trust it, become its owner: `sudo chown \"$(id -u)\" {}`",
+        shell_word(&kubeconfig)
+    )))
 }
 
 /// Returns the context of the cluster that has the operator's Secrets.
@@ -100,26 +104,7 @@ pub(super) fn store_context(
     kubeconfigs: &mut Kubeconfigs,
 ) -> Result<SelectedContext, Fault> {
     let files = &settings.kubeconfig.value;
-    kubeconfigs.context(files, context).map_err(of_the_flag)
-}
-
-/// Reports that the flag names a context that does not exist.
-fn of_the_flag(fault: Fault) -> Fault {
-    let Fault::Context {
-        origin,
-        wanted,
-        nearest,
-        ..
-    } = fault
-    else {
-        return fault;
-    };
-    let meant = nearest.map(|name| format!("; did you mean `{name}`?"));
-    let problem = format!(
-        "`--secrets-from` names the unknown context `{wanted}`{}",
-        meant.unwrap_or_default()
-    );
-    Fault::Kubeconfig { origin, problem }
+    kubeconfigs.context_of_flag("--secrets-from", files, context)
 }
 
 /// Returns how a cluster is reached whose Secret the config names.
@@ -129,11 +114,11 @@ fn configured_route(
     store: Option<&Arc<Store>>,
 ) -> Result<ClusterRoute, Fault> {
     let key = SecretKey::new(namespace, secret)?;
-    let store = store.ok_or_else(|| Fault::Secret {
-        origin: format!("Secret {namespace}/{}", secret.name),
-        problem:
-            "`--secrets-from` is missing, which names the context of the cluster with the Secret"
-                .to_owned(),
+    let store = store.ok_or_else(|| {
+        let problem =
+            "`--secrets-from` is missing, which names the context of the cluster with the Secret";
+        wrong_secret(&format!("{namespace}/{}", secret.name), problem)
+            .help("add `--secrets-from CONTEXT`")
     })?;
     Ok(ClusterRoute::Secret(Arc::clone(store), key))
 }
@@ -162,16 +147,14 @@ fn operator_route(
             "meshes {} and {} name different Secrets for its kubeconfig",
             mesh.name, other.name
         );
-        return Some(Err(Fault::Ambiguous { problem }));
+        return Some(Err(ambiguous(&problem)));
     }
     let Some(namespace) = &mesh.namespace else {
-        return Some(Err(Fault::Secret {
-            origin: format!("Secret {}", secret.name),
-            problem: format!(
-                "mesh {} has no `metadata.namespace`, so its namespace is unknown",
-                mesh.name
-            ),
-        }));
+        let problem = format!(
+            "mesh {} has no `metadata.namespace`, so its namespace is unknown",
+            mesh.name
+        );
+        return Some(Err(wrong_secret(&secret.name, &problem)));
     };
     let key = SecretKey::new(namespace, secret);
     Some(key.map(|key| ClusterRoute::Secret(Arc::clone(store), key)))
@@ -188,10 +171,12 @@ fn local_route(meshes: &[Mesh], store: &Arc<Store>) -> Result<ClusterRoute, Faul
     if local.len() == 1 {
         return Ok(ClusterRoute::Store(Arc::clone(store)));
     }
-    Err(Fault::Ambiguous {
-        problem: format!(
-            "several clusters are `local` in a mesh ({}), but --secrets-from can read only one",
-            text::list(local)
-        ),
-    })
+    Err(ambiguous(&format!(
+        "several clusters are `local` in a mesh ({}), but --secrets-from can read only one",
+        text::list(local)
+    )))
+}
+
+fn ambiguous(problem: &str) -> Fault {
+    Fault::new(&AMBIGUOUS, shown(problem)).context("CONTEXT")
 }

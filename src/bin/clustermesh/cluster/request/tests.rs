@@ -1,36 +1,20 @@
-use clustermesh::rules::clusters::User;
-
 use super::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn refused() -> RequestFailure {
-    let fault = Fault::Unreachable {
-        server: "127.0.0.1:6443".to_owned(),
-        problem: "Connection refused".to_owned(),
-        attempts: 1,
-    };
+fn refused_connection() -> RequestFailure {
+    let fault =
+        Fault::new(&UNREACHABLE, "cannot connect").counted(": Connection refused".to_owned());
     RequestFailure::Passing(fault, None)
 }
 
-fn forbidden() -> RequestFailure {
-    RequestFailure::Final(Fault::Forbidden {
-        right: Right::ListNodes,
-        user: User {
-            origin: "user `east`".to_owned(),
-            has_credentials: true,
-        },
-        says: String::new(),
-    })
+fn no_right() -> RequestFailure {
+    RequestFailure::Final(Fault::new(&RIGHT, "the right is missing"))
 }
 
 fn answered(status: u16, wanted: Option<Duration>) -> RequestFailure {
-    let fault = Fault::Refused {
-        status,
-        says: String::new(),
-        attempts: 1,
-    };
-    RequestFailure::Passing(fault, wanted)
+    let status = StatusCode::from_u16(status).unwrap();
+    RequestFailure::Passing(refused(status, ""), wanted)
 }
 
 /// Returns how long a request is repeated that always fails in this way.
@@ -51,10 +35,10 @@ fn repeated(
 #[test]
 fn refused_connections_outlast_a_restart() {
     let mut attempts = Attempts::default();
-    let took = repeated(&mut attempts, refused, MINUTE);
+    let took = repeated(&mut attempts, refused_connection, MINUTE);
     assert!(Duration::from_secs(15) < took && took < RESTART, "{took:?}");
     let short = Duration::from_secs(3);
-    let took = repeated(&mut Attempts::default(), refused, short);
+    let took = repeated(&mut Attempts::default(), refused_connection, short);
     assert!(took < short, "{took:?}");
 }
 
@@ -68,7 +52,7 @@ fn too_many_requests_are_repeated_until_the_timeout() {
 fn a_server_that_starts_may_fail_as_often_as_others() {
     let mut attempts = Attempts::default();
     for _ in 0..7 {
-        assert!(attempts.pause(refused(), MINUTE).is_ok());
+        assert!(attempts.pause(refused_connection(), MINUTE).is_ok());
     }
     repeated(&mut attempts, || answered(503, None), MINUTE);
     assert_eq!((attempts.count, attempts.failed), (7 + ATTEMPTS, ATTEMPTS));
@@ -78,9 +62,9 @@ fn a_server_that_starts_may_fail_as_often_as_others() {
 #[test]
 fn rights_may_be_missing_only_after_a_restart() {
     let mut attempts = Attempts::default();
-    assert!(attempts.pause(forbidden(), MINUTE).is_err());
-    assert!(attempts.pause(refused(), MINUTE).is_ok());
-    let took = repeated(&mut attempts, forbidden, MINUTE);
+    assert!(attempts.pause(no_right(), MINUTE).is_err());
+    assert!(attempts.pause(refused_connection(), MINUTE).is_ok());
+    let took = repeated(&mut attempts, no_right, MINUTE);
     assert!(Duration::from_secs(10) < took && took < RESTART, "{took:?}");
 }
 

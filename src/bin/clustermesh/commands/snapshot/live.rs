@@ -7,13 +7,13 @@ use std::io::Write;
 use anyhow::bail;
 use clustermesh::mesh::{Mesh, State};
 use clustermesh::name::ClusterName;
-use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::rules::clusters::{self, UNREADABLE};
 use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
 use super::{SnapshotArgs, check_named, report_config, wait};
 use crate::allowance::unknown_cluster;
-use crate::cluster::{self, Arrival, TimeLimits, Wanted};
+use crate::cluster::{self, Arrival, TimeLimits, Wanted, useless};
 use crate::output::Printer;
 use crate::reach::Addressed;
 use crate::settings::{ClusterAccess, Settings};
@@ -156,7 +156,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
         Ok(kept) => kept,
         Err(error) => {
             let problem = answer.hidden.hide(&error.to_string());
-            return keeper.keep_old(&[(cluster, Fault::Unreadable { problem })]);
+            return keeper.keep_old(&[(cluster, useless(&UNREADABLE, &problem))]);
         }
     };
     let weaknesses = answer

@@ -7,11 +7,11 @@ use anyhow::anyhow;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
 use clustermesh::name::ClusterName;
-use clustermesh::rules::clusters::{self, Fault};
+use clustermesh::rules::clusters::{self, Fault, UNREADABLE};
 use clustermesh::{mesh, yaml};
 
 use super::{ClusterContext, ClusterOptions, ProposedMesh, ReadCluster, failed};
-use crate::cluster::{ClusterAnswer, Kubeconfigs, Wanted};
+use crate::cluster::{ClusterAnswer, Kubeconfigs, Wanted, useless};
 use crate::commands::snapshot::ListedNodes;
 use crate::input_file::Unreadable;
 use crate::reach::{Addressed, Contact, ReachOptions};
@@ -131,7 +131,7 @@ fn read_answer(
     };
     let snapshot = nodes.snapshot(settings).map_err(|error| {
         let problem = answer.hidden.hide(&error.to_string());
-        Fault::Unreadable { problem }
+        useless(&UNREADABLE, &problem)
     })?;
     Ok(ReadCluster {
         nodes,

@@ -53,6 +53,7 @@ fn the_cluster_of_the_secrets_must_be_named() {
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "Secret tenant-east/kubernetes-east");
     assert_contains(&run.stderr, "`--secrets-from` is missing");
+    assert_contains(&run.stderr, "help: add `--secrets-from CONTEXT`");
     assert_eq!(site.hub.connections() + site.east.connections(), 0);
 }
 
