@@ -7,13 +7,7 @@
 
 use std::env;
 use std::io;
-use std::num::NonZero;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
-use std::thread;
-
-use anyhow::Context as _;
-use rayon::ThreadPoolBuilder;
 
 use arguments::Command;
 
@@ -63,6 +57,7 @@ mod reach;
 mod rendered;
 mod secrets;
 mod settings;
+mod threads;
 mod threshold;
 
 /// The result of a command for its caller.
@@ -85,7 +80,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let mut printer = output::Printer::new(command.options().printing);
-    if let Err(error) = start_threads() {
+    if let Err(error) = threads::start() {
         return finish(Err(error), &mut printer, &mut io::stdout());
     }
     let mut result = io::stdout().lock();
@@ -167,42 +162,6 @@ fn refuse(error: &clap::Error) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
-}
-
-/// Returns how many threads work at the same time: one for each processor, or fewer if the variable of rayon
-/// is set. More of them would only wait for each other.
-fn wanted_threads() -> usize {
-    let available = thread::available_parallelism().map_or(1, NonZero::get);
-    let wanted = env::var("RAYON_NUM_THREADS").ok();
-    let wanted = wanted.and_then(|it| it.parse::<NonZero<usize>>().ok());
-    wanted.map_or(available, |it| it.get().min(available))
-}
-
-/// Makes do with the thread that we have where no more can be started, as under a limit of processes
-/// or of memory: the work is the same, only slower.
-fn start_threads() -> anyhow::Result<()> {
-    let wanted = wanted_threads();
-    let gate = Arc::new(Mutex::new(()));
-    let closed = gate.lock();
-    let started: Vec<_> = (0..wanted)
-        .map_while(|_| {
-            let gate = Arc::clone(&gate);
-            let wait = move || drop(gate.lock());
-            thread::Builder::new().spawn(wait).ok()
-        })
-        .collect();
-    drop(closed);
-    let can_start_all = started.len() == wanted;
-    for thread in started {
-        let _ = thread.join();
-    }
-    let builder = ThreadPoolBuilder::new();
-    let builder = if can_start_all {
-        builder.num_threads(wanted)
-    } else {
-        builder.num_threads(1).use_current_thread()
-    };
-    builder.build_global().context("cannot start threads")
 }
 
 /// Prints a result. If the reader closes the pipe early, the exit code stays the same.

@@ -1,6 +1,6 @@
 //! Blocking work, on a thread of its own and with a limit to the wait.
 
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -42,27 +42,4 @@ pub(super) fn apart(work: impl FnOnce() + Send + 'static) {
     {
         work();
     }
-}
-
-/// Returns whether the system can start a few threads together.
-pub(super) fn has_threads() -> bool {
-    const FEW: usize = 4;
-    let (end, ended) = mpsc::channel::<()>();
-    let ended = Arc::new(Mutex::new(ended));
-    let wait = || {
-        let ended = Arc::clone(&ended);
-        let wait = move || {
-            let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = ended.recv();
-        };
-        thread::Builder::new().spawn(wait).ok()
-    };
-    let started: Vec<_> = (0..FEW).map_while(|_| wait()).collect();
-    drop(end);
-    let count = started.len();
-    // As long as they are there, they count.
-    for thread in started {
-        let _ = thread.join();
-    }
-    count == FEW
 }

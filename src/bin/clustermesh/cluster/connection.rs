@@ -13,7 +13,7 @@ use kube::client::RustlsTlsError;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use kube::{Client, Config};
 
-use super::blocking::{aside, has_threads};
+use super::blocking::aside;
 use super::credentials::{
     authorities, certificates, check_token, inline_cluster, inline_user, token,
 };
@@ -22,9 +22,13 @@ use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
 use super::redact::Redactions;
 use super::turn::ListingTurn;
+use crate::threads;
 
 /// The timeout for a connection.
 const CONNECT: Duration = Duration::from_secs(15);
+
+/// The number of threads that must be free for a DNS lookup by hyper.
+const DNS: usize = 4;
 
 /// The extra time to finish with a plugin that has used up its own timeout.
 const AFTERWARDS: Duration = Duration::from_secs(5);
@@ -151,7 +155,7 @@ impl Connection {
             weaknesses.push(Weakness::UncheckedCertificate);
         }
         let host = match &proxy {
-            _ if has_threads() => None,
+            _ if threads::can_start(DNS) => None,
             Some(proxy) if !is_address(&proxy.url) => {
                 let problem = "cannot start a thread for the DNS lookup";
                 return Err(proxy.unusable(&server, problem));

@@ -183,13 +183,12 @@ fn server_certificate(error: &CertificateError) -> (&'static str, Option<&'stati
 
 /// Returns the fault of a server to which there is no connection.
 pub(super) fn unreachable(connection: &Connection, problem: &str) -> Fault {
-    match &connection.proxy {
-        Some(proxy) => proxy.unusable(&connection.server, problem),
-        None => {
-            let sentence = format!("cannot connect to {}", shown(&connection.server));
-            Fault::new(&UNREACHABLE, sentence).counted(format!(": {}", shown(problem)))
-        }
+    let server = &connection.server;
+    if let Some(proxy) = &connection.proxy {
+        return proxy.unusable(server, problem);
     }
+    let sentence = format!("cannot connect to {}", shown(server));
+    Fault::new(&UNREACHABLE, sentence).counted(format!(": {}", shown(problem)))
 }
 
 /// Returns the fault of a server that has not answered in time.
