@@ -22,9 +22,9 @@ pub(crate) use self::failure::useless;
 pub(crate) use self::kubeconfig::{Kubeconfigs, SelectedContext};
 pub(crate) use self::meshes::meshes;
 pub(crate) use self::peers::PeerList;
-pub(crate) use self::redact::Redactions;
 pub(crate) use self::secret::{SecretKey, Store, wrong_secret};
 use self::turn::Turns;
+use crate::secrets::Redactions;
 
 mod request;
 mod blocking;
@@ -32,7 +32,6 @@ mod connection;
 mod credentials;
 mod exemption;
 mod failure;
-mod redact;
 mod right;
 mod kubeconfig;
 mod login;

@@ -20,8 +20,8 @@ use super::credentials::{
 use super::kubeconfig::{SelectedContext, User};
 use super::login;
 use super::proxy::{Proxy, host_and_port, is_address, is_local};
-use super::redact::Redactions;
 use super::turn::ListingTurn;
+use crate::secrets::Redactions;
 use crate::threads;
 
 /// The timeout for a connection.
@@ -113,7 +113,7 @@ impl Connection {
             let proxy = Proxy::before(&config.cluster_url, None).map_err(wrong)?;
             let mut hidden = Redactions::default();
             hidden.add(&token);
-            hidden.add_proxy(proxy.as_ref());
+            hidden.add_userinfo(proxy.as_ref().map_or("", Proxy::userinfo));
             config.auth_info.token = Some(token.into());
             let way = ServerWay {
                 config,
@@ -203,7 +203,7 @@ impl Settled {
         let proxy = cluster.proxy_url.as_deref();
         let proxy = Proxy::before(&url, proxy).map_err(wrong)?;
         let mut hidden = Redactions::from_user(&user);
-        hidden.add_proxy(proxy.as_ref());
+        hidden.add_userinfo(proxy.as_ref().map_or("", Proxy::userinfo));
         Ok(Self {
             origin,
             cluster,

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::pem::Pem;
 use super::program;
-use super::redact::Redactions;
+use crate::secrets::Redactions;
 
 /// The credentials that a plugin returns.
 pub(super) struct Credentials {

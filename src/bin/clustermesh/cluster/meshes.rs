@@ -14,8 +14,8 @@ use super::connection::Connection;
 use super::failure::{self, RequestFailure, endless, useless};
 use super::kubeconfig::SelectedContext;
 use super::pages::{self, Collection, unreadable};
-use super::redact::Redactions;
 use super::right::LIST_MESHES;
+use crate::secrets::Redactions;
 
 /// The list of them in all namespaces.
 const PATH: &str = "/apis/kilo.squat.ai/v1alpha1/clustermeshes";
@@ -105,7 +105,8 @@ impl Collection for MeshListing {
             .map(MeshItem::object)
             .collect::<Result<_, _>>()
             .map_err(|error| wrong(&error))?;
-        if objects.iter().any(|it| repeats(it, hidden)) {
+        // They end up in a repository.
+        if objects.iter().any(|it| hidden.are_within(it)) {
             return Err(unreadable("it contains the request's credentials"));
         }
         self.meshes.extend(objects);
@@ -125,18 +126,5 @@ impl MeshItem {
             "metadata": { "name": name, "namespace": namespace },
             "spec": spec,
         }))
-    }
-}
-
-/// Returns whether any text of a value has our credentials: the object ends up in a repository.
-fn repeats(value: &Value, hidden: &Redactions) -> bool {
-    match value {
-        Value::String(text) => hidden.are_in(text),
-        Value::Array(items) => items.iter().any(|it| repeats(it, hidden)),
-        Value::Object(fields) => {
-            let mut fields = fields.iter();
-            fields.any(|(key, value)| hidden.are_in(key) || repeats(value, hidden))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

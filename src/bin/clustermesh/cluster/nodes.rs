@@ -7,9 +7,9 @@ use http::StatusCode;
 use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
 use super::pages::{self, Collection, unreadable};
-use super::redact::Redactions;
 use super::request::refused;
 use super::right::LIST_NODES;
+use crate::secrets::Redactions;
 
 /// Lists the nodes, and returns the number of pages.
 pub(super) async fn list(connection: &Connection) -> Result<(Listing, usize), Fault> {

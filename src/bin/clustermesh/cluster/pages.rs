@@ -7,9 +7,9 @@ use http::StatusCode;
 
 use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
-use super::redact::Redactions;
 use super::request::{ApiRequest, ApiResponse, PAGE as LARGEST, answer, encoded, refused};
 use super::right::Right;
+use crate::secrets::Redactions;
 
 /// The number of objects on a page: half as many as client-go requests, as several pages are in
 /// memory.

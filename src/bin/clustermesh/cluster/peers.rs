@@ -10,9 +10,9 @@ use serde::Deserialize;
 use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
 use super::pages::{self, Collection, unreadable};
-use super::redact::Redactions;
 use super::request::{ApiRequest, ApiResponse, SMALL, answer};
 use super::right::LIST_PEERS;
+use crate::secrets::Redactions;
 
 /// Kilo's group in the API.
 const GROUP: &str = "/apis/kilo.squat.ai";

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use clustermesh::rules::clusters::{Fault, PROXY, shown};
 use http::Uri;
+use http::uri::Authority;
 
 use super::exemption::is_exempt;
 
@@ -60,10 +61,10 @@ impl Proxy {
         fault.help(format!("correct `{origin}`, or add {server} to `NO_PROXY`"))
     }
 
-    /// Returns the credentials that the proxy requires, if any.
-    pub(super) fn userinfo(&self) -> Option<&str> {
-        let authority = self.url.authority()?.as_str();
-        Some(authority.split_once('@')?.0)
+    /// Returns the credentials that the proxy requires, or nothing.
+    pub(super) fn userinfo(&self) -> &str {
+        let authority = self.url.authority().map_or("", Authority::as_str);
+        authority.split_once('@').map_or("", |it| it.0)
     }
 }
 

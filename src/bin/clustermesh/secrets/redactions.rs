@@ -5,10 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, ExecConfig};
 use serde_json::Value;
 
-use super::proxy::Proxy;
-use super::redact::pattern::scrubbed;
-
-mod pattern;
+use super::pattern::scrubbed;
 
 /// The shortest text that counts as a secret; shorter ones are in every message.
 const SHORTEST: usize = 6;
@@ -39,7 +36,7 @@ pub(crate) struct Redactions {
 
 impl Redactions {
     /// Returns what is secret of a user. Its own way to be written is the only one that shows it.
-    pub(super) fn from_user(user: &AuthInfo) -> Self {
+    pub(crate) fn from_user(user: &AuthInfo) -> Self {
         let mut hidden = Self::default();
         let written = serde_json::to_value(user).unwrap_or_default();
         let text = |field: &str| written.get(field).and_then(Value::as_str);
@@ -63,7 +60,7 @@ impl Redactions {
     }
 
     /// Hides a credential.
-    pub(super) fn add(&mut self, credential: &str) {
+    pub(crate) fn add(&mut self, credential: &str) {
         let credential = credential.trim();
         self.suspect(credential);
         if UNMISTAKABLE <= credential.len() {
@@ -72,8 +69,7 @@ impl Redactions {
     }
 
     /// Hides what lets us in to a proxy.
-    pub(super) fn add_proxy(&mut self, proxy: Option<&Proxy>) {
-        let userinfo = proxy.and_then(Proxy::userinfo).unwrap_or_default();
+    pub(crate) fn add_userinfo(&mut self, userinfo: &str) {
         self.add(userinfo);
         if let Some((_, password)) = userinfo.split_once(':') {
             self.add(password);
@@ -81,8 +77,20 @@ impl Redactions {
     }
 
     /// Returns whether credentials are in a decoded text that has no use for them.
-    pub(super) fn are_in(&self, text: &str) -> bool {
+    pub(crate) fn are_in(&self, text: &str) -> bool {
         self.credentials.iter().any(|it| text.contains(it))
+    }
+
+    /// Returns whether credentials are in any text of a value.
+    pub(crate) fn are_within(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.are_in(text),
+            Value::Array(items) => items.iter().any(|it| self.are_within(it)),
+            Value::Object(fields) => fields
+                .iter()
+                .any(|(key, value)| self.are_in(key) || self.are_within(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
     }
 
     /// Returns `text` without them, and without what looks as if it were one.
