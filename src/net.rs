@@ -7,16 +7,12 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use thiserror::Error;
 
-mod cover;
 mod families;
-mod nest;
 mod private_network;
 mod without;
 pub mod prefixes;
 
-pub use cover::Cover;
 pub use families::Families;
-pub use nest::Nest;
 pub use private_network::private_network;
 
 /// An address range in canonical form: host bits are zero, never IPv4-mapped.

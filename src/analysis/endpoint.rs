@@ -7,7 +7,8 @@ use crate::fleet::{Fleet, Member};
 use crate::kilo::node;
 use crate::membership::{Origin, PeerCandidate};
 use crate::name::ClusterName;
-use crate::net::{Cidr, Cover, Families, Family, family, private_network};
+use crate::net::prefixes::Prefixes;
+use crate::net::{Cidr, Families, Family, family, private_network};
 use crate::place::Place;
 use crate::snapshot::Node;
 use crate::wireguard::Endpoint;
@@ -182,7 +183,7 @@ fn unreachable<'f>(
 /// The networks and families of the nodes of a cluster.
 struct Surroundings {
     /// The networks in which they have addresses of their own.
-    networks: Cover<()>,
+    networks: Prefixes<()>,
     /// The families of their addresses.
     families: Families,
 }
@@ -251,6 +252,6 @@ impl Surroundings {
         self.families.has(family(address))
             && !self.networks.is_empty()
             && private_network(address).is_some()
-            && self.networks.holder(address).is_none()
+            && self.networks.holders(address).next().is_none()
     }
 }

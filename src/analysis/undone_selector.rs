@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::fleet::Member;
 use crate::membership::ExcludedReason;
 use crate::mesh::{Networks, Range};
-use crate::net::{Cidr, Nest};
+use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 
 /// The field of a range that cannot be split.
 pub const SERVICES: &str = "serviceCIDR";
@@ -58,11 +59,11 @@ pub fn undone<'m, 'u>(
     unselected: &'u [UnselectedRange<'m>],
 ) -> Vec<UndoneSelector<'m, 'u>> {
     let shared = &member.cluster.shared;
-    let nest: Nest<()> = shared.iter().map(|it| (*it, ())).collect();
+    let ranges: Prefixes<()> = shared.iter().map(|it| (*it, ())).collect();
     let mut reached: BTreeMap<Cidr, Vec<&UnselectedRange>> = BTreeMap::new();
     for held in unselected {
-        let around = nest.around(held.cidr).next();
-        for (range, ()) in around.into_iter().chain(nest.inside(held.cidr)) {
+        let around = ranges.containing(held.cidr).next();
+        for (range, ()) in around.into_iter().chain(ranges.inside(held.cidr)) {
             let known = reached.entry(range).or_default();
             if known.last().is_none_or(|it| !std::ptr::eq(*it, held)) {
                 known.push(held);

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use super::cluster::ClusterNode;
 use super::id::NodeId;
 use super::node::{InternalIp, annotation};
-use crate::net::{Cidr, Family, Interface, Nest};
+use crate::net::prefixes::Prefixes;
+use crate::net::{Cidr, Family, Interface};
 use crate::snapshot::AddressKind;
 
 /// The networks of a node.
@@ -23,9 +24,9 @@ pub struct Stand {
 #[derive(Clone, Debug)]
 pub struct Stands {
     /// The networks and addresses that Kilo or Kubernetes found.
-    found: Nest<NodeId>,
+    found: Prefixes<NodeId>,
     /// The LANs that nodes report, from any source.
-    lans: Nest<NodeId>,
+    lans: Prefixes<NodeId>,
 }
 
 /// The nodes in the network of a range.
@@ -99,14 +100,14 @@ impl Stands {
     pub fn standing(&self, range: Cidr) -> RangeStanding {
         let found: BTreeSet<NodeId> = self
             .found
-            .around(range)
+            .containing(range)
             .chain(self.found.inside(range))
             .map(|(_, node)| *node)
             .collect();
         if 2 <= found.len() {
             return RangeStanding::Several(found);
         }
-        let said = self.lans.around(range).map(|(_, node)| *node);
+        let said = self.lans.containing(range).map(|(_, node)| *node);
         let one = found.first().copied().or_else(|| said.min());
         one.map_or(RangeStanding::Nobody, RangeStanding::One)
     }

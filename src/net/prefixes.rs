@@ -172,6 +172,43 @@ impl<T> Prefixes<T> {
         self.around(Span::host(address))
     }
 
+    /// Returns the claims of the ranges that hold `address`, those of the longest prefix first and of one
+    /// range the last claim first.
+    pub fn holders(&self, address: IpAddr) -> impl Iterator<Item = (Cidr, &T)> {
+        self.claims_around(Span::host(address))
+    }
+
+    /// Returns the claims of the ranges that contain all of `range`, in the order of [`Self::holders`].
+    pub fn containing(&self, range: Cidr) -> impl Iterator<Item = (Cidr, &T)> {
+        self.claims_around(Span::new(range))
+    }
+
+    fn claims_around(&self, span: Span) -> impl Iterator<Item = (Cidr, &T)> {
+        let slots = self.around(span).map(|slot| self.at(slot));
+        slots.flat_map(|(cidr, claims)| claims.iter().rev().map(move |claim| (cidr, claim)))
+    }
+
+    /// Returns the claims of the ranges that are in `range`, by address.
+    pub fn inside(&self, range: Cidr) -> impl Iterator<Item = (Cidr, &T)> {
+        let slots = self.within(Span::new(range)).map(|slot| self.at(slot));
+        slots.flat_map(|(cidr, claims)| claims.iter().map(move |claim| (cidr, claim)))
+    }
+
+    /// Returns whether a range contains all of `range`.
+    pub fn contain(&self, range: Cidr) -> bool {
+        self.around(Span::new(range)).next().is_some()
+    }
+
+    /// Returns the parts of `range` that are in ranges of the table, as wide as possible.
+    pub fn common(&self, range: Cidr) -> Vec<Cidr> {
+        if self.contain(range) {
+            return vec![range];
+        }
+        let inside = self.within(Span::new(range));
+        let widest = inside.filter(|slot| self.parent(*slot).is_none());
+        widest.map(|slot| self.at(slot).0).collect()
+    }
+
     /// Returns the ranges that hold all of `span`, the longest prefix first.
     pub fn around(&self, span: Span) -> impl Iterator<Item = SlotId> {
         let nearest = self.slots.last_before(|it| it.precedes(span));
@@ -295,6 +332,14 @@ impl<T> Prefixes<T> {
     }
 }
 
+impl<T> FromIterator<(Cidr, T)> for Prefixes<T> {
+    fn from_iter<I: IntoIterator<Item = (Cidr, T)>>(claims: I) -> Self {
+        let mut claims: Vec<(Cidr, T)> = claims.into_iter().collect();
+        claims.sort_by_key(|(cidr, _)| (cidr.first(), cidr.prefix_length()));
+        Self::from_sorted(claims.len(), claims.into_iter())
+    }
+}
+
 /// A cut in progress.
 struct PrefixCut {
     pieces: Vec<Piece>,
@@ -322,8 +367,7 @@ impl PrefixCut {
 
 /// Returns the ranges that are in no other, in order.
 pub fn widest(ranges: impl IntoIterator<Item = Cidr>) -> Vec<Cidr> {
-    let claims: Vec<(Cidr, ())> = ranges.into_iter().map(|it| (it, ())).collect();
-    let sorted = Prefixes::new(&claims);
+    let sorted: Prefixes<()> = ranges.into_iter().map(|it| (it, ())).collect();
     let slots = sorted.ids().filter(|slot| sorted.parent(*slot).is_none());
     slots.map(|slot| sorted.at(slot).0).collect()
 }

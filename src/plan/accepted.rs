@@ -2,7 +2,8 @@
 //! lists.
 
 use crate::mesh::Range;
-use crate::net::{Cidr, Cover};
+use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 use crate::place::Place;
 
 /// The lists of a target by one of its memberships; at least one.
@@ -11,7 +12,7 @@ pub(super) struct Accepted<'f> {
 }
 
 struct AcceptedList<'f> {
-    ranges: Cover<()>,
+    ranges: Prefixes<()>,
     first: Option<&'f Range>,
 }
 
@@ -29,7 +30,7 @@ impl<'f> Accepted<'f> {
 
     /// Returns whether every list takes a range.
     pub(super) fn takes(&self, range: Cidr) -> bool {
-        self.lists.iter().all(|list| list.takes(range))
+        self.lists.iter().all(|list| list.ranges.contain(range))
     }
 
     /// Returns what of a range every list takes.
@@ -42,16 +43,7 @@ impl<'f> Accepted<'f> {
 
     /// Returns the first list that does not take a range, by where it begins.
     pub(super) fn refusal(&self, range: Cidr) -> Option<&Place> {
-        let refusing = self.lists.iter().find(|list| !list.takes(range))?;
+        let refusing = self.lists.iter().find(|list| !list.ranges.contain(range))?;
         Some(&refusing.first?.place)
-    }
-}
-
-impl AcceptedList<'_> {
-    /// Of nested entries the widest is kept, which is the one that can hold most.
-    fn takes(&self, range: Cidr) -> bool {
-        self.ranges
-            .holder(range.first())
-            .is_some_and(|(entry, ())| entry.contains(range))
     }
 }

@@ -13,7 +13,8 @@ use crate::fleet::{Fleet, Member};
 use crate::membership::LocalNode;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
-use crate::net::{Cidr, Nest};
+use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 
 /// Facts about all members, collected before the first target is examined. Members are identified by
 /// their places in [`Fleet::members`], clusters by theirs in [`Fleet::clusters`].
@@ -29,7 +30,7 @@ pub(super) struct Conflicts<'f> {
     /// Of each member, what its nodes have of their own that meets ranges of other clusters.
     local_nodes: Vec<ConflictsByCluster<'f>>,
     /// All ranges of each member that was requested.
-    given: Vec<OnceCell<Nest<()>>>,
+    given: Vec<OnceCell<Prefixes<()>>>,
 }
 
 /// The conflicts with ranges of other clusters, by cluster.
@@ -55,7 +56,7 @@ pub(super) enum Conflicting {
 }
 
 /// Every declared range of the fleet, with its cluster.
-type DeclaredRanges<'f> = Nest<(usize, &'f Range)>;
+type DeclaredRanges<'f> = Prefixes<(usize, &'f Range)>;
 
 impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
@@ -126,7 +127,7 @@ impl<'f> Conflicts<'f> {
 
     /// Returns everything that a member gives to anyone: what it leaves out for its own sake is not
     /// among it.
-    pub(super) fn given(&self, index: usize) -> Option<&Nest<()>> {
+    pub(super) fn given(&self, index: usize) -> Option<&Prefixes<()>> {
         let member = self.fleet.members().get(index)?;
         let (given, own_loops) = (self.given.get(index)?, self.own_loops(index));
         Some(given.get_or_init(|| {
@@ -191,7 +192,7 @@ fn local_nodes<'f>(
     for (index, local) in member.entry.local_networks.iter().enumerate() {
         let what = Conflicting::Local(local.cidr, index);
         for (_, (cluster, range)) in declared
-            .around(local.cidr)
+            .containing(local.cidr)
             .filter(|(range, _)| *range != local.cidr)
             .chain(declared.inside(local.cidr))
         {
@@ -202,7 +203,7 @@ fn local_nodes<'f>(
     // reason is enough.
     for (lan, whose) in &lans(member) {
         let what = Conflicting::Own(LocalAddress::Lan(*lan));
-        let around = declared.around(*lan).filter(|(range, _)| range != lan);
+        let around = declared.containing(*lan).filter(|(range, _)| range != lan);
         for (_, (cluster, range)) in around.chain(declared.inside(*lan)) {
             add(whose, what, *cluster, range);
         }
@@ -244,7 +245,7 @@ fn points(home: &LocalNode) -> impl Iterator<Item = (Conflicting, IpAddr)> {
 
 impl Conflicting {
     /// Returns what of the ranges that a member gives it meets.
-    pub(super) fn met(self, given: &Nest<()>) -> Vec<Cidr> {
+    pub(super) fn met(self, given: &Prefixes<()>) -> Vec<Cidr> {
         let cidrs = |it: (Cidr, &())| it.0;
         match self {
             Self::Endpoint(address)
@@ -252,7 +253,7 @@ impl Conflicting {
                 given.holders(address).map(cidrs).collect()
             }
             Self::Own(LocalAddress::Lan(network)) | Self::Local(network, _) => {
-                let around = given.around(network).filter(|it| it.0 != network);
+                let around = given.containing(network).filter(|it| it.0 != network);
                 around.chain(given.inside(network)).map(cidrs).collect()
             }
         }

@@ -8,7 +8,8 @@ use super::withheld::{LoopingPeer, LoopingRanges, TargetReason, WithheldEndpoint
 use crate::fleet::Member;
 use crate::membership::PeerCandidate;
 use crate::mesh::Networks;
-use crate::net::{Cidr, Nest};
+use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 use crate::place::Place;
 
 /// The ranges that a member leaves out for all targets.
@@ -89,7 +90,7 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
 }
 
 /// Returns the ranges that are there for nodes: those of these uses, or else the pod CIDRs.
-fn of_nodes(member: &Member) -> Nest<Option<Place>> {
+fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
     match &member.entry.networks {
         Networks::Typed {
             pods, wireguard, ..

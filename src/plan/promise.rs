@@ -7,7 +7,8 @@ use super::accepted::Accepted;
 use crate::fleet::Member;
 use crate::kilo::peer::Peer;
 use crate::name::{ClusterName, PeerName};
-use crate::net::{Cidr, Cover};
+use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 
 /// A mistake of this program: a range was about to be given away that must not be.
 #[derive(Debug, Error)]
@@ -40,19 +41,14 @@ pub enum BrokenPromise {
 
 /// Holds Peers against what their source declares.
 pub(super) fn is_declared(source: &Member, peers: &[Peer]) -> Result<(), BrokenPromise> {
-    let declared: Cover<()> = source
+    let declared: Prefixes<()> = source
         .entry
         .networks
         .all()
         .into_iter()
         .map(|it| (it.cidr, ()))
         .collect();
-    let is_declared = |cidr: Cidr| {
-        declared
-            .holder(cidr.first())
-            .is_some_and(|(range, ())| range.contains(cidr))
-    };
-    match first(peers, |cidr| !is_declared(cidr)) {
+    match first(peers, |cidr| !declared.contain(cidr)) {
         Some((cidr, peer)) => Err(BrokenPromise::Undeclared {
             cidr,
             peer: peer.name.clone(),

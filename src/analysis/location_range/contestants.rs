@@ -9,7 +9,8 @@ use crate::fleet::{Fleet, Member};
 use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
-use crate::net::{Cidr, Nest};
+use crate::net::Cidr;
+use crate::net::prefixes::Prefixes;
 use crate::plan::Plan;
 use crate::snapshot::Node;
 
@@ -38,11 +39,11 @@ pub(super) struct Offer<'f> {
 /// Everything that can contest a location range.
 pub(super) struct Contestants<'f, 'o> {
     /// The ranges of nodes that Kilo counts, each with those that offer it, in order of segment.
-    offered: Nest<Vec<&'o Offer<'f>>>,
+    offered: Prefixes<Vec<&'o Offer<'f>>>,
     /// The ranges and addresses of nodes.
-    own: Nest<OwnRange<'f>>,
+    own: Prefixes<OwnRange<'f>>,
     /// The ranges of the Peers that the cluster gets, each with the source.
-    peers: Nest<&'f Member<'f>>,
+    peers: Prefixes<&'f Member<'f>>,
 }
 
 impl<'f, 'o> Contestants<'f, 'o> {
@@ -93,7 +94,7 @@ impl<'f, 'o> Contestants<'f, 'o> {
         declared: &[Cidr],
     ) -> Option<OfferProblemKind<'f>> {
         let is_undeclared = |range: &Cidr| {
-            let is_given = self.peers.around(*range).next().is_some();
+            let is_given = self.peers.contain(*range);
             !is_given && !declared.iter().any(|it| it.contains(*range))
         };
         let ranges: Vec<Cidr> = offer.ranges.iter().copied().filter(is_undeclared).collect();
@@ -136,7 +137,7 @@ impl<'f, 'o> Contestants<'f, 'o> {
         }
         let mut wider: BTreeMap<&str, &Offer> = BTreeMap::new();
         for &range in dropped {
-            let around = self.offered.around(range).filter(|it| it.0 != range);
+            let around = self.offered.containing(range).filter(|it| it.0 != range);
             let offers = around.flat_map(|it| it.1.iter().rev());
             for other in offers.filter(|it| offer.counted < it.counted) {
                 wider.insert(&other.node.name, other);
@@ -230,7 +231,7 @@ pub(super) fn offers<'f>(inspected: &InspectedCluster<'f>) -> Vec<Offer<'f>> {
     offers.collect()
 }
 
-fn offered<'f, 'o>(offers: &'o [Offer<'f>]) -> Nest<Vec<&'o Offer<'f>>> {
+fn offered<'f, 'o>(offers: &'o [Offer<'f>]) -> Prefixes<Vec<&'o Offer<'f>>> {
     let mut counted: Vec<&Offer> = offers.iter().filter(|it| it.counted.is_some()).collect();
     counted.sort_by_key(|it| it.counted);
     let mut offered: BTreeMap<Cidr, Vec<&Offer>> = BTreeMap::new();
@@ -251,7 +252,7 @@ fn segment_of(inspected: &InspectedCluster) -> BTreeMap<usize, usize> {
 }
 
 /// Returns the ranges and addresses of nodes.
-fn own_ranges<'f>(inspected: &InspectedCluster<'f>) -> Nest<OwnRange<'f>> {
+fn own_ranges<'f>(inspected: &InspectedCluster<'f>) -> Prefixes<OwnRange<'f>> {
     let segments = segment_of(inspected);
     let nodes = inspected
         .all_nodes()
@@ -279,10 +280,10 @@ fn own_ranges<'f>(inspected: &InspectedCluster<'f>) -> Nest<OwnRange<'f>> {
         .collect()
 }
 
-/// Returns what of a nest shares addresses with a range: what is inside it, then what is around it.
-fn meeting<T>(nest: &Nest<T>, range: Cidr) -> impl Iterator<Item = (Cidr, &T)> {
-    let around = nest.around(range).filter(move |it| it.0 != range);
-    nest.inside(range).chain(around)
+/// Returns what of a table shares addresses with a range: what is inside it, then what is around it.
+fn meeting<T>(ranges: &Prefixes<T>, range: Cidr) -> impl Iterator<Item = (Cidr, &T)> {
+    let around = ranges.containing(range).filter(move |it| it.0 != range);
+    ranges.inside(range).chain(around)
 }
 
 /// Returns the ranges of the Peers of a cluster.
@@ -290,7 +291,7 @@ fn peer_ranges<'f>(
     fleet: &'f Fleet<'f>,
     plan: Option<&Plan>,
     cluster: &'f ClusterName,
-) -> Nest<&'f Member<'f>> {
+) -> Prefixes<&'f Member<'f>> {
     let sources: BTreeMap<&ClusterName, &Member> = fleet
         .sources(cluster)
         .map(|it| (&it.member.entry.name, it.member))

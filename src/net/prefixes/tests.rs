@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
@@ -114,4 +115,31 @@ fn a_span_is_covered_if_each_address_is_in_another() {
     assert!(!covers(&[]));
     let all = span("::/0");
     assert!(all.is_covered_by([all].into_iter()));
+}
+
+proptest! {
+    #[test]
+    fn claims_are_those_that_asking_every_range_finds(ranges in ranges(), asked in range()) {
+        let table: Prefixes<usize> = ranges.iter().copied().zip(0..).collect();
+        let all = |is_meant: &dyn Fn(Cidr) -> bool| -> BTreeSet<usize> {
+            let meant = ranges.iter().enumerate().filter(|(_, it)| is_meant(**it));
+            meant.map(|(i, _)| i).collect()
+        };
+        let known = |found: Vec<(Cidr, &usize)>| -> BTreeSet<usize> {
+            assert!(found.iter().all(|(it, i)| ranges[**i] == *it));
+            found.into_iter().map(|(_, i)| *i).collect()
+        };
+        let address = asked.first();
+        prop_assert_eq!(known(table.holders(address).collect()), all(&|it| it.holds(address)));
+        prop_assert_eq!(known(table.containing(asked).collect()), all(&|it| it.contains(asked)));
+        prop_assert_eq!(known(table.inside(asked).collect()), all(&|it| asked.contains(it)));
+        prop_assert_eq!(table.contain(asked), ranges.iter().any(|it| it.contains(asked)));
+        let common = table.common(asked);
+        prop_assert_eq!(common.is_empty(), !ranges.iter().any(|it| it.overlaps(asked)));
+        for part in &common {
+            prop_assert!(asked.contains(*part) && table.contain(*part));
+            prop_assert!(*part == asked || ranges.contains(part));
+            prop_assert!(common.iter().all(|it| it == part || !it.overlaps(*part)));
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Asked;
 use crate::agent::fabric::{Fabric, Owner, SiteId, SitePair};
-use crate::net::prefixes::Span;
-use crate::net::{Cidr, Nest};
+use crate::net::Cidr;
+use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, ClassVerdict};
 
@@ -82,7 +82,7 @@ pub(super) fn listed(fabric: &Fabric, asked: Asked, found: FoundPaths) -> Option
     if !asked.lists_undeclared {
         return None;
     }
-    let mut declared: BTreeMap<SiteId, Nest<()>> = BTreeMap::new();
+    let mut declared: BTreeMap<SiteId, Prefixes<()>> = BTreeMap::new();
     let undeclared = found.into_iter().map(|(paths, pairs)| {
         let home = if paths.is_source {
             paths.from
