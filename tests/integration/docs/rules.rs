@@ -184,7 +184,7 @@ fn pages_are_whole() {
                 !section.text.is_empty(),
                 "{} of {}",
                 section.title,
-                rule.name
+                rule.name()
             );
             let long = section.text.lines().find(|line| 100 < line.chars().count());
             assert_eq!(long, None, "{}", rule.name());

@@ -140,7 +140,7 @@ fn pages_show_what_is_reported() {
             .map(|it| format!("east: {}", it.message).replace("`sh`", "`aws`"))
             .collect();
         let text = text.code.trim().replace('\n', " ");
-        assert!(messages.contains(&text), "{}: {messages:#?}", rule.name);
+        assert!(messages.contains(&text), "{}: {messages:#?}", rule.name());
     }
     assert!(18 < shown, "{shown}");
 }
