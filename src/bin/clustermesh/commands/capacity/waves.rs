@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use anyhow::anyhow;
 use clustermesh::capacity::{Estimate, units};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::Severity;
@@ -124,10 +125,10 @@ fn joined(
     for joiners in waves {
         joined.extend(joiners.iter().cloned());
         let meshes = joining.joined(&joined);
-        // A plan is only there if no snapshot is missing.
-        let Ok(fleet) = Fleet::new(&meshes, joining.snapshots) else {
-            break;
-        };
+        let fleet = Fleet::new(&meshes, joining.snapshots).map_err(|missing| {
+            let missing = missing.iter().map(|it| &it.cluster);
+            anyhow!("no snapshot of {}", text::listed(missing))
+        })?;
         let fleet = fleet.accepting(joining.accepted);
         let plan = plan::plan(&fleet)?;
         let tree = manifest::tree_of(&plan, &rendered::texts(&plan))?;
