@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::id::{Id, Numbered};
 use crate::kilo::cluster::Cluster;
 use crate::membership::{Membership, membership};
 use crate::mesh::{Entry, Link, Mesh, Range, State};
@@ -20,9 +21,9 @@ pub use member::Member;
 #[derive(Debug)]
 pub struct Fleet<'a> {
     /// Every cluster in every mesh, in order of rank.
-    members: Vec<Member<'a>>,
+    members: Members<Member<'a>>,
     /// Every cluster, and which members it is: none if it only leaves, or joins without a snapshot.
-    clusters: BTreeMap<&'a ClusterName, Vec<usize>>,
+    clusters: BTreeMap<&'a ClusterName, Vec<MemberId>>,
     /// For each cluster, those from which it no longer gets Peers because one of the two leaves.
     parted: BTreeMap<&'a ClusterName, BTreeSet<&'a ClusterName>>,
     /// Usable keys that more than one node of the fleet claims, and who does.
@@ -30,6 +31,16 @@ pub struct Fleet<'a> {
     /// The ranges that clusters accept from others, in addition to the limits of their meshes.
     accepted: Option<&'a BTreeMap<ClusterName, Vec<Range>>>,
 }
+
+/// The clusters of a fleet, each in one mesh.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfMember {}
+
+/// The number of a member of a fleet, in order of rank.
+pub type MemberId = Id<OfMember>;
+
+/// Something about each member of a fleet, in order of rank.
+pub type Members<T> = Numbered<OfMember, T>;
 
 /// The order of trust: hubs first, then the order in which people wrote meshes and clusters.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -72,8 +83,8 @@ pub struct Claimant<'a> {
 /// A source of a target.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkedSource<'f, 'a> {
-    /// Its place in [`Fleet::members`].
-    pub index: usize,
+    /// Its number.
+    pub id: MemberId,
     /// The membership in which it is a source.
     pub member: &'f Member<'a>,
     /// The target's own membership in the mesh that links the two.
@@ -113,13 +124,14 @@ impl<'a> Fleet<'a> {
         snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> Self {
         members.sort_by_key(|member| member.rank);
-        let mut clusters: BTreeMap<&ClusterName, Vec<usize>> = BTreeMap::new();
+        let members = Members::new(members);
+        let mut clusters: BTreeMap<&ClusterName, Vec<MemberId>> = BTreeMap::new();
         let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
         for entry in entries.filter(|it| it.state != State::Joined) {
             clusters.entry(&entry.name).or_default();
         }
-        for (index, member) in members.iter().enumerate() {
-            clusters.entry(&member.entry.name).or_default().push(index);
+        for (id, member) in members.numbered() {
+            clusters.entry(&member.entry.name).or_default().push(id);
         }
         let named = snapshots
             .iter()
@@ -143,14 +155,13 @@ impl<'a> Fleet<'a> {
     }
 
     /// Returns every cluster in every mesh, in order of rank.
-    pub fn members(&self) -> &[Member<'a>] {
+    pub fn members(&self) -> &Members<Member<'a>> {
         &self.members
     }
 
-    /// Returns the place of a member among [`Fleet::members`].
-    pub fn position(&self, member: &Member) -> Option<usize> {
-        let rank = |it: &Member<'a>| it.rank;
-        self.members.binary_search_by_key(&member.rank, rank).ok()
+    /// Returns the number of a member.
+    pub fn id(&self, member: &Member) -> Option<MemberId> {
+        self.members.find(|it| it.rank.cmp(&member.rank))
     }
 
     /// Returns every cluster, by name; each is a target.
@@ -168,8 +179,8 @@ impl<'a> Fleet<'a> {
 
     /// Returns the memberships of a cluster, the highest ranking first.
     pub fn memberships(&self, cluster: &ClusterName) -> impl Iterator<Item = &Member<'a>> {
-        let indices = self.clusters.get(cluster).into_iter().flatten();
-        indices.filter_map(|&index| self.members.get(index))
+        let ids = self.clusters.get(cluster).into_iter().flatten();
+        ids.map(|&id| &self.members[id])
     }
 
     /// Returns the sources of a target, in order of rank.
@@ -181,15 +192,12 @@ impl<'a> Fleet<'a> {
             .memberships(target)
             .map(|member| (member.rank.mesh, member))
             .collect();
-        self.members
-            .iter()
-            .enumerate()
-            .filter_map(move |(index, member)| {
-                let own = *own.get(&member.rank.mesh)?;
-                let is_linked = member.entry.name != *target
-                    && member.mesh.link(own.entry, member.entry) == Some(Link::Exchange);
-                is_linked.then_some(LinkedSource { index, member, own })
-            })
+        self.members.numbered().filter_map(move |(id, member)| {
+            let own = *own.get(&member.rank.mesh)?;
+            let is_linked = member.entry.name != *target
+                && member.mesh.link(own.entry, member.entry) == Some(Link::Exchange);
+            is_linked.then_some(LinkedSource { id, member, own })
+        })
     }
 
     /// Returns the clusters from which `target` no longer gets Peers because one of the two leaves.

@@ -128,13 +128,13 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         let mut without = BTreeSet::new();
         let mut absent = BTreeMap::new();
         for source in &view.sources {
-            let mut decision = decisions.remove(&source.index).unwrap_or_default();
+            let mut decision = decisions.remove(&source.id).unwrap_or_default();
             key::settle(&view, source, &mut keepers, &mut decision);
             let draft = peer_sets.draft(
                 source.member,
-                conflicts.own_loops(source.index),
+                conflicts.own_loops(source.id),
                 PeerSetKey {
-                    member: source.index,
+                    member: source.id,
                     family: view.family,
                     excluded: decision.excluded,
                     withheld: decision.withheld,

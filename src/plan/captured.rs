@@ -65,7 +65,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
     if met.is_empty() {
         return;
     }
-    let decision = decisions.entry(source.index).or_default();
+    let decision = decisions.entry(source.id).or_default();
     local_networks(source, &met, decision);
     let outcomes: BTreeMap<Cidr, RangeOutcome> = hits(&met, decision)
         .into_iter()

@@ -9,28 +9,27 @@ use std::net::IpAddr;
 
 use super::own_loops::{self, Inside, OwnLoops};
 use super::withheld::LocalAddress;
-use crate::fleet::{Fleet, Member};
+use crate::fleet::{Fleet, Member, MemberId, Members};
 use crate::membership::LocalNode;
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 
-/// Facts about all members, collected before the first target is examined. Members are identified by
-/// their places in [`Fleet::members`], clusters by theirs in [`Fleet::clusters`].
+/// Facts about all members, collected before the first target is examined. Clusters are identified by
+/// their places in [`Fleet::clusters`].
 pub(super) struct Conflicts<'f> {
     pub(super) fleet: &'f Fleet<'f>,
     /// The loops of each member inside its own cluster, for every target.
-    own_loops: Vec<OwnLoops>,
-    nothing: OwnLoops,
+    own_loops: Members<OwnLoops>,
     clusters: BTreeMap<&'f ClusterName, usize>,
     /// Of each member, the endpoints of its candidates that are in ranges of other clusters, by
     /// these.
-    endpoints: Vec<ConflictsByCluster<'f>>,
+    endpoints: Members<ConflictsByCluster<'f>>,
     /// Of each member, what its nodes have of their own that meets ranges of other clusters.
-    local_nodes: Vec<ConflictsByCluster<'f>>,
+    local_nodes: Members<ConflictsByCluster<'f>>,
     /// All ranges of each member that was requested.
-    given: Vec<OnceCell<Prefixes<()>>>,
+    given: Members<OnceCell<Prefixes<()>>>,
 }
 
 /// The conflicts with ranges of other clusters, by cluster.
@@ -77,11 +76,10 @@ impl<'f> Conflicts<'f> {
             .collect();
         let mut conflicts = Self {
             fleet,
-            own_loops: Vec::new(),
-            nothing: OwnLoops::default(),
-            endpoints: Vec::new(),
-            local_nodes: Vec::new(),
-            given: fleet.members().iter().map(|_| OnceCell::new()).collect(),
+            own_loops: Members::default(),
+            endpoints: Members::default(),
+            local_nodes: Members::default(),
+            given: fleet.members().map(|_| OnceCell::new()),
             clusters,
         };
         for member in fleet.members() {
@@ -104,39 +102,36 @@ impl<'f> Conflicts<'f> {
     }
 
     /// Returns what a member leaves out for its own sake.
-    pub(super) fn own_loops(&self, member: usize) -> &OwnLoops {
-        self.own_loops.get(member).unwrap_or(&self.nothing)
+    pub(super) fn own_loops(&self, member: MemberId) -> &OwnLoops {
+        &self.own_loops[member]
     }
 
     /// Returns which endpoints of a member are in ranges of other clusters.
     pub(super) fn endpoints(
         &self,
-        member: usize,
+        member: MemberId,
     ) -> impl Iterator<Item = (usize, &[Conflict<'f>])> {
-        let meetings = self.endpoints.get(member).into_iter().flatten();
+        let meetings = self.endpoints[member].iter();
         meetings.map(|(cluster, meetings)| (*cluster, meetings.as_slice()))
     }
 
     /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
-    pub(super) fn local_nodes(&self, member: usize, cluster: Option<usize>) -> &[Conflict<'f>] {
-        let meetings = self.local_nodes.get(member).zip(cluster);
-        meetings
-            .and_then(|(meetings, cluster)| meetings.get(&cluster))
-            .map_or(&[], Vec::as_slice)
+    pub(super) fn local_nodes(&self, member: MemberId, cluster: Option<usize>) -> &[Conflict<'f>] {
+        let meetings = cluster.and_then(|it| self.local_nodes[member].get(&it));
+        meetings.map_or(&[], Vec::as_slice)
     }
 
     /// Returns everything that a member gives to anyone: what it leaves out for its own sake is not
     /// among it.
-    pub(super) fn given(&self, index: usize) -> Option<&Prefixes<()>> {
-        let member = self.fleet.members().get(index)?;
-        let (given, own_loops) = (self.given.get(index)?, self.own_loops(index));
-        Some(given.get_or_init(|| {
-            member
+    pub(super) fn given(&self, member: MemberId) -> &Prefixes<()> {
+        let own_loops = self.own_loops(member);
+        self.given[member].get_or_init(|| {
+            self.fleet.members()[member]
                 .given()
                 .filter(|range| !own_loops.withheld.contains(range))
                 .map(|range| (range, ()))
                 .collect()
-        }))
+        })
     }
 }
 

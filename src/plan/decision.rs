@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::withheld::TargetReason;
+use crate::fleet::MemberId;
 use crate::net::Cidr;
 
 /// The parts that are cut out of ranges, by range.
@@ -23,4 +24,4 @@ pub(super) struct SourceDecision {
 }
 
 /// The decisions for a target, by the index of the source; most sources have none.
-pub(super) type Decisions = BTreeMap<usize, SourceDecision>;
+pub(super) type Decisions = BTreeMap<MemberId, SourceDecision>;

@@ -20,7 +20,7 @@ pub(super) fn settle<'f>(
     keepers: &mut Keepers<'f>,
     decision: &mut SourceDecision,
 ) {
-    let own_loops = view.conflicts.own_loops(source.index);
+    let own_loops = view.conflicts.own_loops(source.id);
     let (mut peers, mut nodes) = (0, 0);
     for (index, candidate) in source.member.membership.candidates.iter().enumerate() {
         if decision.excluded.contains(&index) || own_loops.excluded.contains(&index) {
@@ -49,7 +49,7 @@ fn gives(
     candidate: &PeerCandidate,
     decision: &SourceDecision,
 ) -> bool {
-    let own_loops = view.conflicts.own_loops(source.index);
+    let own_loops = view.conflicts.own_loops(source.id);
     let carried = source
         .member
         .cluster

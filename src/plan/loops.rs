@@ -15,7 +15,7 @@ use crate::net::Cidr;
 /// Declarations take precedence over claims of nodes, in both forms of an entry: so no node can take
 /// a range from another cluster, or have another cluster's Peer left out.
 pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
-    for (cluster, meetings) in view.conflicts.endpoints(source.index) {
+    for (cluster, meetings) in view.conflicts.endpoints(source.id) {
         let Some(owner) = view.source(cluster) else {
             continue;
         };
@@ -38,7 +38,7 @@ fn exclude_candidate(
     inside: Inside,
     decisions: &mut Decisions,
 ) {
-    let decision = decisions.entry(source.index).or_default();
+    let decision = decisions.entry(source.id).or_default();
     let Some(candidate) = source.member.membership.candidates.get(inside.candidate) else {
         return;
     };

@@ -10,7 +10,7 @@ use super::decision::Holes;
 use super::own_loops::OwnLoops;
 use super::promise::{self, BrokenPromise};
 use super::withheld::TargetReason;
-use crate::fleet::Member;
+use crate::fleet::{Member, MemberId};
 use crate::kilo::peer::Peer;
 use crate::membership::PeerCandidate;
 use crate::name::{PeerName, PeerSetName};
@@ -22,7 +22,7 @@ use crate::wireguard::Endpoint;
 /// others.
 #[derive(Clone, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct PeerSetKey {
-    pub(super) member: usize,
+    pub(super) member: MemberId,
     pub(super) family: Option<Family>,
     pub(super) excluded: BTreeSet<usize>,
     pub(super) withheld: BTreeSet<Cidr>,

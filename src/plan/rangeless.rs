@@ -11,8 +11,8 @@ use crate::net::Cidr;
 /// Counts the Peers that have no ranges left because of claims of nodes, of the source or of
 /// the target. The nodes of the target also determine which families its Kilo can route.
 pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut Decisions) {
-    let own_loops = view.conflicts.own_loops(source.index);
-    let decision = decisions.get(&source.index);
+    let own_loops = view.conflicts.own_loops(source.id);
+    let decision = decisions.get(&source.id);
     if decision.is_none() && own_loops.withheld.is_empty() && view.families.len() < 2 {
         return;
     }
@@ -44,7 +44,7 @@ pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut De
         }
     }
     if 0 < peers {
-        let decision = decisions.entry(source.index).or_default();
+        let decision = decisions.entry(source.id).or_default();
         let reason = TargetReason::Rangeless { peers, nodes };
         decision.reasons.push(Arc::new(reason));
     }

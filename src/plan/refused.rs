@@ -21,7 +21,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
         }
     }
     for ranges in refused.into_values() {
-        let decision = decisions.entry(source.index).or_default();
+        let decision = decisions.entry(source.id).or_default();
         decision.withheld.extend(&ranges);
         let Some(&first) = ranges.first() else {
             continue;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::accepted::Accepted;
 use super::conflicts::{Conflict, Conflicts};
-use crate::fleet::Member;
+use crate::fleet::{Member, MemberId};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family, family};
 
@@ -21,39 +21,39 @@ pub(super) struct TargetView<'g, 'f> {
     /// The index of each cluster in these.
     by_cluster: BTreeMap<usize, usize>,
     /// The ranges that it accepts, by the index of its own membership; nothing means everything.
-    accepted: BTreeMap<Option<usize>, Accepted<'f>>,
+    accepted: BTreeMap<Option<MemberId>, Accepted<'f>>,
 }
 
 /// A source of a target.
 #[derive(Clone, Copy)]
 pub(super) struct TargetSource<'f> {
-    /// Its place in the fleet.
-    pub(super) index: usize,
+    /// Its number.
+    pub(super) id: MemberId,
     pub(super) member: &'f Member<'f>,
     /// The target's own membership in the mesh that links the two.
     pub(super) own: &'f Member<'f>,
-    /// The place of that in the fleet.
-    pub(super) own_index: Option<usize>,
+    /// The number of that.
+    pub(super) own_id: Option<MemberId>,
 }
 
 impl<'g, 'f> TargetView<'g, 'f> {
     pub(super) fn new(conflicts: &'g Conflicts<'f>, target: &'f ClusterName) -> Self {
         let fleet = conflicts.fleet;
         let mut accepted = BTreeMap::new();
-        let mut own_indices = BTreeMap::new();
+        let mut own_ids = BTreeMap::new();
         for own in fleet.memberships(target) {
-            let index = fleet.position(own);
-            own_indices.insert(own.rank, index);
+            let id = fleet.id(own);
+            own_ids.insert(own.rank, id);
             let lists = Accepted::new(fleet.accepted(own));
-            accepted.extend(lists.map(|lists| (index, lists)));
+            accepted.extend(lists.map(|lists| (id, lists)));
         }
         let sources: Vec<TargetSource> = fleet
             .sources(target)
             .map(|source| TargetSource {
-                index: source.index,
+                id: source.id,
                 member: source.member,
                 own: source.own,
-                own_index: own_indices.get(&source.own.rank).copied().flatten(),
+                own_id: own_ids.get(&source.own.rank).copied().flatten(),
             })
             .collect();
         let by_cluster = sources
@@ -78,7 +78,7 @@ impl<'g, 'f> TargetView<'g, 'f> {
 
     /// Returns what the target takes of a source, unless that is everything.
     pub(super) fn accepted(&self, source: &TargetSource) -> Option<&Accepted<'f>> {
-        self.accepted.get(&source.own_index)
+        self.accepted.get(&source.own_id)
     }
 
     /// Returns whether the target's Kilo can route a range.
@@ -101,17 +101,14 @@ impl<'g, 'f> TargetView<'g, 'f> {
     /// Returns what something meets of the ranges that the target could get of a source: those that
     /// are in the declared range of the conflict, as there is a conflict for each.
     pub(super) fn met(&self, source: &TargetSource, conflict: &Conflict) -> Vec<Cidr> {
-        let given = self.conflicts.given(source.index);
-        let mut met = given
-            .map(|given| conflict.what.met(given))
-            .unwrap_or_default();
+        let mut met = conflict.what.met(self.conflicts.given(source.id));
         met.retain(|it| conflict.range.cidr.contains(*it) && self.could_get(source, *it));
         met
     }
 
     /// Returns what the target's own nodes have that meets ranges of a source.
     pub(super) fn local_nodes(&self, source: &TargetSource<'f>) -> &'g [Conflict<'f>] {
-        let Some(own) = source.own_index else {
+        let Some(own) = source.own_id else {
             return &[];
         };
         self.conflicts
