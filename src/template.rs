@@ -79,9 +79,22 @@ const KUSTOMIZATION: (&str, &str) = (
 pub fn kustomization(files: &[&str]) -> Result<String, TemplateError> {
     let files: Vec<Value> = files.iter().copied().map(Value::from).collect();
     let (name, text) = KUSTOMIZATION;
+    filled(name, text, Format::Yaml, context! { files => files })
+}
+
+/// Fills in a template of this program.
+///
+/// # Errors
+/// A template that does not fit, which the tests rule out.
+pub fn filled(
+    name: &'static str,
+    text: &str,
+    format: Format,
+    values: Value,
+) -> Result<String, TemplateError> {
     TemplateEngine::new(Constructs::All, StepBudget::default(), |_| None)
-        .and_then(|engine| engine.compile(name, text, Format::Yaml))
-        .and_then(|mut template| template.fill(context! { files => files }))
+        .and_then(|engine| engine.compile(name, text, format))
+        .and_then(|mut template| template.fill(values))
         .map_err(|source| TemplateError { name, source })
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::ValueEnum;
 use clustermesh::document::Source;
 use clustermesh::rules::{Purpose, costs};
+use serde::Serialize;
 
 use self::clusters::{ClusterOptions, ProposedMesh};
 use self::home::Home;
@@ -82,7 +83,8 @@ Examples:
   clustermesh -C mesh init --gitops argocd";
 
 /// The tool that applies the Peers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 enum Gitops {
     /// A Kustomization for each cluster
     Flux,
@@ -93,7 +95,8 @@ enum Gitops {
 }
 
 /// The CI service.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 enum Ci {
     /// GitHub Actions
     Github,
@@ -150,7 +153,7 @@ pub(crate) fn run(
         }
         None => KeptNodes::default(),
     };
-    let steps = next(args, &kept, proposed.as_ref(), &written.first);
+    let steps = next(args, &kept, proposed.as_ref(), &written.first)?;
     printer.result(result, &steps)?;
     Ok(written.outcome)
 }

@@ -1,12 +1,12 @@
 //! `clustermesh rbac`
 
-use std::fmt::Write as _;
 use std::io;
 
 use clap::ArgAction;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::mesh::SecretKeyRef;
-use clustermesh::yaml;
+use clustermesh::template::{self, Format};
+use minijinja::context;
 
 use crate::Outcome;
 
@@ -55,94 +55,6 @@ Examples:
   clustermesh rbac --delivery | kubectl --context east apply -f -
   clustermesh rbac --secret kilo-clustermesh/west-kubeconfig | kubectl --context hub apply -f -";
 
-/// The manifests that grant the rights in a cluster, up to the rules.
-const ACCOUNT: &str = "\
-apiVersion: v1
-kind: Namespace
-metadata:
-  name: clustermesh
----
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: snapshot
-  namespace: clustermesh
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: clustermesh-snapshot
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: clustermesh-snapshot
-subjects:
-  - kind: ServiceAccount
-    name: snapshot
-    namespace: clustermesh
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: clustermesh-snapshot
-rules:
-";
-
-const NODES: &str = r#"  - apiGroups: [""]
-    resources: [nodes]
-    verbs: [list]
-"#;
-
-const PEERS: &str = "  - apiGroups: [kilo.squat.ai]
-    resources: [peers]
-    verbs: [list]
-";
-
-/// The rights of the service account as which Flux applies Peers: to compare, create, change and delete them.
-const DELIVERY: &str = "\
-# The rights that Flux needs to deliver Peers, and no others. Apply this in every cluster in which Flux runs.
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: clustermesh
-  namespace: flux-system
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: clustermesh-delivery
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: clustermesh-delivery
-subjects:
-  - kind: ServiceAccount
-    name: clustermesh
-    namespace: flux-system
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: clustermesh-delivery
-rules:
-  - apiGroups: [kilo.squat.ai]
-    resources: [peers]
-    verbs: [get, list, watch, create, patch, delete]
-";
-
-/// The Secret into which Kubernetes writes a token that does not expire.
-const TOKEN: &str = "\
----
-apiVersion: v1
-kind: Secret
-metadata:
-  name: snapshot-login
-  namespace: clustermesh
-  annotations:
-    kubernetes.io/service-account.name: snapshot
-type: kubernetes.io/service-account-token
-";
-
 /// The prefix of the names of the roles for Secrets.
 const ROLE: &str = "clustermesh-snapshot-";
 
@@ -157,79 +69,30 @@ struct GrantedSecret {
 }
 
 pub(crate) fn run(args: &RbacArgs, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
-    crate::print(result, &manifests(args))?;
+    crate::print(result, &manifests(args)?)?;
     Ok(Outcome::Clean)
 }
 
-fn manifests(args: &RbacArgs) -> String {
+fn manifests(args: &RbacArgs) -> anyhow::Result<String> {
     if args.delivery {
-        return DELIVERY.to_owned();
+        return Ok(include_str!("../../../../templates/rbac/delivery.yaml").to_owned());
     }
     if !args.secret.is_empty() {
-        let secrets: Vec<String> = args.secret.iter().map(GrantedSecret::manifests).collect();
-        return secrets.join("---\n");
+        let text = include_str!("../../../../templates/rbac/secrets.yaml.j2");
+        let secrets = args.secret.iter().map(|GrantedSecret { namespace, name }| {
+            context! { namespace => namespace, name => name, role => format!("{ROLE}{name}") }
+        });
+        let values = context! { secrets => secrets.collect::<Vec<_>>() };
+        return Ok(template::filled("secrets", text, Format::Yaml, values)?);
     }
-    let purpose = if args.peers {
-        "# The rights that `clustermesh snapshot`, `clustermesh status` and `--live` need in a cluster:\n\
-         # to list its nodes and Peers."
-    } else {
-        "# The right that `clustermesh snapshot` needs in a cluster: to list its nodes."
-    };
-    let mut text = format!(
-        "{purpose}\n\
-         # Apply this in every cluster of the mesh. To use another user than this service account,\n\
-         # change the subject of the ClusterRoleBinding.\n\
-         {ACCOUNT}{NODES}"
-    );
-    if args.peers {
-        text.push_str(PEERS);
-    }
+    let text = include_str!("../../../../templates/rbac/account.yaml.j2");
+    let values = context! { peers => args.peers, token => args.kubeconfig };
+    let manifests = template::filled("account", text, Format::Yaml, values)?;
     if args.kubeconfig {
         let script = include_str!("rbac/login.sh");
-        return script.replace("@MANIFESTS@", &(text + TOKEN));
+        return Ok(script.replace("@MANIFESTS@", &manifests));
     }
-    text
-}
-
-impl GrantedSecret {
-    fn manifests(&self) -> String {
-        let (namespace, name) = (yaml::scalar(&self.namespace), yaml::scalar(&self.name));
-        let object = yaml::scalar(&format!("{ROLE}{}", self.name)).into_owned();
-        let mut text = String::from(
-            "# The right that `clustermesh snapshot --secrets-from` needs in the cluster of the\n\
-             # ClusterMesh operator: to read one Secret. Apply this only there.\n",
-        );
-        // Writing into a `String` cannot fail.
-        let _ = write!(
-            text,
-            "apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: {object}
-  namespace: {namespace}
-rules:
-  - apiGroups: [\"\"]
-    resources: [secrets]
-    resourceNames: [{name}]
-    verbs: [get]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: {object}
-  namespace: {namespace}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: {object}
-subjects:
-  - kind: ServiceAccount
-    name: snapshot
-    namespace: clustermesh
-"
-        );
-        text
-    }
+    Ok(manifests)
 }
 
 fn secret(text: &str) -> Result<GrantedSecret, String> {
