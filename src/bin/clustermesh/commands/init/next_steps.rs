@@ -20,7 +20,7 @@ pub(super) fn next(
     first: &[String],
 ) -> anyhow::Result<String> {
     let has_config = kept.contains(&CONFIG);
-    // What the config would have, without its first line.
+    // The lines of a section of the config below its name.
     let lines = |text: String| -> Vec<String> {
         let lines = text.lines().filter(|it| it.starts_with(' '));
         lines.map(str::to_owned).collect()
