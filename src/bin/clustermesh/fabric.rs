@@ -205,32 +205,6 @@ impl AppliedFiles {
         }
     }
 
-    /// Returns the files of a plan whose peer sets have these texts that were read from the rendered tree with
-    /// the same text, by path from its root.
-    pub(crate) fn unchanged(
-        &self,
-        plan: &Plan,
-        texts: &[Arc<str>],
-        known: &KnownContents,
-    ) -> BTreeSet<String> {
-        let sets = plan.peer_sets.iter().zip(texts);
-        let wanted = sets.map(|(set, text)| (manifest::file(set), known.of_peers(text)));
-        let wanted: Vec<(String, Option<Arc<Content>>)> = wanted.collect();
-        let unchanged = plan.targets.iter().flat_map(|target| {
-            let files = self.files.get(&target.cluster).into_iter().flatten();
-            let named = files.filter_map(|it| Some((it.source.rsplit('/').next()?, &it.content)));
-            let contents: BTreeMap<&str, &Arc<Content>> = named.collect();
-            let sets = target.peer_sets.iter().filter_map(|&it| wanted.get(it));
-            let same = sets.filter(|(file, content)| {
-                let both = contents.get(file.as_str()).zip(content.as_ref());
-                both.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
-            });
-            let paths = same.map(|(file, _)| format!("{}/{file}", target.cluster));
-            paths.collect::<Vec<String>>()
-        });
-        unchanged.collect()
-    }
-
     /// Returns the same with the foreign Peers that clusters have, which no engine prunes, and the names of
     /// these by cluster.
     pub(crate) fn with_foreign(

@@ -13,15 +13,13 @@ use clustermesh::rules::Finding;
 use clustermesh::snapshot::SIZE_LIMIT;
 
 use crate::content;
+use crate::disk::tree_file::{self, MANIFEST_LIMIT};
 use crate::disk::{self, Roots};
 use crate::secrets::{self, Secrets};
 
 pub(crate) use later_files::LaterFiles;
 
 mod later_files;
-
-/// The largest rendered file that is read back, in bytes: what GitHub would take.
-pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
 
 /// Texts by what their files are called.
 pub(crate) struct ShownFiles {
@@ -131,7 +129,11 @@ impl LaterFile {
             FileForm::Plain => SIZE_LIMIT,
             FileForm::Manifests => MANIFEST_LIMIT,
         };
-        let text = disk::read_text(&self.roots, &self.path, limit).ok()?;
+        let text: Arc<str> = if self.is_rendered {
+            tree_file::read(&self.roots, &self.path).ok()?
+        } else {
+            disk::read_text(&self.roots, &self.path, limit).ok()?.into()
+        };
         let source = match self.form {
             FileForm::Plain => Source::unread(name, text),
             FileForm::Manifests => manifests(name, text),
@@ -144,7 +146,8 @@ impl LaterFile {
 }
 
 /// Returns manifests in which places can be found.
-pub(crate) fn manifests(name: &str, text: String) -> Source {
+pub(crate) fn manifests(name: &str, text: impl Into<Arc<str>>) -> Source {
+    let text = text.into();
     if text
         .trim_start_matches('\u{feff}')
         .trim_start()

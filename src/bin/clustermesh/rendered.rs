@@ -1,12 +1,11 @@
 //! The rendered tree: the wanted one, the one on disk, and their differences.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::changes::PeerCounts;
-use clustermesh::diagnostic::escaped;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::kilo::peer::translation::TranslationFault;
 use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
@@ -17,15 +16,13 @@ use clustermesh::tree_diff::{
 };
 use rayon::prelude::*;
 
-use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey, survey_rest};
+use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey};
+use crate::disk::tree_file::{self, FileText};
 use crate::disk::{self, Roots};
-use crate::files::{LaterFile, MANIFEST_LIMIT, ShownFiles};
+use crate::files::{LaterFile, ShownFiles};
 use crate::input_file;
 use crate::outputs::Outputs;
 use crate::settings::Settings;
-
-/// The longest part of a problem that is shown, in characters.
-const MAX_LENGTH: usize = 400;
 
 /// The wanted tree and the one on disk.
 pub(crate) struct Rendered {
@@ -68,17 +65,15 @@ pub(crate) fn compare(
     })
 }
 
-/// Returns whether the tree on disk is that of a plan whose peer sets have these texts, except for foreign files. Some
-/// paths are known to be so.
+/// Returns whether the tree on disk is that of a plan whose peer sets have these texts, except for foreign files.
 pub(crate) fn is_current(
     plan: &Plan,
     texts: &[Arc<str>],
     settings: &Settings,
-    known: &BTreeSet<String>,
 ) -> anyhow::Result<bool> {
     let tree = manifest::tree_of(plan, texts)?;
     let roots = settings.roots_of(&settings.rendered);
-    let survey = survey_rest(&roots, &settings.rendered.value, &tree, known)?;
+    let survey = survey(&roots, &settings.rendered.value, &tree)?;
     Ok(survey.is_current())
 }
 
@@ -94,8 +89,8 @@ pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByT
     let old = survey.changed.iter().chain(&survey.stale);
     let old = old.filter_map(|path| {
         // An unreadable file is a finding.
-        let text = disk::read_text(&roots, &root.join(path), MANIFEST_LIMIT).ok()?;
-        Some((Arc::from(path.as_str()), Arc::from(text)))
+        let text = tree_file::read(&roots, &root.join(path)).ok()?;
+        Some((Arc::from(path.as_str()), text))
     });
     let old = peers_by_target(&old.collect::<Vec<_>>());
     let new = survey
@@ -246,62 +241,43 @@ fn foreign(it: &tree::ForeignEntry) -> ForeignFile {
     }
 }
 
-/// Reads our files that differ. Files with the same name are read one after another, because they
-/// are mostly the same in all targets and then parsed once.
+/// Reads our files that differ, and parses each text once: most are the same in all targets.
 fn read_back(
     roots: &Roots,
     survey: &TreeSurvey,
     on_disk: &OnDiskTree,
     root: &Path,
 ) -> Vec<ChangedFile> {
-    let mut by_name: BTreeMap<&str, Vec<(&String, bool)>> = BTreeMap::new();
     let changed = survey.changed.iter().map(|path| (path, false));
-    for (path, is_stale) in changed.chain(survey.stale.iter().map(|path| (path, true))) {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        by_name.entry(name).or_default().push((path, is_stale));
+    let stale = survey.stale.iter().map(|path| (path, true));
+    let mut by_text: BTreeMap<(bool, FileText), Vec<(&String, bool)>> = BTreeMap::new();
+    for (path, is_stale) in changed.chain(stale) {
+        let text = tree_file::read(roots, &root.join(path));
+        let key = (Path::new(path).ends_with(KUSTOMIZATION), text);
+        by_text.entry(key).or_default().push((path, is_stale));
     }
-    let groups: Vec<Vec<(&String, bool)>> = by_name.into_values().collect();
-    let read = groups.par_iter().flat_map_iter(|group| {
-        let mut last: Option<(String, ChangedContent)> = None;
-        group.iter().map(move |&(path, is_stale)| ChangedFile {
+    let read = by_text.into_par_iter().flat_map_iter(|(key, files)| {
+        let content = content(key);
+        let file = move |(path, is_stale): (&String, bool)| ChangedFile {
             path: path.clone(),
             source: on_disk.source(path),
             is_stale,
-            content: content(roots, &root.join(path), &mut last),
-        })
+            content: content.clone(),
+        };
+        files.into_iter().map(file)
     });
     let mut files: Vec<ChangedFile> = read.collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files
 }
 
-fn content(
-    roots: &Roots,
-    path: &Path,
-    last: &mut Option<(String, ChangedContent)>,
-) -> ChangedContent {
-    let text = match disk::read_text(roots, path, MANIFEST_LIMIT) {
-        Ok(text) => text,
-        Err(error) => {
-            return ChangedContent::Unread(escaped(&error.root_cause().to_string(), MAX_LENGTH));
+fn content((is_kustomization, text): (bool, FileText)) -> ChangedContent {
+    let read = text.and_then(|text| {
+        if is_kustomization {
+            Kustomization::read(&text).map(ChangedContent::Kustomization)
+        } else {
+            Ok(ChangedContent::Peers(Arc::new(manifest::reading(&text))))
         }
-    };
-    match last {
-        Some((known, content)) if *known == text => content.clone(),
-        _ => {
-            let content = understood(path, &text);
-            *last = Some((text, content.clone()));
-            content
-        }
-    }
-}
-
-fn understood(path: &Path, text: &str) -> ChangedContent {
-    if path.ends_with(KUSTOMIZATION) {
-        return match Kustomization::read(text) {
-            Ok(kustomization) => ChangedContent::Kustomization(kustomization),
-            Err(problem) => ChangedContent::Unread(problem),
-        };
-    }
-    ChangedContent::Peers(Arc::new(manifest::reading(text)))
+    });
+    read.unwrap_or_else(ChangedContent::Unread)
 }

@@ -17,7 +17,7 @@ use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, 
 use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::rules::{Finding, Levels, Purpose};
 
-use crate::fabric::{AppliedFiles, Dumps, Gathered, KnownContents, basis};
+use crate::fabric::{AppliedFiles, Dumps, Gathered, basis};
 use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
@@ -105,8 +105,6 @@ struct ProofInputs {
     /// The mistakes in the file of the expectations.
     mistakes: Vec<Finding>,
     applied: AppliedFiles,
-    /// The texts of the rendered tree, if its Peers are proved.
-    tree: Option<KnownContents>,
 }
 
 /// The results of a proof of the Peers of all clusters.
@@ -216,15 +214,13 @@ fn read(args: &VerifyArgs, gathered: Gathered) -> Result<ProofInputs, Unreadable
     let Gathered { mut inputs, grave } = gathered;
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = expectations::read(&mut inputs, given)?;
-    let mut tree = (!args.dumps.are_any()).then(KnownContents::default);
-    let applied = fabric::read_and_keep(&mut inputs, Some(&args.dumps), tree.as_mut())?;
+    let applied = fabric::read(&mut inputs, Some(&args.dumps))?;
     Ok(ProofInputs {
         inputs,
         grave,
         expectations,
         mistakes,
         applied,
-        tree,
     })
 }
 
@@ -236,7 +232,7 @@ fn verify(
     result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let inputs = &read.inputs;
-    let wanted = WantedPeers::plan(inputs, &read.applied, read.tree.as_ref())?;
+    let wanted = WantedPeers::plan(inputs, &args.dumps)?;
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let clusters = fabric.sites.len();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));

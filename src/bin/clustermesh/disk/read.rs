@@ -36,24 +36,11 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         return text.context("cannot read the standard input");
     }
     if let Some(revision) = roots.revision() {
-        let text = text(revision.read(path, limit)?);
+        let text = text_of(revision.read(path, limit)?);
         return text.with_context(|| format!("cannot read {}", shown(path)));
     }
     let read = || {
         let (mut file, metadata) = open(roots, path)?;
-        bounded_text(&mut file, metadata.len(), limit)
-    };
-    read().with_context(|| format!("cannot read {}", shown(path)))
-}
-
-/// Returns the text of a file of at most `limit` bytes that [`entries`] listed as a file. It is not
-/// a link, so it is in its folder, which was checked.
-pub(crate) fn read_listed(roots: &Roots, path: &Path, limit: u64) -> anyhow::Result<String> {
-    if roots.revision().is_some() {
-        return read_text(roots, path, limit);
-    }
-    let read = || {
-        let (mut file, metadata) = open_regular(path)?;
         bounded_text(&mut file, metadata.len(), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
@@ -201,7 +188,11 @@ fn is_pipe(file_type: fs::FileType) -> bool {
 }
 
 /// Reads at most `limit` bytes, of which about `expected` are there.
-fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<String> {
+pub(super) fn bounded_text(
+    reader: &mut impl Read,
+    expected: u64,
+    limit: u64,
+) -> anyhow::Result<String> {
     let room = usize::try_from(expected.min(limit))?;
     let mut bytes = Vec::with_capacity(room.saturating_add(1));
     reader
@@ -210,10 +201,11 @@ fn bounded_text(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Re
     if limit < bytes.len() as u64 {
         bail!("it is larger than the limit of {limit} bytes");
     }
-    text(bytes)
+    text_of(bytes)
 }
 
-fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
+/// Returns bytes as text.
+pub(super) fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
     if bytes.starts_with(LFS_POINTER) {
         bail!(
             "it is a pointer of Git LFS, so its content is not here; `git lfs pull` fetches that of the checkout"

@@ -15,6 +15,7 @@ use anyhow::bail;
 
 use super::revision::Revision;
 use super::shown;
+use super::tree_file::TreeFiles;
 use super::whole_path::{destination, whole};
 
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.
@@ -22,7 +23,11 @@ const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// The places in which files are read, also those that links lead to.
 #[derive(Clone, Debug)]
-pub(crate) struct Roots(RootKind);
+pub(crate) struct Roots {
+    kind: RootKind,
+    /// The files of the rendered tree that were read in them.
+    tree_files: Arc<TreeFiles>,
+}
 
 #[derive(Clone, Debug)]
 enum RootKind {
@@ -45,42 +50,44 @@ struct Folders {
 impl Roots {
     /// Returns no limits: for a file that a person named.
     pub(crate) fn anywhere() -> Self {
-        Self(RootKind::Anywhere)
+        Self::new(RootKind::Anywhere)
     }
 
     /// Returns the files of a commit.
     pub(crate) fn of_revision(revision: Arc<Revision>) -> Self {
-        Self(RootKind::Revision(revision))
+        Self::new(RootKind::Revision(revision))
     }
 
     /// Limits files to a repository, or to a folder.
     pub(crate) fn within(folder: &Path) -> Self {
         let open = folder.canonicalize().into_iter().collect();
         let closed = git_folders(folder);
-        Self(RootKind::Folders(Arc::new(Folders { open, closed })))
+        Self::new(RootKind::Folders(Arc::new(Folders { open, closed })))
+    }
+
+    fn new(kind: RootKind) -> Self {
+        let tree_files = Arc::default();
+        Self { kind, tree_files }
     }
 
     /// Adds a folder that a person named, which need not be there yet.
     #[must_use]
-    pub(crate) fn and(self, folder: &Path) -> Self {
-        let folders = match self.0 {
-            RootKind::Folders(folders) => folders,
-            place => return Self(place),
-        };
-        let mut folders = Arc::unwrap_or_clone(folders);
-        folders.open.extend(
-            whole(folder)
-                .ok()
-                .filter(|it| !KERNEL.iter().any(|kernel| it.starts_with(kernel))),
-        );
-        Self(RootKind::Folders(Arc::new(folders)))
+    pub(crate) fn and(mut self, folder: &Path) -> Self {
+        if let RootKind::Folders(folders) = &mut self.kind {
+            Arc::make_mut(folders).open.extend(
+                whole(folder)
+                    .ok()
+                    .filter(|it| !KERNEL.iter().any(|kernel| it.starts_with(kernel))),
+            );
+        }
+        self
     }
 
     /// Returns where a file may be that a person named for this run: anywhere, but of a commit only
     /// what is in it.
     #[must_use]
     pub(crate) fn of_named(&self) -> Self {
-        match &self.0 {
+        match &self.kind {
             RootKind::Revision(revision) => Self::of_revision(Arc::clone(revision)),
             RootKind::Anywhere | RootKind::Folders(_) => Self::anywhere(),
         }
@@ -88,20 +95,25 @@ impl Roots {
 
     /// Returns the commit, if files are those of one.
     pub(crate) fn revision(&self) -> Option<&Revision> {
-        match &self.0 {
+        match &self.kind {
             RootKind::Revision(revision) => Some(revision),
             RootKind::Anywhere | RootKind::Folders(_) => None,
         }
     }
 
+    /// Returns the files of the rendered tree that were read.
+    pub(super) fn tree_files(&self) -> &TreeFiles {
+        &self.tree_files
+    }
+
     /// Returns whether there is no limit.
     pub(super) fn is_anywhere(&self) -> bool {
-        matches!(self.0, RootKind::Anywhere)
+        matches!(self.kind, RootKind::Anywhere)
     }
 
     /// Returns the folders on disk, if they are limited.
     fn folders(&self) -> anyhow::Result<Option<&Folders>> {
-        match &self.0 {
+        match &self.kind {
             RootKind::Anywhere => Ok(None),
             RootKind::Folders(folders) => Ok(Some(folders)),
             RootKind::Revision(_) => bail!("it is in a commit, not on disk"),
@@ -121,7 +133,7 @@ impl Roots {
     /// Returns whether a path, links included, leads to where nothing may be read, whether anything is there or
     /// not.
     pub(super) fn are_left_by(&self, path: &Path) -> bool {
-        match &self.0 {
+        match &self.kind {
             RootKind::Folders(folders) => folders.check(&destination(path)).is_err(),
             RootKind::Anywhere | RootKind::Revision(_) => false,
         }

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, DirEntry, File};
-use std::io::{self, Read};
+use std::fs::{self, DirEntry};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clustermesh::tree_diff::Overriding;
-use clustermesh::{text, yaml};
+use clustermesh::yaml;
 
-use super::read::open_regular;
 use super::roots::is_git;
-use super::{OLD, Roots, holds, is_temporary, kind, shown};
+use super::tree_file::{self, Writer, is_begun};
+use super::{OLD, Roots, is_temporary, kind, shown};
 
 /// The file of the rendered tree that lists what was written.
 pub(crate) const RECORD: &str = ".clustermesh-outputs";
@@ -51,20 +51,10 @@ pub(crate) struct ForeignEntry {
     pub(crate) kind: &'static str,
 }
 
-/// The content of a file.
-enum EntryContent {
-    Wanted,
-    Ours,
-    Foreign,
-    /// A merge that was not finished.
-    Conflicted,
-}
-
 /// A walk through the tree.
 struct TreeWalk<'a> {
     wanted: &'a WantedFiles,
-    /// Paths of files that are known to be as wanted.
-    known: &'a BTreeSet<String>,
+    roots: &'a Roots,
     folders: BTreeSet<&'a str>,
     survey: TreeSurvey,
 }
@@ -116,21 +106,11 @@ pub(crate) fn survey(
     root: &Path,
     wanted: &WantedFiles,
 ) -> anyhow::Result<TreeSurvey> {
-    survey_rest(roots, root, wanted, &BTreeSet::new())
-}
-
-/// Compares the same, and does not read files again that are known to be as wanted.
-pub(crate) fn survey_rest(
-    roots: &Roots,
-    root: &Path,
-    wanted: &WantedFiles,
-    known: &BTreeSet<String>,
-) -> anyhow::Result<TreeSurvey> {
     let allowed = roots.check_output(root);
     allowed.with_context(|| format!("cannot read the folder {}", shown(root)))?;
     let mut walk = TreeWalk {
         wanted,
-        known,
+        roots,
         folders: folders(wanted)?,
         survey: TreeSurvey::default(),
     };
@@ -202,7 +182,7 @@ impl TreeWalk<'_> {
             let file_type = entry.file_type().with_context(|| shown(&path))?;
             let file = entry.file_name();
             let key = format!("{name}/{}", file.to_string_lossy());
-            let wanted = self.wanted.get(&key).map(AsRef::as_ref);
+            let wanted = self.wanted.get(&key);
             // A name that is not text cannot be ours, regardless of the content.
             if !file_type.is_file() || file.to_str().is_none() {
                 if file_type.is_dir() {
@@ -211,18 +191,14 @@ impl TreeWalk<'_> {
                 self.not_ours(key, kind(file_type), wanted.is_some());
                 continue;
             }
-            if self.known.contains(&key) {
-                self.survey.same.push(key);
-                continue;
-            }
-            let content = content(&path, wanted);
-            match content.with_context(|| format!("cannot read {}", shown(&path)))? {
-                EntryContent::Wanted => self.survey.same.push(key),
-                EntryContent::Ours if wanted.is_some() => self.survey.changed.push(key),
-                EntryContent::Ours => self.survey.stale.push(key),
-                EntryContent::Foreign => self.not_ours(key, "a file", wanted.is_some()),
+            let writer = tree_file::writer_unless(self.roots, &path, wanted);
+            match writer.with_context(|| format!("cannot read {}", shown(&path)))? {
+                None => self.survey.same.push(key),
+                Some(Writer::Generated) if wanted.is_some() => self.survey.changed.push(key),
+                Some(Writer::Generated) => self.survey.stale.push(key),
+                Some(Writer::Foreign) => self.not_ours(key, "a file", wanted.is_some()),
                 // It may have been ours, also if no Peer is wanted there: the guards must see its Peers first.
-                EntryContent::Conflicted => {
+                Some(Writer::Conflicted) => {
                     self.not_ours(key, "a file with git's conflict markers", true);
                 }
             }
@@ -293,36 +269,6 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<DirEntry>> {
     entries.with_context(|| format!("cannot read the folder {}", shown(folder)))
 }
 
-fn content(path: &Path, wanted: Option<&str>) -> anyhow::Result<EntryContent> {
-    let (mut file, metadata) = open_regular(path)?;
-    let length = metadata.len();
-    let head = head(&mut file)?;
-    let wanted = wanted.filter(|text| text.len() as u64 == length);
-    if let Some(rest) = wanted.and_then(|text| text.as_bytes().strip_prefix(head.as_slice()))
-        && holds(&mut file, rest)?
-    {
-        return Ok(EntryContent::Wanted);
-    }
-    Ok(if is_ours(&head) {
-        EntryContent::Ours
-    } else if text::conflict(&String::from_utf8_lossy(&head)).is_some() {
-        EntryContent::Conflicted
-    } else {
-        EntryContent::Foreign
-    })
-}
-
-/// Returns whether clustermesh generated a file, so that a render may replace or remove it.
-pub(crate) fn is_generated(path: &Path) -> bool {
-    matches!(content(path, None), Ok(EntryContent::Ours))
-}
-
-/// Our first line, also as git may check it out on Windows.
-fn is_ours(head: &[u8]) -> bool {
-    let rest = head.strip_prefix(yaml::HEADER.as_bytes());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest == b"\r\n")
-}
-
 /// Returns whether a folder in which a run began its work contains only our files, including
 /// truncated ones of a killed run, and folders of them. A link is not ours.
 fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
@@ -343,21 +289,6 @@ fn holds_only_ours(folder: &Path, has_folders: bool) -> bool {
 fn is_old(name: &OsStr) -> bool {
     let number = name.to_str().and_then(|it| it.strip_prefix(OLD));
     number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
-}
-
-/// Returns whether a file is ours, as far as it was written.
-fn is_begun(path: &Path) -> anyhow::Result<bool> {
-    let head = head(&mut open_regular(path)?.0)?;
-    Ok(is_ours(&head) || yaml::HEADER.as_bytes().starts_with(&head))
-}
-
-/// Reads as much of a file as shows whether it is ours.
-fn head(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
-    file.by_ref()
-        .take(yaml::HEADER.len() as u64 + 2)
-        .read_to_end(&mut head)?;
-    Ok(head)
 }
 
 #[cfg(test)]

@@ -19,9 +19,10 @@ use crate::Outcome;
 #[cfg(feature = "snapshot")]
 use crate::cluster::Wanted;
 use crate::disk::Roots;
+use crate::disk::tree_file::MANIFEST_LIMIT;
 #[cfg(feature = "snapshot")]
 use crate::files::ShownFiles;
-use crate::files::{LaterFile, MANIFEST_LIMIT, manifests};
+use crate::files::{LaterFile, manifests};
 #[cfg(feature = "snapshot")]
 use crate::input_file::FileMistakes;
 use crate::input_file::Unreadable;

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use clustermesh::diagnostic::Quoted;
 
 use super::{AppliedFiles, clusters, within_ceiling};
-use crate::disk::tree;
+use crate::disk::tree_file;
 use crate::input_file::{self, Unreadable};
 use crate::inputs::Inputs;
 
@@ -20,9 +20,10 @@ impl AppliedFiles {
     pub(crate) fn add_kept(&mut self, inputs: &Inputs) -> Result<(), Unreadable> {
         let planned = self.files.values().flatten();
         let planned: BTreeSet<&str> = planned.map(|it| &*it.source).collect();
+        let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         let is_kept = |folder: &Path, name: &OsStr| {
             let path = folder.join(name);
-            !planned.contains(&*input_file::name(&path)) && !tree::is_generated(&path)
+            !planned.contains(&*input_file::name(&path)) && !tree_file::is_generated(&roots, &path)
         };
         let mut kept = Self::default();
         kept.read_folders(&inputs.settings, &clusters(inputs), None, is_kept)?;

@@ -18,13 +18,12 @@ pub(crate) struct KnownContents {
 
 impl KnownContents {
     /// Returns the content of a text.
-    pub(super) fn read(&mut self, source: &Arc<str>, text: &str) -> Arc<Content> {
+    pub(super) fn read(&mut self, source: &Arc<str>, text: &Arc<str>) -> Arc<Content> {
         if let Some(content) = self.by_text.get(text) {
             return Arc::clone(content);
         }
-        let text = Arc::from(text);
-        let content = AppliedFile::read(source, &text).content;
-        self.by_text.insert(text, Arc::clone(&content));
+        let content = AppliedFile::read(source, text).content;
+        self.by_text.insert(Arc::clone(text), Arc::clone(&content));
         content
     }
 

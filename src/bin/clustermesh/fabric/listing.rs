@@ -5,16 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::agent::applied::{AppliedFile, Content};
-use clustermesh::diagnostic::escaped;
 use clustermesh::manifest::KUSTOMIZATION;
 
 use super::known_contents::KnownContents;
-use crate::disk::{EntryType, Roots};
-use crate::files::MANIFEST_LIMIT;
+use crate::disk::{EntryType, Roots, tree_file};
 use crate::{disk, input_file};
-
-/// The longest description of a problem, in characters.
-const SHOWN: usize = 400;
 
 /// A file that was read, or could not be read.
 pub(super) struct Read {
@@ -104,7 +99,7 @@ pub(super) fn read_alike(
             cluster,
             path,
             source,
-            file: file.map_err(|error| escaped(&error.root_cause().to_string(), SHOWN)),
+            file,
         })
     });
     read.collect()
@@ -115,12 +110,12 @@ fn content(
     path: &Path,
     source: &Arc<str>,
     known: &mut KnownContents,
-) -> anyhow::Result<Arc<Content>> {
+) -> Result<Arc<Content>, String> {
     let object = disk::object(roots, path);
     if let Some(content) = object.as_ref().and_then(|it| known.of_object(it)) {
         return Ok(content);
     }
-    let text = disk::read_listed(roots, path, MANIFEST_LIMIT)?;
+    let text = tree_file::read(roots, path)?;
     let content = known.read(source, &text);
     if let Some(object) = object {
         known.add_object(object, Arc::clone(&content));

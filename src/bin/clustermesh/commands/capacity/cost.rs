@@ -16,8 +16,7 @@ use clustermesh::name::{ClusterName, MeshName, is_peer_of};
 use clustermesh::plan::Plan;
 use rayon::prelude::*;
 
-use crate::disk;
-use crate::files::MANIFEST_LIMIT;
+use crate::disk::tree_file;
 use crate::rendered::Rendered;
 use crate::settings::Settings;
 
@@ -242,8 +241,8 @@ fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
     let roots = settings.roots_of(&settings.rendered);
     let on_disk = &rendered.on_disk;
     let texts = on_disk.files.iter().map(|file| {
-        let text = disk::read_text(&roots, &root.join(&file.path), MANIFEST_LIMIT);
-        (&file.path, Arc::from(text.unwrap_or_default()))
+        let text = tree_file::read(&roots, &root.join(&file.path));
+        (&file.path, text.unwrap_or_default())
     });
     let mut before = by_target(texts);
     // Something else at the path of a generated file is not one.

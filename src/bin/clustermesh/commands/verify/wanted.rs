@@ -10,7 +10,7 @@ use clustermesh::rules::verified::OutdatedTree;
 use clustermesh::rules::{self, Finding, Purpose};
 
 use crate::check::{self, OutputCheck, RenderPlan};
-use crate::fabric::{AppliedFiles, KnownContents};
+use crate::fabric::Dumps;
 use crate::inputs::Inputs;
 use crate::threshold::Threshold;
 use crate::{input_file, rendered};
@@ -26,15 +26,11 @@ pub(super) struct WantedPeers<'a> {
 }
 
 impl<'a> WantedPeers<'a> {
-    /// Plans the inputs, and compares the rendered tree if its Peers are proved and its texts are known.
+    /// Plans the inputs, and compares the rendered tree if all Peers are those of the tree.
     ///
     /// # Errors
     /// As for [`check::check`].
-    pub(super) fn plan(
-        inputs: &'a Inputs,
-        applied: &AppliedFiles,
-        tree: Option<&KnownContents>,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn plan(inputs: &'a Inputs, dumps: &Dumps) -> anyhow::Result<Self> {
         let Some(planned) = check::plan(inputs)? else {
             return Ok(Self {
                 fleet: check::fleet(inputs).0,
@@ -43,13 +39,8 @@ impl<'a> WantedPeers<'a> {
             });
         };
         let RenderPlan { fleet, plan, texts } = planned;
-        let is_outdated = match tree {
-            Some(known) => {
-                let unchanged = applied.unchanged(&plan, &texts, known);
-                !rendered::is_current(&plan, &texts, &inputs.settings, &unchanged)?
-            }
-            None => false,
-        };
+        let is_outdated =
+            !dumps.are_any() && !rendered::is_current(&plan, &texts, &inputs.settings)?;
         Ok(Self {
             fleet,
             plan: Some(plan),

@@ -1,0 +1,211 @@
+//! A file of the rendered tree: who wrote it, and its text. A run opens each file once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{self, Read as _, Seek as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use clustermesh::diagnostic::escaped;
+use clustermesh::{text, yaml};
+
+use super::read::{bounded_text, open_regular, text_of};
+use super::{Roots, holds};
+
+/// The largest rendered file that is read, in bytes: what GitHub would take.
+pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
+
+/// The longest description of a problem, in characters.
+const SHOWN: usize = 400;
+
+/// The text of a file, or the reason why it has none, which is safe to print.
+pub(crate) type FileText = Result<Arc<str>, String>;
+
+/// The writer of a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Writer {
+    /// clustermesh, so a render may replace or remove the file.
+    Generated,
+    /// git, in a merge that was not finished.
+    Conflicted,
+    /// Another program, or a person.
+    Foreign,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+struct TreeFile {
+    writer: Writer,
+    text: FileText,
+}
+
+/// The files that were read.
+#[derive(Debug, Default)]
+pub(super) struct TreeFiles(Mutex<ReadFiles>);
+
+#[derive(Debug, Default)]
+struct ReadFiles {
+    by_path: BTreeMap<OsString, TreeFile>,
+    /// Most files have the same text as the files of this name in other folders.
+    texts: BTreeSet<Arc<str>>,
+}
+
+impl TreeFiles {
+    fn lock(&self) -> MutexGuard<'_, ReadFiles> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, path: &Path) -> Option<TreeFile> {
+        self.lock().by_path.get(path.as_os_str()).cloned()
+    }
+
+    fn add(&self, path: &Path, writer: Writer, text: anyhow::Result<Arc<str>>) -> TreeFile {
+        let mut files = self.lock();
+        let text = text.map_err(|it| problem(&it)).map(|text| {
+            let known = files.texts.get(&text).cloned();
+            known.unwrap_or_else(|| {
+                files.texts.insert(Arc::clone(&text));
+                text
+            })
+        });
+        let file = TreeFile { writer, text };
+        let path = path.as_os_str().to_owned();
+        files.by_path.insert(path, file.clone());
+        file
+    }
+}
+
+/// Returns the text of a file of the tree that is no link.
+pub(crate) fn read(roots: &Roots, path: &Path) -> FileText {
+    file(roots, path).map_err(|it| problem(&it))?.text
+}
+
+/// Returns whether clustermesh generated a file, so that a render may replace or remove it.
+pub(crate) fn is_generated(roots: &Roots, path: &Path) -> bool {
+    file(roots, path).is_ok_and(|it| it.writer == Writer::Generated)
+}
+
+/// Returns who wrote a file of the tree; nothing if it has the wanted text.
+pub(super) fn writer_unless(
+    roots: &Roots,
+    path: &Path,
+    wanted: Option<&Arc<str>>,
+) -> anyhow::Result<Option<Writer>> {
+    let files = roots.tree_files();
+    if let Some(TreeFile { writer, text }) = files.get(path) {
+        let is_wanted = wanted.is_some_and(|it| text.as_ref() == Ok(it));
+        return Ok((!is_wanted).then_some(writer));
+    }
+    let (mut file, metadata) = open_regular(path)?;
+    let head = head(&mut file)?;
+    let writer = Writer::of(&head);
+    let alike = wanted.filter(|text| text.len() as u64 == metadata.len());
+    if let Some(wanted) = alike
+        && let Some(rest) = wanted.as_bytes().strip_prefix(head.as_slice())
+        && holds(&mut file, rest)?
+    {
+        files.add(path, writer, Ok(Arc::clone(wanted)));
+        return Ok(None);
+    }
+    // The rest of a file of others is not needed.
+    if writer == Writer::Generated {
+        file.rewind()?;
+        let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
+        files.add(path, writer, text.map(Arc::from));
+    }
+    Ok(Some(writer))
+}
+
+fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
+    let files = roots.tree_files();
+    if let Some(known) = files.get(path) {
+        return Ok(known);
+    }
+    let (head, text) = match roots.revision() {
+        Some(revision) => {
+            let bytes = revision.read(path, MANIFEST_LIMIT)?;
+            (head(&mut bytes.as_slice())?, text_of(bytes))
+        }
+        None => {
+            let (mut file, metadata) = open_regular(path)?;
+            let head = head(&mut file)?;
+            file.rewind()?;
+            let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
+            (head, text)
+        }
+    };
+    Ok(files.add(path, Writer::of(&head), text.map(Arc::from)))
+}
+
+fn problem(error: &anyhow::Error) -> String {
+    escaped(&error.root_cause().to_string(), SHOWN)
+}
+
+impl Writer {
+    fn of(head: &[u8]) -> Self {
+        if is_ours(head) {
+            Self::Generated
+        } else if text::conflict(&String::from_utf8_lossy(head)).is_some() {
+            Self::Conflicted
+        } else {
+            Self::Foreign
+        }
+    }
+}
+
+/// Our first line, also as git may check it out on Windows.
+fn is_ours(head: &[u8]) -> bool {
+    let rest = head.strip_prefix(yaml::HEADER.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest == b"\r\n")
+}
+
+/// Returns whether a file is ours, as far as it was written.
+pub(super) fn is_begun(path: &Path) -> anyhow::Result<bool> {
+    let head = head(&mut open_regular(path)?.0)?;
+    Ok(is_ours(&head) || yaml::HEADER.as_bytes().starts_with(&head))
+}
+
+/// Reads as much of a file as shows who wrote it.
+fn head(file: &mut impl io::Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(yaml::HEADER.len() + 2);
+    file.by_ref()
+        .take(yaml::HEADER.len() as u64 + 2)
+        .read_to_end(&mut head)?;
+    Ok(head)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_once() {
+        let folder = TempDir::new().unwrap();
+        let roots = Roots::within(folder.path());
+        let wanted: Arc<str> = Arc::from(format!("{}\nwanted", yaml::HEADER));
+        let other = format!("{}\nother\n", yaml::HEADER);
+        let files = [("a", &*wanted), ("b", &other), ("c", &other)];
+        let paths = files.map(|(name, text)| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        });
+        let broken = folder.path().join("d");
+        fs::write(&broken, [yaml::HEADER.as_bytes(), b"\n\xff"].concat()).unwrap();
+        let writer = |path: &Path| writer_unless(&roots, path, Some(&wanted)).unwrap();
+        let all = || (paths.each_ref().map(|it| writer(it)), writer(&broken));
+        let generated = Some(Writer::Generated);
+        assert_eq!(all(), ([None, generated, generated], generated));
+        folder.close().unwrap();
+        assert_eq!(all(), ([None, generated, generated], generated));
+        let [a, b, c] = paths.map(|it| read(&roots, &it).unwrap());
+        assert!(Arc::ptr_eq(&a, &wanted) && Arc::ptr_eq(&b, &c));
+        assert_eq!(*b, *other);
+        let problem = read(&roots, &broken).unwrap_err();
+        insta::assert_snapshot!(problem, @"it is not UTF-8: the first invalid byte is at offset 41");
+    }
+}
