@@ -52,7 +52,7 @@ fn nodes(fleet: &Fleet, target: &Target) -> NodeLoad {
 }
 
 /// Returns the wave of every target of a plan, in order: what it gets that the tree on disk does not
-/// have.
+/// have. That of a target with an unreadable file is unknown, and empty.
 pub fn waves(plan: &Plan, loads: &[Load], on_disk: &OnDiskTree) -> Vec<Wave> {
     let differing = on_disk
         .files
@@ -61,11 +61,15 @@ pub fn waves(plan: &Plan, loads: &[Load], on_disk: &OnDiskTree) -> Vec<Wave> {
         .map(|it| it.path.as_str());
     let missing = on_disk.missing.iter().map(String::as_str);
     let paths: BTreeSet<&str> = differing.chain(missing).collect();
-    plan.targets
-        .iter()
-        .zip(loads)
-        .map(|(target, load)| wave(plan, target, load, &paths, on_disk))
-        .collect()
+    let unread = on_disk.unread_targets();
+    let targets = plan.targets.iter().zip(loads);
+    let waves = targets.map(|(target, load)| {
+        if unread.contains(target.cluster.as_str()) {
+            return Wave::default();
+        }
+        wave(plan, target, load, &paths, on_disk)
+    });
+    waves.collect()
 }
 
 /// Returns what a target gets that it has not.

@@ -134,6 +134,17 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Find
     }
 }
 
+/// Returns an error for each place at which a file of Peers of a target cannot be read.
+pub fn unread(on_disk: &OnDiskTree) -> Vec<Finding> {
+    let findings = on_disk.unread().flat_map(|it| of_file(it, &[]));
+    let unread = findings.filter(|it| *it.rule == UNREADABLE_MANIFEST);
+    let error = |it| Finding {
+        severity: Severity::Error,
+        ..it
+    };
+    unread.map(error).collect()
+}
+
 /// The remedy for a generated file.
 const ANEW: &str = "run `clustermesh render`, which rewrites or removes the file";
 

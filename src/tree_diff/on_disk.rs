@@ -86,6 +86,16 @@ impl OnDiskTree {
         self.same.contains(path) || self.files.iter().any(|it| it.path == path)
     }
 
+    /// Returns the files with Peers that cannot be read.
+    pub fn unread(&self) -> impl Iterator<Item = &ChangedFile> {
+        self.files.iter().filter(|it| 0 < it.unread())
+    }
+
+    /// Returns the targets of such files. It is unknown which Peers these have.
+    pub fn unread_targets(&self) -> BTreeSet<&str> {
+        self.unread().map(|it| it.parts().0).collect()
+    }
+
     /// Returns every kustomization that does not name what is beside it.
     pub fn mismatches(&self) -> Vec<KustomizationMismatch> {
         let mut beside: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -308,15 +308,56 @@ fn a_wave_beyond_its_limit_is_reported_with_how_many_are_fine() {
 }
 
 #[test]
-fn edited_files_are_taken_as_they_stand() {
+fn files_of_others_are_not_those_that_a_target_has() {
     let folder = Folder::rendered();
-    let added = || object(&folder, &["east"]).1["targets"][0]["change"]["added"].clone();
-    for text in ["nonsense: [", &format!("{HEADER}nonsense: [")] {
-        folder.write("rendered/east/prod--west.yaml", text);
-        assert_eq!(added(), 2, "{text}");
+    for text in ["nonsense: [".as_bytes(), &[0xff, 0xfe]] {
+        fs::write(folder.path("rendered/east/prod--west.yaml"), text).unwrap();
+        let (code, object) = object(&folder, &["east"]);
+        assert_eq!(code, 0);
+        assert_eq!(object["targets"][0]["change"]["added"], 2);
     }
-    fs::write(folder.path("rendered/east/prod--west.yaml"), [0xff, 0xfe]).unwrap();
-    assert_eq!(added(), 2, "no text");
+}
+
+/// Without its Peers, a target would seem to get all of them as new ones.
+#[test]
+fn a_target_with_an_unreadable_file_has_no_cost() {
+    let folder = Folder::rendered();
+    limit(&folder, "wavePeers: { warning: 1 }");
+    let (wanted, stale) = (
+        "rendered/east/prod--west.yaml",
+        "rendered/east/old--west.yaml",
+    );
+    let ours = folder.read(wanted);
+    folder.write("east.yaml", &ours);
+    let broken = [
+        [ours.as_bytes(), &[0xff]].concat(),
+        [ours.as_bytes(), b"---\na: ["].concat(),
+        format!("{HEADER}a: [").into_bytes(),
+    ];
+    for text in broken {
+        for path in [wanted, stale] {
+            fs::write(folder.path(path), &text).unwrap();
+            for flags in [&[][..], &["east"]] {
+                let (code, object) = object(&folder, flags);
+                let targets = object["targets"].as_array().unwrap().iter();
+                let targets: Vec<&str> = targets.filter_map(|it| it["cluster"].as_str()).collect();
+                assert_eq!(code, 1);
+                assert_eq!(targets, ["north", "west"][..2 - 2 * flags.len()]);
+            }
+            let run = folder.run(&["capacity"]);
+            assert_contains(&run.stderr, "error[unreadable-manifest]: east: ");
+            let mut rows = run.stdout.lines();
+            assert!(!rows.any(|it| it.starts_with("east")), "{}", run.stdout);
+            let waves = folder.run(&["validate", "--output", "concise"]).stdout;
+            assert!(!waves.contains("large-wave"), "{waves}");
+            assert_eq!(folder.run(&["capacity", "west"]).code, 0);
+            let dumped = folder.run(&["capacity", "east", "--peers", "east=east.yaml"]);
+            assert_eq!((dumped.code, dumped.stderr.as_str()), (0, ""));
+            folder.write(wanted, &ours);
+        }
+        fs::remove_file(folder.path(stale)).unwrap();
+    }
+    assert_eq!(folder.run(&["capacity", "--fail-on", "warning"]).code, 0);
 }
 
 #[test]

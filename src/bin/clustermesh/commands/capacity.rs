@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::joining::Joining;
 use clustermesh::plan::Plan;
-use clustermesh::rules::gitops::Fate;
+use clustermesh::rules::gitops::{self, Fate};
 use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
@@ -164,7 +164,7 @@ pub(crate) fn run(
         .flat_map(|(it, files)| rendered::take_over(plan, it, files));
     let levels = &inputs.settings.config.levels;
     let of_dumps = of_answers.into_iter().chain(unread).chain(moved).collect();
-    let of_dumps = levels.apply(of_dumps, clock::today(), Purpose::Validate);
+    let mut of_inputs = levels.apply(of_dumps, clock::today(), Purpose::Validate);
     let ledger = Ledger::new(fleet, plan, rendered, &inputs.settings, &dumps);
     let costs = ledger.costs();
     let joining = Joining {
@@ -186,8 +186,13 @@ pub(crate) fn run(
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs
         .into_iter()
-        .filter(|it| is_asked(&it.cluster))
+        .filter(|it| is_asked(&it.cluster) && !ledger.is_unread(&it.cluster))
         .collect();
+    let unread = gitops::unread(&rendered.on_disk).into_iter().filter(|it| {
+        let cluster = it.cluster.as_deref().unwrap_or_default();
+        is_asked(cluster) && ledger.is_unread(cluster)
+    });
+    of_inputs.extend(unread);
     let shown: Vec<&Finding> = findings
         .iter()
         .filter(|it| {
@@ -201,10 +206,10 @@ pub(crate) fn run(
         CapacityFormat::Human => printer.result(result, &text)?,
         _ => crate::print(result, &text)?,
     }
-    printer.findings(&inputs.files, &of_dumps);
+    printer.findings(&inputs.files, &of_inputs);
     remind(printer, findings);
     let threshold = args.fail_on.threshold();
-    let is_grave = threshold.fails(shown.into_iter().chain(&of_dumps));
+    let is_grave = threshold.fails(shown.into_iter().chain(&of_inputs));
     // No rule covers these.
     let is_noted =
         threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());

@@ -75,7 +75,7 @@ impl TreeFiles {
     }
 }
 
-/// Returns the text of a file of the tree that is no link.
+/// Returns the text of a file of the tree, which must not be a link.
 pub(crate) fn read(roots: &Roots, path: &Path) -> FileText {
     file(roots, path).map_err(|it| problem(&it))?.text
 }

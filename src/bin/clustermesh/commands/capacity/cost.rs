@@ -54,6 +54,8 @@ pub(super) struct Ledger<'a> {
     after: ByTarget,
     /// The Peers that each cluster has now; nothing for those that are up to date.
     before: ByTarget,
+    /// The targets of which a file cannot be read, so that it is unknown which Peers they have.
+    unread: BTreeSet<&'a str>,
     /// The Peers in clusters that belong to no mesh.
     foreign: ByTarget,
     /// The internal addresses of all nodes.
@@ -86,6 +88,8 @@ impl<'a> Ledger<'a> {
                 .iter()
                 .map(|(it, files)| (it.to_string(), files.clone())),
         );
+        let mut unread = rendered.on_disk.unread_targets();
+        unread.retain(|it| !dumps.keys().any(|dumped| dumped.as_str() == *it));
         let foreign = dumps.iter().map(|(cluster, files)| {
             let files = files.iter().map(|it| foreign(fleet, it));
             (cluster.to_string(), files.collect())
@@ -97,6 +101,7 @@ impl<'a> Ledger<'a> {
             capacity: &settings.config.content.limits.capacity,
             after,
             before,
+            unread,
             foreign: foreign.collect(),
             internal: internal_addresses(fleet, plan),
         }
@@ -130,6 +135,7 @@ impl<'a> Ledger<'a> {
             capacity: self.capacity,
             after: rendered_files(tree),
             before,
+            unread: BTreeSet::new(),
             foreign: self.foreign.clone(),
             internal: internal_addresses(fleet, plan),
         }
@@ -138,6 +144,11 @@ impl<'a> Ledger<'a> {
     /// Returns the limits.
     pub(super) fn capacity(&self) -> &'a Capacity {
         self.capacity
+    }
+
+    /// Returns whether it is unknown which Peers a target has.
+    pub(super) fn is_unread(&self, target: &str) -> bool {
+        self.unread.contains(target)
     }
 
     /// Returns what each cluster should have.
@@ -234,8 +245,7 @@ fn by_target<'p>(texts: impl Iterator<Item = (&'p String, Arc<str>)>) -> ByTarge
     by_target
 }
 
-/// Returns the current content of files that are out of date, by target. A file that cannot be read
-/// is skipped; `clustermesh validate` reports why.
+/// Returns the current content of files that are out of date, by target.
 fn before(rendered: &Rendered, settings: &Settings) -> ByTarget {
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
