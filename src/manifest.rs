@@ -1,7 +1,6 @@
 //! Manifests: the plan as the files that Flux, Argo CD or `kubectl` apply.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -10,15 +9,12 @@ use crate::kilo::peer::{MANAGER, MANAGER_LABEL, Peer};
 use crate::name::ClusterName;
 use crate::plan::{PeerSet, Plan, Target};
 use crate::template::{self, TemplateError};
-use crate::wireguard::Host;
-use crate::yaml;
 
 mod kustomization;
 mod old_peer;
 mod reading;
-mod written;
 
-pub use crate::kilo::peer::SOURCE_LABEL;
+pub use crate::kilo::peer::{MESH_LABEL, SOURCE_LABEL};
 pub use crate::yaml::HEADER;
 pub use kustomization::Kustomization;
 pub use old_peer::OldPeer;
@@ -26,9 +22,6 @@ pub use reading::{Oddity, Reading, Unfit, reading};
 
 /// The file of a target that lists the files to apply.
 pub const KUSTOMIZATION: &str = "kustomization.yaml";
-
-/// The label that names a Peer's mesh, as the operator set it.
-pub const MESH_LABEL: &str = "kilo-clustermesh.io/mesh";
 
 /// The annotation in which `kubectl apply` keeps what it applied, without server-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -96,7 +89,7 @@ pub fn stream(plan: &Plan, target: &Target) -> String {
         if 0 < position {
             stream.push_str("---\n");
         }
-        push_peer(&mut stream, peer);
+        peer.push_to(&mut stream);
     }
     stream
 }
@@ -108,7 +101,7 @@ pub fn text(peer_set: &PeerSet) -> Arc<str> {
         if 0 < position {
             text.push_str("---\n");
         }
-        push_peer(&mut text, peer);
+        peer.push_to(&mut text);
     }
     Arc::from(text)
 }
@@ -140,45 +133,4 @@ pub fn last_applied_bytes(peer: &Peer) -> usize {
     });
     // kubectl ends the text with a line break.
     LAST_APPLIED.len() + object.to_string().len() + 1
-}
-
-/// Writes a Peer with its keys in the order in which `kustomize build` writes them.
-fn push_peer(text: &mut String, peer: &Peer) {
-    text.push_str("apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n");
-    text.push_str("    ");
-    push_field(text, MANAGER_LABEL, MANAGER);
-    text.push_str("    ");
-    push_field(text, MESH_LABEL, peer.mesh.as_str());
-    text.push_str("    ");
-    push_field(text, SOURCE_LABEL, peer.cluster.as_str());
-    push_field(text, "  name", peer.name.as_str());
-    text.push_str("spec:\n  allowedIPs:\n");
-    for cidr in &peer.allowed_ips {
-        // Nothing in a range needs escaping. Writing into a `String` cannot fail.
-        let _ = writeln!(text, "  - \"{cidr}\"");
-    }
-    if let Some(endpoint) = &peer.endpoint {
-        text.push_str("  endpoint:\n    dnsOrIP:\n");
-        match &endpoint.host {
-            Host::Ip(address) => push_field(text, "      ip", &address.to_string()),
-            Host::Dns(name) => push_field(text, "      dns", name),
-        }
-        push_number(text, "    port", endpoint.port.get());
-    }
-    if let Some(keepalive) = peer.keepalive {
-        push_number(text, "  persistentKeepalive", keepalive.0.get());
-    }
-    push_field(text, "  publicKey", &peer.key.to_string());
-}
-
-fn push_field(text: &mut String, key: &str, value: &str) {
-    text.push_str(key);
-    text.push_str(": ");
-    yaml::push_scalar(text, value);
-    text.push('\n');
-}
-
-fn push_number(text: &mut String, key: &str, value: u16) {
-    // Writing into a `String` cannot fail.
-    let _ = writeln!(text, "{key}: {value}");
 }

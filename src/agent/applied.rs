@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::diagnostic::Finding;
 use crate::document::{Broken, Source};
 use crate::kilo::peer::translation::TranslationFault;
+use crate::kilo::peer::written::{self, WrittenPeer};
 use crate::kilo::peer::{MANAGER, MANAGER_LABEL, SOURCE_LABEL, Translation};
 use crate::name::{self, ClusterName};
 use crate::place::{Place, Pointer};
@@ -18,7 +19,6 @@ use crate::place::{Place, Pointer};
 mod added_field;
 mod dump;
 mod listing;
-mod own_text;
 
 pub use added_field::{OptionalField, OptionalFields, removal};
 pub use dump::PeerDumpError;
@@ -155,11 +155,45 @@ impl AppliedFile {
 }
 
 fn content(source: &Arc<str>, text: &Arc<str>) -> Content {
-    if let Some(peers) = own_text::peers(text) {
-        let others = Vec::new();
-        return Content { peers, others };
+    match own(text) {
+        Some(peers) => Content {
+            peers,
+            others: Vec::new(),
+        },
+        None => general(source, text),
     }
-    general(source, text)
+}
+
+/// Returns the Peers of a text that clustermesh wrote.
+fn own(text: &str) -> Option<Vec<Applied>> {
+    let (comment, mut rest) = text.split_once('\n')?;
+    let is_printable = comment.bytes().all(|it| matches!(it, b' '..=b'~'));
+    (is_printable && comment.starts_with("# ")).then_some(())?;
+    let mut peers = Vec::new();
+    loop {
+        let WrittenPeer {
+            peer, spec, end, ..
+        } = written::read(rest).ok()?;
+        peers.push(Applied {
+            spot: Spot {
+                document: peers.len(),
+                pointer: Pointer::default(),
+            },
+            name: peer.name.as_str().to_owned(),
+            claims: Claims {
+                source: Some(peer.cluster),
+                is_rendered: true,
+            },
+            is_ending: false,
+            fields: OptionalFields::of_own(&spec),
+            spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
+        });
+        rest = rest.get(end..)?;
+        if rest.is_empty() {
+            return Some(peers);
+        }
+        rest = rest.strip_prefix("---\n")?;
+    }
 }
 
 /// Reads any text.

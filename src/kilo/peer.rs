@@ -11,12 +11,16 @@ use crate::wireguard::{Endpoint, Keepalive, PublicKey};
 pub mod crd;
 mod resource;
 pub mod translation;
+pub mod written;
 
 pub use resource::{PeerSpec, schema, strict_schema};
 pub use translation::Translation;
 
 /// The label that names the cluster a Peer leads to, as the operator set it.
 pub const SOURCE_LABEL: &str = "kilo-clustermesh.io/source-cluster";
+
+/// The label that names a Peer's mesh, as the operator set it.
+pub const MESH_LABEL: &str = "kilo-clustermesh.io/mesh";
 
 /// The label that names the program that manages an object, as Kubernetes recommends it.
 pub const MANAGER_LABEL: &str = "app.kubernetes.io/managed-by";

@@ -6,11 +6,11 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::old_peer::OldPeer;
-use super::written;
 use crate::diagnostic::Finding;
 use crate::document::{Source, TreeNode};
-use crate::kilo::peer::Translation;
 use crate::kilo::peer::translation::TranslationFault;
+use crate::kilo::peer::written::WrittenPeer;
+use crate::kilo::peer::{EndpointFlaw, Translation, written};
 use crate::name::{is_dns_subdomain, is_label_value};
 use crate::wireguard::PublicKey;
 use crate::yaml::HEADER;
@@ -118,7 +118,7 @@ fn read(text: &str) -> Reading {
         }
         seen += 1;
         let document = document(&text[start..]);
-        match written::peer(document) {
+        match own(document) {
             Ok(mut peer) => {
                 peer.bytes = peer.bytes.start + start..peer.bytes.end + start;
                 reading.peers.push(peer);
@@ -143,6 +143,28 @@ fn read(text: &str) -> Reading {
         reading.oddities.insert(0, Oddity::Edited { bytes });
     }
     reading
+}
+
+/// Reads a document that is byte for byte what we write for the Peer in it.
+///
+/// # Errors
+/// The place of the first difference.
+fn own(text: &str) -> Result<OldPeer, usize> {
+    let WrittenPeer { peer, name, .. } = written::read(text)?;
+    let mut again = String::with_capacity(text.len());
+    peer.push_to(&mut again);
+    if again != text {
+        let pairs = again.bytes().zip(text.bytes());
+        return Err(pairs.take_while(|(a, b)| a == b).count());
+    }
+    Ok(OldPeer {
+        name: peer.name.as_str().to_owned(),
+        source: Some(peer.cluster.as_str().to_owned()),
+        key: Some(*peer.key.as_bytes()),
+        ranges: peer.allowed_ips,
+        endpoint_flaw: EndpointFlaw::find(peer.endpoint.as_ref(), peer.keepalive.is_some()),
+        bytes: name,
+    })
 }
 
 /// Returns the text up to the next line that ends a document.

@@ -25,6 +25,7 @@ const MODULES: &[(&str, &str)] = &[
     ("string_map", "diagnostic"),
     ("selector", "name string_map"),
     ("schema", ""),
+    ("yaml", "diagnostic"),
     // Gates
     ("document", "text place diagnostic"),
     (
@@ -40,7 +41,7 @@ const MODULES: &[(&str, &str)] = &[
     // Kilo
     (
         "kilo",
-        "id name net wireguard granularity selector diagnostic schema mesh snapshot",
+        "id name net wireguard granularity selector diagnostic schema yaml mesh snapshot",
     ),
     // Members of a mesh, and the plan
     (
@@ -61,11 +62,10 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard granularity place mesh kilo membership fleet",
     ),
     // Views
-    ("yaml", "diagnostic"),
     ("template", "diagnostic yaml"),
     (
         "manifest",
-        "name net wireguard diagnostic document kilo plan yaml template",
+        "name net wireguard diagnostic yaml document kilo plan template",
     ),
     (
         "tree_diff",

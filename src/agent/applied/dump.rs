@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{AppliedFile, is_list, is_peer, objects, own_text};
+use super::{AppliedFile, is_list, is_peer, objects, own};
 use crate::diagnostic::{Quoted, escaped};
 use crate::document::{Broken, Position};
 
@@ -67,7 +67,7 @@ impl AppliedFile {
     /// # Errors
     /// There is anything else in it, or nothing at all.
     pub fn of_dump(source: &Arc<str>, text: &Arc<str>) -> Result<Self, PeerDumpError> {
-        if own_text::peers(text).is_none() {
+        if own(text).is_none() {
             check(source, text)?;
         }
         Ok(Self::read(source, text))

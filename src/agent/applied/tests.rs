@@ -197,7 +197,7 @@ fn rendered_files_take_the_short_way() {
         ),
     ];
     for text in rendered {
-        let peers = own_text::peers(text).unwrap();
+        let peers = super::own(text).unwrap();
         let others = Vec::new();
         assert_eq!(
             Content { peers, others },
@@ -207,20 +207,21 @@ fn rendered_files_take_the_short_way() {
 }
 
 #[test]
-fn our_own_text_takes_the_short_way_and_is_still_judged() {
+fn what_we_would_not_write_takes_the_long_way_and_is_judged() {
     let peer = PeerText {
         allowed_ips: vec!["10.0.0.0/33".to_owned()],
         ..PeerText::default()
     };
-    let read = own_text::peers(&own(&peer)).unwrap();
+    let text = own(&peer);
+    assert!(super::own(&text).is_none());
     assert!(matches!(
-        read[0].spec,
+        read(&text).peers[0].spec,
         Err(TranslationFault::Ignored(Refusal::AllowedIp {
             index: 0,
             ..
         }))
     ));
-    assert!(own_text::peers("# x\n").is_none());
+    assert!(super::own("# x\n").is_none());
 }
 
 fn peer() -> impl Strategy<Value = PeerText> {
@@ -265,7 +266,7 @@ proptest! {
         {
             text.insert_str(at.min(text.len()), &with);
         }
-        if let Some(peers) = own_text::peers(&text) {
+        if let Some(peers) = super::own(&text) {
             let others = Vec::new();
             prop_assert_eq!(Content { peers, others }, general(&"f".into(), &text.as_str().into()));
         }
