@@ -35,7 +35,7 @@ fn finding(problem: &AccessProblem) -> Finding {
         AccessProblemKind::NoNamespace(secret) => without_namespace(access, secret),
         AccessProblemKind::Invalid { secret, problem } => {
             let message = format!(
-                "invalid Secret reference {}, key {}: {problem}",
+                "invalid Secret reference: {problem} (name `{}`, key `{}`)",
                 bare(&secret.name),
                 bare(&secret.key)
             );
@@ -77,7 +77,7 @@ fn missing(access: &EntryAccess) -> Finding {
     Finding::on_cluster(&MISSING_ACCESS, access.cluster(), message.to_owned())
         .at(access.entry.place.key("name"), "")
         .help(format!(
-            "set the cluster's context in the config under `clusters`, unless it is named `{}`",
+            "if the context is not named `{}`, set it in the config under `clusters`",
             access.cluster()
         ))
 }

@@ -22,7 +22,7 @@ rules! {
 }
 
 /// Findings about targets are reported together.
-const GROUP: &str = "clusters";
+const GROUP: &str = "other clusters";
 
 /// Returns whether a rule is about what `clustermesh capacity` counts.
 pub fn is_about(rule: &Rule) -> bool {
@@ -77,7 +77,7 @@ fn slow_apply(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
         .iter()
         .find(|it| it.quantity == Quantity::ApplySeconds)?;
     let message = format!(
-        "Kilo would need {} for each change ({} rules), more than {}",
+        "Kilo would need {} for each change ({} rules), more than the limit of {}",
         units::seconds(estimate.value),
         estimate.worked,
         passed(estimate)
@@ -119,7 +119,7 @@ fn crowded_folder(target: &Target, estimates: &[Estimate]) -> Option<Finding> {
 fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Option<Finding> {
     let words = |quantity| {
         Some(match quantity {
-            Quantity::Peers => "objects",
+            Quantity::Peers => "Peers",
             Quantity::StoredBytes => "bytes in etcd",
             Quantity::KustomizeSeconds => "for each `kustomize build`",
             Quantity::FluxSeconds => "for each reconcile of Flux",
@@ -129,8 +129,12 @@ fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Optio
         })
     };
     let listed_values = listed_values(estimates, words)?;
-    let peers = count(load.objects(), "Peer");
-    let message = format!("would have {peers}: {listed_values}");
+    let message = if estimates.iter().any(|it| it.quantity == Quantity::Peers) {
+        format!("would have {listed_values}")
+    } else {
+        let peers = count(load.objects(), "Peer");
+        format!("would have {peers}: {listed_values}")
+    };
     let finding = Finding::on_cluster(&CROWDED_TARGET, &target.cluster, message);
     let help = "reduce the number of Peers with granularity `Location`, a `nodeSelector` or \
         another `topology` than `FullMesh`";
@@ -146,7 +150,7 @@ fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Fi
     }
     let beyond = |estimate| {
         if is_grave(estimate) {
-            format!(", more than {}", passed(estimate))
+            format!(", more than the limit of {}", passed(estimate))
         } else {
             String::new()
         }
@@ -172,7 +176,10 @@ fn listed_values(
         .filter_map(|it| {
             let words = words(it.quantity)?;
             let value = units::value(it.quantity, it.value);
-            Some(format!("{value} {words}, more than {}", passed(it)))
+            Some(format!(
+                "{value} {words}, more than the limit of {}",
+                passed(it)
+            ))
         })
         .collect();
     (!listed_values.is_empty()).then(|| listed_values.join("; "))

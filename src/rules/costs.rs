@@ -68,15 +68,23 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
 fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
     let nodes: usize = learned.iter().map(|it| it.nodes.len()).sum();
     let clusters = learned.iter().map(|it| {
-        let nodes = it.nodes.iter().map(|it| bare(it));
+        let addresses = if it.nodes.len() == 1 {
+            "address"
+        } else {
+            "addresses"
+        };
+        let nodes = it
+            .nodes
+            .iter()
+            .map(|node| format!("{}/{}", it.cluster, bare(node)));
         let targets = listed(&it.targets);
-        format!("{} ({}) by {targets}", it.cluster, listed(nodes))
+        format!("{targets} may forget the {addresses} of {}", listed(nodes))
     });
     let first = learned.first()?;
     let node = first.nodes.first()?;
+    let are = if nodes == 1 { "is" } else { "are" };
     let message = format!(
-        "{} behind NAT may be forgotten when several Peers change together, and be unreachable for 15 to 205 s: {}",
-        count(nodes, "node"),
+        "{}, which {are} behind NAT, when several Peers change together: unreachable for 15 to 205 s",
         listed(clusters)
     );
     let more = match nodes - 1 {
@@ -96,7 +104,7 @@ fn without_fixed_address(learned: &[LearnedEndpoints]) -> String {
     if learned.iter().any(|it| !it.small_targets.is_empty()) {
         let clusters = learned.iter().map(|it| it.cluster);
         return format!(
-            "apply each change in one cluster after another, and last in {}",
+            "apply each change in one cluster after another, and change {} last",
             listed(clusters)
         );
     }

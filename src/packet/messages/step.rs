@@ -154,7 +154,7 @@ fn of_endpoint(fabric: &Fabric, by: At, endpoint: &Endpoint) -> Option<String> {
         Host::Dns(name) => {
             let cluster = fabric.site(by.site).cluster;
             Some(format!(
-                "`{name}` resolves on every node of {cluster}: otherwise Kilo stops there"
+                "`{name}` resolves on every node of {cluster}: Kilo applies no changes on nodes that cannot resolve it"
             ))
         }
         Host::Ip(address) if fabric.is_stranger(endpoint) => Some(format!(

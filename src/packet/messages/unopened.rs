@@ -27,7 +27,10 @@ fn missed(fabric: &Fabric, at: At, peer: PeerId, other: At) -> String {
             ),
             None => format!("the Peer {name} has no endpoint"),
         },
-        Some(it) => format!("{it} of the Peer {name} is not {}", called(fabric, other)),
+        Some(it) => format!(
+            "{it} in the Peer {name} is not an address of {}",
+            called(fabric, other)
+        ),
     }
 }
 
@@ -75,8 +78,8 @@ pub(super) fn flapping(fabric: &Fabric, at: At, peer: PeerId, other: At) -> Find
     let why = missed(fabric, at, peer, other);
     let name = peer_of(fabric, at.site, peer);
     let message = format!(
-        "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and without a \
-         `persistentKeepalive` in the Peer it restores the endpoint each time"
+        "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and Kilo restores \
+         it each time because the Peer has no `persistentKeepalive`"
     );
     Finding::new(&rule::FLAPPING, message)
         .at(

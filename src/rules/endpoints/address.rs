@@ -14,8 +14,8 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
         // The membership takes no name that could steer a terminal.
         Host::Dns(_) => {
             let message = format!(
-                "endpoint {endpoint} is a DNS name: if it does not resolve in a cluster, Kilo \
-                 stops on all nodes there"
+                "endpoint {endpoint} is a DNS name: Kilo applies no changes on nodes of other \
+                 clusters that cannot resolve it"
             );
             let mut finding = on_endpoint(dialled, &DNS_ENDPOINT, message);
             finding.help = Some(

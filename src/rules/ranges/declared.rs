@@ -116,7 +116,7 @@ fn of_public(entry: &Entry, range: &Range) -> Finding {
     let mut finding = Finding::on_cluster(&PUBLIC_RANGE, &entry.name, message);
     finding.labels = vec![label(range.place.clone(), "declared here")];
     finding.help = Some(format!(
-        "if these addresses are assigned to `{}`, ignore this rule for it in the config",
+        "remove the range; if `{0}` owns these addresses, ignore this rule for `{0}` in the config",
         entry.name
     ));
     finding

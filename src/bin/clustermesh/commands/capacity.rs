@@ -38,15 +38,16 @@ use waves::JoinOutlook;
 ///
 /// Counts the Peers, routes and iptables rules of each cluster, and the seconds that Kilo needs for each
 /// change. Checks the limits of Flux, Argo CD and git. If the rendered tree is out of date, estimates how
-/// long Kilo will need to apply the difference. Below the table, every exceeded limit is listed with the
-/// ways to reduce the load. For the given clusters, all details are shown. If clusters are joining, the
-/// load that all clusters would have with them follows. Writes nothing.
+/// long Kilo will need to apply the difference. Below the table, every exceeded limit is listed with the ways
+/// to reduce the load. For the given clusters, all details are shown. If clusters are joining, it also prints
+/// the load with them. Writes nothing.
 ///
 /// With `--peers`, the difference is computed from the Peers in the cluster, including Peers that
 /// clustermesh does not manage.
 ///
-/// Set the limits in `limits.capacity` in the config. An exceeded limit is a warning, so only `--strict`
-/// makes it fail, unless `rules` in the config raises its level.
+/// Set the limits in `limits.capacity` in the config. Each exceeded limit is reported as a warning or a
+/// notice, also if its `GRADE` is `error`. `--strict`, `--fail-on warning` or `rules` in the config make it
+/// fail. Only with `--waves`, a wave with the grade `error` fails too.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CapacityArgs {
@@ -60,12 +61,13 @@ pub(crate) struct CapacityArgs {
 
     /// List which clusters can join in one commit
     ///
-    /// Divides the clusters with `state: Joining` into waves, so that no cluster gets more Peers in one
-    /// change, or is busy for longer, than a warning allows. Hubs come first, then clusters with few Peers.
+    /// Divides the clusters with `state: Joining` into waves, so that each change stays below the warning
+    /// limits for Peers (`wavePeers`) and time (`waveSeconds`). Hubs come first, then clusters with few
+    /// Peers.
     #[arg(long)]
     waves: bool,
 
-    /// Cluster that more clusters would be like [default: the last of the mesh]
+    /// Cluster to use as the model for added clusters [default: the last of the mesh]
     ///
     /// Below the table, `capacity` prints how many more clusters fit before each limit is exceeded. Each has as many Peers and
     /// ranges as this cluster, and the same links.

@@ -62,8 +62,8 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 also if a cluster has lost too many nodes
     ///
     /// Compares the nodes of both versions by the limits of `clustermesh snapshot` (`limits` in the config). A job that
-    /// merges by itself compares with a commit of the day before, because hourly changes can each be within the limits. A
-    /// cluster that this commit does not have may lose no node at all since `HEAD`.
+    /// merges automatically compares with a commit from the day before, because many small losses can add up. A cluster
+    /// that is not in this commit must not lose any node since `HEAD`.
     #[arg(long)]
     check_losses: bool,
 
@@ -88,11 +88,11 @@ Examples:
 /// A grade of changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum NamedGrade {
-    /// Always
+    /// Exit with 1 always, even if no Peer changes
     None,
     /// Paths are only gained, and nothing that works is disturbed
     Additive,
-    /// Paths to nodes or addresses end that do not exist any more, and nothing that works is disturbed
+    /// Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed
     Cleanup,
     /// Requests in changed clusters may get no answer for at most 30 seconds; nodes behind NAT that send nothing may be
     /// unreachable for up to 205 seconds

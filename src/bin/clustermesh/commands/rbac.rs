@@ -30,8 +30,8 @@ pub(crate) struct RbacArgs {
 
     /// Grant only the rights that Flux needs to deliver Peers
     ///
-    /// The Kustomizations of `flux/` name this service account. Flux can then apply only Peers, even if the
-    /// repository contains other objects.
+    /// Prints the service account `clustermesh` in `flux-system`, which the Kustomizations in `flux/` use,
+    /// with these rights. Flux can then apply only Peers, even if the repository contains other objects.
     #[arg(long, conflicts_with_all = ["peers", "secret"])]
     delivery: bool,
 

@@ -57,8 +57,8 @@ pub(crate) struct StatusArgs {
 
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
     ///
-    /// The last reading may take one `--timeout` longer. A cluster that refuses the login or a request is
-    /// not read again.
+    /// The last attempt may exceed this time by one `--timeout`. A cluster that refuses the login or a
+    /// request is not read again.
     #[arg(long, value_name = "DURATION", value_parser = clock::duration)]
     wait: Option<Duration>,
 

@@ -68,7 +68,7 @@ Examples:
 /// The class of a source or destination.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ClassArgument {
-    /// A pod; of a node, the first address of its pod CIDR
+    /// A pod. For a node: the third address of its pod CIDR, such as 10.42.1.2
     Pod,
     /// The node itself, or a pod with `hostNetwork`
     Node,

@@ -37,12 +37,12 @@ use wanted::WantedPeers;
 /// Prove that clusters reach each other as the meshes declare
 ///
 /// Computes the routes of Kilo and WireGuard from the snapshots and the Peers, and checks reachability
-/// between all ranges of all clusters, for every address. A link between two clusters declares that
-/// their pods reach each other, and the services and other ranges of the other cluster. Nodes are
-/// included where their internal addresses are declared.
+/// between all ranges of all clusters, for every address. If a mesh links two clusters, their pods must reach
+/// each other, and also the services and other declared ranges of the other cluster. Nodes are checked if
+/// their internal addresses are declared.
 ///
-/// Fails if a declared path does not work, if traffic reaches a cluster without a link, or if one of
-/// your expectations is not met. If clusters are joining, the result with them follows; it does not
+/// Fails if a declared path does not work, if traffic reaches a cluster without a link, or if one of your
+/// expectations is not met. If clusters are joining, it also prints the result with them, which does not
 /// affect the exit code. Sends nothing and writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]

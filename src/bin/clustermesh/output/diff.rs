@@ -137,7 +137,7 @@ impl Compared<'_> {
             Grade::None => "Nothing changes.",
             Grade::Additive => "Paths are only gained, and nothing that works is disturbed.",
             Grade::Cleanup => {
-                "Only paths to nodes or addresses that do not exist any more end, and nothing that works is disturbed."
+                "Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed."
             }
             Grade::Brief => {
                 "Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send \

@@ -99,7 +99,7 @@ impl FindingPrinter<'_> {
         let mut lines: Vec<String> = shown_entries.map(|entry| self.finding(entry)).collect();
         if let Some(ReportEntry { finding, .. }) = entries.get(shown) {
             let more = entries.len() - shown;
-            let text = format!("{}: {more} more like these", finding.group);
+            let text = format!("{}: {more} more findings like these", finding.group);
             lines.push(self.rendered(Group::with_title(self.title(finding, &text))));
         }
         lines

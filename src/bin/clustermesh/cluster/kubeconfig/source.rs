@@ -29,7 +29,7 @@ pub(super) fn from_file(path: &Path, patience: Duration) -> Result<Kubeconfig, S
     };
     let text = bytes.and_then(text).map_err(|error| match error.kind() {
         // The file is named already, unless it is one of several.
-        ErrorKind::NotFound => "the file does not exist".to_owned(),
+        ErrorKind::NotFound => "the kubeconfig does not exist".to_owned(),
         _ => format!("cannot read {}: {error}", path.display()),
     })?;
     let mut kubeconfig = from_text(&text)?;

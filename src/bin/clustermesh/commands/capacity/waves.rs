@@ -100,7 +100,7 @@ impl JoinOutlook {
             .collect();
         if !behind_nat.is_empty() {
             self.advice.push(format!(
-                "Apply each wave in one cluster after another, and last in the clusters behind NAT: {}.",
+                "Apply each wave in one cluster after another, and change the clusters behind NAT last: {}.",
                 text::listed(behind_nat)
             ));
         }
@@ -274,17 +274,13 @@ fn hopeless(wave: &JoinWave, cost: &Cost, grave: &[&Estimate]) -> String {
         return "no order of joining helps: the Peers of all clusters together exceed the limit"
             .to_owned();
     }
-    let names = joining::listed(&wave.joiners);
-    if wave
-        .joiners
-        .iter()
-        .any(|it| it.cluster.as_str() == cost.cluster)
-    {
-        return format!(
-            "no smaller wave helps: {names} gets the Peers of all others in one change"
-        );
+    let target = &cost.cluster;
+    let peers = count(cost.wave.added, "Peer");
+    if wave.joiners.iter().any(|it| it.cluster.as_str() == target) {
+        return format!("{target} alone exceeds the limit: it gets {peers} in one change");
     }
-    format!("no order of joining helps: the Peers of {names} alone exceed the limit")
+    let names = joining::listed(&wave.joiners);
+    format!("the Peers of {names} alone exceed the limit: {target} gets {peers} in one change")
 }
 
 /// Returns the clusters that are not counted.

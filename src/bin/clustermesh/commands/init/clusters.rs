@@ -28,7 +28,7 @@ pub(super) struct ClusterOptions {
     /// Propose the mesh from the nodes of this context's cluster; repeatable
     ///
     /// The nodes are listed and saved as by `clustermesh snapshot`. Without CLUSTER, the cluster gets the
-    /// name of the context. Ranges that nodes do not report, such as that of the Services, are left to you.
+    /// name of the context. Add ranges that nodes do not report yourself, such as the Service range.
     #[cfg(feature = "snapshot")]
     #[arg(long = "context", value_name = "[CLUSTER=]CONTEXT", value_parser = context)]
     contexts: Vec<ClusterContext>,

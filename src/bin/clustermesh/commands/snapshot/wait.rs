@@ -20,8 +20,8 @@ use crate::settings::Settings;
 pub(super) struct WaitOptions {
     /// Wait for a change, at most this long, such as 50m
     ///
-    /// Lists nodes until they differ from the snapshots, and then writes these as without this option, also if the time
-    /// is over. Differences that need `--accept` do not end the wait. Without `--keep-going`, a refused login does.
+    /// Lists nodes until they differ from the snapshots or the time is over, then writes the snapshots. Differences
+    /// that need `--accept` do not end the wait. A refused login ends it, unless `--keep-going` is given.
     #[arg(long, value_name = "DURATION", value_parser = clock::duration, conflicts_with = "from")]
     pub(super) wait: Option<Duration>,
 

@@ -327,10 +327,7 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
     let kinds = [
         (change.gained, "gained"),
         (change.lost, "lost"),
-        (
-            change.ended.paths,
-            "ended, because an end does not exist any more",
-        ),
+        (change.ended.paths, "ended, because an end no longer exists"),
         (change.repaired, "down until this is applied"),
         (
             change.apart,

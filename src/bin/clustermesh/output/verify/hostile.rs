@@ -44,7 +44,7 @@ impl Verified<'_, '_> {
             }
             if !deaf.is_empty() {
                 let names = text::first(NAMED, deaf.iter().map(|it| self.called(it.site)));
-                let _ = writeln!(text, "  none of its packets reach {names} directly");
+                let _ = writeln!(text, "  directly, none of its packets reach {names}");
             }
             text.push('\n');
         }
@@ -58,7 +58,10 @@ impl Verified<'_, '_> {
             let name = self.called(hostile.site);
             let breaches = hostile.breaches();
             let _ = match breaches.iter().map(Breach::count).sum::<usize>() {
-                0 => writeln!(text, "{name} could do nothing beyond what the meshes allow"),
+                0 => writeln!(
+                    text,
+                    "{name} could do only what is listed above, and the meshes allow it"
+                ),
                 more => writeln!(
                     text,
                     "{name} could do {} that no mesh allows",
@@ -80,7 +83,7 @@ impl Verified<'_, '_> {
         } else {
             let _ = writeln!(
                 text,
-                "    it could send packets from {}\n    to {} and, masqueraded, to everything that the nodes of {name} can reach",
+                "    it could send packets from {}\n    to {}\n    Kilo in {name} masquerades packets to other addresses, so they can reach everything that the nodes of {name} can reach",
                 self.held(&exposure.believed),
                 open(&exposure.open)
             );
@@ -114,7 +117,10 @@ impl Verified<'_, '_> {
         if !shut.is_empty() {
             let names = shut.iter().map(|it| self.called(it.site));
             let thirds = text::first_of(NAMED, names, more(OnwardKind::Dropped));
-            let _ = writeln!(text, "    none of its packets get through to {thirds}");
+            let _ = writeln!(
+                text,
+                "    through {name}, none of its packets reach {thirds}"
+            );
         }
         text
     }

@@ -91,8 +91,8 @@ fn measure(measure: &Measure) -> String {
             count(sources)
         ),
         Measure::Waves { peers, waves } => format!(
-            "{} of at most {}",
-            plural(*waves, "wave"),
+            "{} of at most {} each",
+            plural(*waves, "commit"),
             plural(*peers, "Peer")
         ),
     }

@@ -89,7 +89,7 @@ pub(super) enum WrittenChangeGrade {
     None,
     /// Paths are only gained, and nothing that works is disturbed.
     Additive,
-    /// Paths to nodes or addresses end that do not exist any more, and nothing that works is disturbed.
+    /// Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed.
     Cleanup,
     /// Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send nothing may be
     /// unreachable for up to 205 seconds.

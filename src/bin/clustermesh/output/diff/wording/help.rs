@@ -60,7 +60,7 @@ fn behind_nat(forgotten: &ForgottenAddresses, compared: &Compared) -> Vec<String
     }
     if !clusters.is_empty() {
         helps.push(format!(
-            "apply the change in one cluster after another, and last in {}",
+            "apply the change in one cluster after another, and change {} last",
             first(LISTED, clusters.keys())
         ));
     }

@@ -95,7 +95,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::AddressesForgotten(forgotten) => self::forgotten(forgotten),
         Reason::PathsEnded(ended) => self::ended(ended),
         Reason::RangesRemoved(peers) => {
-            format!("{} with fewer ranges of nodes", count(*peers, "Peer"))
+            format!("{} with fewer ranges", count(*peers, "Peer"))
         }
         Reason::Removed(peers) => format!("{} removed", count(*peers, "Peer")),
         Reason::PathsRepaired(counts) => {
