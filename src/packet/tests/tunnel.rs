@@ -66,7 +66,7 @@ fn nobody_can_dial_the_other() {
     insta::assert_snapshot!(west().trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
-    flapping: Kilo on west/m1 cuts the tunnel with east/n1 twice a minute: the Peer m--east--n1 has no endpoint, and without a `persistentKeepalive` in the Peer it restores the endpoint each time
+    flapping: Kilo on west/m1 cuts the tunnel with east/n1 twice a minute: the Peer m--east--n1 has no endpoint, and Kilo restores it each time because the Peer has no `persistentKeepalive`
       west/m--east.yaml#/spec/endpoint differs from its current address
     ");
     let nodes = EAST_NODES.replace("key=A", "key=A persistent-keepalive=25");
@@ -122,7 +122,7 @@ fn an_endpoint_of_somebody_else_is_no_door() {
     insta::assert_snapshot!(wrong.trace("west/m1", "east/n1"), @"
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
-    no-initiator: nothing gets from west/m1 to east/n1 until east/n1 has sent something: west/m1 cannot dial it (198.18.0.12:51820 of the Peer m--east--n1 is not east/n1), and east/n1 sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
+    no-initiator: nothing gets from west/m1 to east/n1 until east/n1 has sent something: west/m1 cannot dial it (198.18.0.12:51820 in the Peer m--east--n1 is not an address of east/n1), and east/n1 sends no keepalives because it has no annotation `kilo.squat.ai/persistent-keepalive`
       west/m--east.yaml#/spec/endpoint one side
       east/m--west.yaml#/spec/endpoint the other side
     ");
@@ -150,7 +150,7 @@ fn what_is_not_known_is_assumed_and_told() {
     10.2.1.2 -> 10.1.1.2
       west/m1 routes 10.1.1.2 (by 10.1.1.0/24) to the Peer m--east--n1, the key of east/n1
       west/m1 dials wg.example.com:51820 to open the tunnel
-        if `wg.example.com` resolves on every node of west: otherwise Kilo stops there
+        if `wg.example.com` resolves on every node of west: Kilo applies no changes on nodes that cannot resolve it
       east/n1 accepts source 10.2.1.2 from this key (by 10.2.1.0/24)
       east/n1 delivers it to the pod 10.1.1.2
     10.1.1.2 -> 10.2.1.2

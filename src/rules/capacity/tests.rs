@@ -140,26 +140,26 @@ fn what_is_too_much_is_reported_for_each_target() {
             report(&planned(plan, loads, &capacity))
         };
         insta::assert_snapshot!(report(&planned(plan, loads, &Capacity::default())), @"
-        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
-        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
+        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than the limit of 5 s
+        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than the limit of 5 s
         ");
         insta::assert_snapshot!(limited(Quantity::Routes, 700), @"
-        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
-        warning[crowded-node] east: the nodes would have 704 routes, more than 700
-        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
-        warning[crowded-node] north: the nodes would have 782 routes, more than 700
+        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than the limit of 5 s
+        warning[crowded-node] east: the nodes would have 704 routes, more than the limit of 700
+        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than the limit of 5 s
+        warning[crowded-node] north: the nodes would have 782 routes, more than the limit of 700
         ");
         insta::assert_snapshot!(limited(Quantity::DirectoryEntries, 2), @"
-        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
-        warning[crowded-folder] east: the folder would have 3 entries, more than 2
-        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
-        warning[crowded-folder] north: the folder would have 3 entries, more than 2
-        warning[crowded-folder] west: the folder would have 3 entries, more than 2
+        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than the limit of 5 s
+        warning[crowded-folder] east: the folder would have 3 entries, more than the limit of 2
+        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than the limit of 5 s
+        warning[crowded-folder] north: the folder would have 3 entries, more than the limit of 2
+        warning[crowded-folder] west: the folder would have 3 entries, more than the limit of 2
         ");
         insta::assert_snapshot!(limited(Quantity::InventoryBytes, 20_000), @"
-        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than 5 s
-        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than 5 s
-        warning[crowded-target] north: would have 260 Peers: 22,100 bytes in a Flux inventory, more than 20,000
+        warning[slow-apply] east: Kilo would need 5.3 s for each change (2.5 µs × 1,457² rules), more than the limit of 5 s
+        warning[slow-apply] north: Kilo would need 6.2 s for each change (2.5 µs × 1,575² rules), more than the limit of 5 s
+        warning[crowded-target] north: would have 260 Peers: 22,100 bytes in a Flux inventory, more than the limit of 20,000
         ");
     });
 }
@@ -174,6 +174,6 @@ fn what_comes_at_once_is_reported() {
                 .to_vec(),
             ..OnDiskTree::default()
         };
-        insta::assert_snapshot!(report(&waves(plan, loads, &on_disk, &capacity)), @"warning[large-wave] east: would get 60 new Peers in one change, more than 50; Kilo would be busy for 8.1 s");
+        insta::assert_snapshot!(report(&waves(plan, loads, &on_disk, &capacity)), @"warning[large-wave] east: would get 60 new Peers in one change, more than the limit of 50; Kilo would be busy for 8.1 s");
     });
 }

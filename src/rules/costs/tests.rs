@@ -54,11 +54,12 @@ fn nodes_behind_nat_may_be_forgotten() {
     let west = sending(WEST);
     let of = |east: &str| costs(&[("east", "", east), ("west", "", &west), north]);
     insta::assert_snapshot!(of(&sending(EAST)), @"
-    notice[learned-endpoint] : 1 node behind NAT may be forgotten when several Peers change together, and be unreachable for 15 to 205 s: north (p1) by west
-      help: if the NAT has a fixed address and fixed ports, run `kubectl --context north annotate node p1 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:PORT` with these; otherwise apply each change in one cluster after another, and last in north
+    notice[learned-endpoint] : west may forget the address of north/p1, which is behind NAT, when several Peers change together: unreachable for 15 to 205 s
+      help: if the NAT has a fixed address and fixed ports, run `kubectl --context north annotate node p1 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:PORT` with these; otherwise apply each change in one cluster after another, and change north last
     ");
     let one = sending(EAST).replacen(" persistent-keepalive=25", "", 1);
-    assert!(of(&one).contains("by east, west"), "{}", of(&one));
+    let both = "east, west may forget the address of north/p1";
+    assert!(of(&one).contains(both), "{}", of(&one));
     // A second node that others can dial can be annotated.
     let only_east = costs(&[("east", "", &one), north]);
     let remedy = "otherwise annotate at least two public nodes of east with `kilo.squat.ai/persistent-keepalive=25`";

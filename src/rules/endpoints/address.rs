@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_name_is_reported_even_where_it_is_declared() {
         insta::assert_snapshot!(report_on("endpointDomains: [example.com]", "wg.example.com:51820"), @"
-        notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a DNS name: if it does not resolve in a cluster, Kilo stops on all nodes there
+        notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a DNS name: Kilo applies no changes on nodes of other clusters that cannot resolve it
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: write an IP address, or make sure that every node of every cluster resolves the name
         ");

@@ -195,9 +195,9 @@ fn validate_tells_the_same() {
         run.stdout
     };
     insta::assert_snapshot!(validate(), @"
-    warning[slow-apply] east: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than 0 s
-    warning[slow-apply] north: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than 0 s
-    warning[slow-apply] west: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than 0 s
+    warning[slow-apply] east: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than the limit of 0 s
+    warning[slow-apply] north: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than the limit of 0 s
+    warning[slow-apply] west: Kilo would need 2 ms for each change (2.5 µs × 31² rules), more than the limit of 0 s
     ");
     limit(&folder, "applySeconds: { notice: 0 }");
     assert_eq!(validate(), "", "a notice is for those who ask");

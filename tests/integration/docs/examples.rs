@@ -145,6 +145,21 @@ fn tells_the_mistakes_that_are_committed() {
     }
 }
 
+/// As the page of the example promises.
+#[test]
+fn a_mistake_is_reported_after_those_that_hide_it_are_corrected() {
+    let scratch = tempfile::tempdir().unwrap();
+    copy(&project().join("examples/thirty-mistakes"), scratch.path());
+    let path = scratch.path().join("mesh.yaml");
+    let mesh = fs::read_to_string(&path).unwrap();
+    // The first two clusters, of which the ranges no longer overlap.
+    let (sound, _) = mesh.split_once("    - name: north").unwrap();
+    fs::write(&path, sound.replace("10.4.0.0/16", "10.4.0.0/17")).unwrap();
+    let run = clustermesh(scratch.path(), &["validate", "--output", "concise"]);
+    let of_node = |it: &&str| it.contains("[looping-endpoint] east/east-15: left out");
+    assert!(run.stdout.lines().any(|it| of_node(&it)), "{}", run.stdout);
+}
+
 #[test]
 fn is_up_to_date_by_its_own_check() {
     for example in examples() {

@@ -63,16 +63,16 @@ fn waves_are_shown_with_what_no_order_helps() {
 
     wave 2, west
       warning  wavePeers  4  > 3  ΔP: Peers added in one change
-      no smaller wave helps: west gets the Peers of all others in one change
+      west alone exceeds the limit: it gets 4 Peers in one change
       ways to reduce it
-        6 ms → 2 ms  in a row  4 waves of at most 1 Peer
+        6 ms → 2 ms  in a row  4 commits of at most 1 Peer each
 
     2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
     `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
     ");
     limit(&folder, "wavePeers: { notice: 1, warning: 1, error: 100 }");
     let run = folder.run(&["capacity", "--waves", "east"]);
-    let text = "no order of joining helps: the Peers of north alone exceed the limit";
+    let text = "the Peers of north alone exceed the limit: west gets 2 Peers in one change";
     assert_contains(&run.stdout, text);
     let strict = folder.run(&["capacity", "--waves", "--strict"]);
     assert_eq!(strict.code, 1);
@@ -95,9 +95,9 @@ fn waves_fit_a_comment() {
     ```text
     wave 2, west
       warning  wavePeers  4  > 3  ΔP: Peers added in one change
-      no smaller wave helps: west gets the Peers of all others in one change
+      west alone exceeds the limit: it gets 4 Peers in one change
       ways to reduce it
-        6 ms → 2 ms  in a row  4 waves of at most 1 Peer
+        6 ms → 2 ms  in a row  4 commits of at most 1 Peer each
     ```
 
     2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
@@ -273,6 +273,6 @@ fn clusters_behind_nat_join_last() {
     let clusters: Vec<Vec<String>> = waves(&folder).into_iter().map(|it| it.0).collect();
     assert_eq!(clusters, [["west"], ["north"]]);
     let run = folder.run(&["capacity", "--waves"]);
-    let advice = "\nApply each wave in one cluster after another, and last in the clusters behind NAT: north.\n";
+    let advice = "\nApply each wave in one cluster after another, and change the clusters behind NAT last: north.\n";
     assert_contains(&run.stdout, advice);
 }

@@ -131,7 +131,7 @@ fn fails_where_it_could_pass_for_somebody_else() {
     // The other clusters are not affected.
     let (_, text) = verify(&folder, &["north"]);
     assert!(
-        text.ends_with("north could do nothing beyond what the meshes allow\n"),
+        text.ends_with("north could do only what is listed above, and the meshes allow it\n"),
         "{text}"
     );
 }
