@@ -79,7 +79,7 @@ pub(super) fn flapping(fabric: &Fabric, at: At, peer: PeerId, other: At) -> Find
     let name = peer_of(fabric, at.site, peer);
     let message = format!(
         "Kilo on {here} cuts the tunnel with {there} twice a minute: {why}, and Kilo restores \
-         it each time because the Peer has no `persistentKeepalive`"
+         this each time because the Peer has no `persistentKeepalive`"
     );
     Finding::new(&rule::FLAPPING, message)
         .at(

@@ -66,7 +66,7 @@ fn nobody_can_dial_the_other() {
     insta::assert_snapshot!(west().trace("east/n1", "west/m1"), @"
     10.1.1.2 -> 10.2.1.2
       east/n1 routes 10.2.1.2 (by 10.2.1.0/24) to the Peer m--west--m1, the key of west/m1
-    flapping: Kilo on west/m1 cuts the tunnel with east/n1 twice a minute: the Peer m--east--n1 has no endpoint, and Kilo restores it each time because the Peer has no `persistentKeepalive`
+    flapping: Kilo on west/m1 cuts the tunnel with east/n1 twice a minute: the Peer m--east--n1 has no endpoint, and Kilo restores this each time because the Peer has no `persistentKeepalive`
       west/m--east.yaml#/spec/endpoint differs from its current address
     ");
     let nodes = EAST_NODES.replace("key=A", "key=A persistent-keepalive=25");

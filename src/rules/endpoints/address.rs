@@ -14,8 +14,8 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
         // The membership takes no name that could steer a terminal.
         Host::Dns(_) => {
             let message = format!(
-                "endpoint {endpoint} is a DNS name: Kilo applies no changes on nodes of other \
-                 clusters that cannot resolve it"
+                "endpoint {endpoint} is a DNS name: Kilo applies no changes on nodes that \
+                 cannot resolve it"
             );
             let mut finding = on_endpoint(dialled, &DNS_ENDPOINT, message);
             finding.help = Some(
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_name_is_reported_even_where_it_is_declared() {
         insta::assert_snapshot!(report_on("endpointDomains: [example.com]", "wg.example.com:51820"), @"
-        notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a DNS name: Kilo applies no changes on nodes of other clusters that cannot resolve it
+        notice[dns-endpoint] east/n: endpoint wg.example.com:51820 is a DNS name: Kilo applies no changes on nodes that cannot resolve it
           east.json#/nodes/0/annotations/kilo.squat.ai~1clustermesh-endpoint 
           help: write an IP address, or make sure that every node of every cluster resolves the name
         ");

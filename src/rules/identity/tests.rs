@@ -133,9 +133,9 @@ fn a_name_is_an_endpoint_too() {
     warning[shared-endpoint] b/b: same endpoint as a/a: wg.example.org:51820
       b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint second here
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint of a/a
-    notice[dns-endpoint] a/a: endpoint wg.example.org:51820 is a DNS name: Kilo applies no changes on nodes of other clusters that cannot resolve it
+    notice[dns-endpoint] a/a: endpoint wg.example.org:51820 is a DNS name: Kilo applies no changes on nodes that cannot resolve it
       a.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint 
-    notice[dns-endpoint] b/b: endpoint wg.example.org:51820 is a DNS name: Kilo applies no changes on nodes of other clusters that cannot resolve it
+    notice[dns-endpoint] b/b: endpoint wg.example.org:51820 is a DNS name: Kilo applies no changes on nodes that cannot resolve it
       b.json#/nodes/0/annotations/kilo.squat.ai~1force-endpoint
     ");
 }

@@ -41,13 +41,14 @@ fn says_what_a_cluster_could_send_and_to_whom() {
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
         it could send packets from 10.1.1.0/24, 10.1.2.0/24, 10.101.0.1, 10.101.0.2
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24 and, masqueraded, to everything that the nodes of west can reach
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24
+        Kilo in west masquerades packets to other addresses, so they can reach everything that the nodes of west can reach
         it also receives the packets to these source addresses
-        none of its packets get through to north
-      none of its packets reach north directly
+        through west, none of its packets reach north
+      directly, none of its packets reach north
 
     All 16 declared paths work in both directions.
-    east could do nothing beyond what the meshes allow
+    east could do only what is listed above, and the meshes allow it
     ");
     assert_eq!(code, 0);
 }
@@ -59,24 +60,27 @@ fn more_than_one_may_be_asked_about() {
     If north were hostile:
       west accepts its packets through the Peers prod--north--n1, prod--north--n2
         it could send packets from 10.2.1.0/24, 10.2.2.0/24, 10.102.0.1, 10.102.0.2
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24 and, masqueraded, to everything that the nodes of west can reach
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24
+        Kilo in west masquerades packets to other addresses, so they can reach everything that the nodes of west can reach
         it also receives the packets to these source addresses
-        none of its packets get through to east
-      none of its packets reach east directly
+        through west, none of its packets reach east
+      directly, none of its packets reach east
 
     If west were hostile:
       east accepts its packets through the Peers prod--west--n1, prod--west--n2
         it could send packets from 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
-        to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24 and, masqueraded, to everything that the nodes of east can reach
+        to pods 10.1.1.0/24, 10.1.2.0/24; nodes 192.168.1.1, 192.168.1.2, 10.101.0.1, 10.101.0.2; LANs 192.168.1.0/24
+        Kilo in east masquerades packets to other addresses, so they can reach everything that the nodes of east can reach
         it also receives the packets to these source addresses
       north accepts its packets through the Peers prod--west--n1, prod--west--n2
         it could send packets from 10.3.1.0/24, 10.3.2.0/24, 10.103.0.1, 10.103.0.2
-        to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24 and, masqueraded, to everything that the nodes of north can reach
+        to pods 10.2.1.0/24, 10.2.2.0/24; nodes 192.168.2.1, 192.168.2.2, 10.102.0.1, 10.102.0.2; LANs 192.168.2.0/24
+        Kilo in north masquerades packets to other addresses, so they can reach everything that the nodes of north can reach
         it also receives the packets to these source addresses
 
     All 16 declared paths work in both directions.
-    north could do nothing beyond what the meshes allow
-    west could do nothing beyond what the meshes allow
+    north could do only what is listed above, and the meshes allow it
+    west could do only what is listed above, and the meshes allow it
     ");
     assert_eq!(code, 0);
 }
@@ -95,10 +99,11 @@ fn fails_where_it_could_pass_for_somebody_else() {
     If east were hostile:
       west accepts its packets through the Peers prod--east--n1, prod--east--n2
         it could send packets from 10.2.1.128/25 (a pod on north/n1), 172.16.0.0/12 (declared by no cluster), 10.1.1.0/24, 10.1.2.0/24 and 2 more
-        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24 and, masqueraded, to everything that the nodes of west can reach
+        to pods 10.3.1.0/24, 10.3.2.0/24; nodes 192.168.3.1, 192.168.3.2, 10.103.0.1, 10.103.0.2; LANs 192.168.3.0/24
+        Kilo in west masquerades packets to other addresses, so they can reach everything that the nodes of west can reach
         it also receives the packets to these source addresses
-        none of its packets get through to north
-      none of its packets reach north directly
+        through west, none of its packets reach north
+      directly, none of its packets reach north
     ");
     let (_, findings) = rest.split_once("error[impersonation]").unwrap();
     insta::assert_snapshot!(findings, @r#"

@@ -194,9 +194,9 @@ fn is_none() {
     let run = folder.run(&["snapshot", "--kubeconfig", "nowhere"]);
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"
-    error[invalid-kubeconfig]: east: could not be read: the file does not exist (nowhere); snapshots/east.json was kept
-    error[invalid-kubeconfig]: north: could not be read: the file does not exist (nowhere); snapshots/north.json was kept
-    error[invalid-kubeconfig]: west: could not be read: the file does not exist (nowhere); snapshots/west.json was kept
+    error[invalid-kubeconfig]: east: could not be read: the kubeconfig does not exist (nowhere); snapshots/east.json was kept
+    error[invalid-kubeconfig]: north: could not be read: the kubeconfig does not exist (nowhere); snapshots/north.json was kept
+    error[invalid-kubeconfig]: west: could not be read: the kubeconfig does not exist (nowhere); snapshots/west.json was kept
     help: check `kubectl config view`, or choose another kubeconfig with `--kubeconfig`, `KUBECONFIG` or the config
     ");
 }
