@@ -297,8 +297,8 @@ fn a_wave_beyond_its_limit_is_reported_with_how_many_are_fine() {
     limit(&folder, "wavePeers: { notice: 2, warning: 3 }");
     let run = folder.run(&["capacity", "--fail-on", "warning"]);
     assert_eq!(run.code, 1);
-    let waves = run.stdout.lines().find(|it| it.contains("waves of"));
-    insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  in a row  2 waves of at most 2 Peers");
+    let waves = run.stdout.lines().find(|it| it.contains("commits of"));
+    insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  in a row  2 commits of at most 2 Peers each");
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"
     warning[large-wave] east: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
