@@ -121,18 +121,15 @@ fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
     if let Some(known) = files.get(path) {
         return Ok(known);
     }
-    let (head, text) = match roots.revision() {
-        Some(revision) => {
-            let bytes = revision.read(path, MANIFEST_LIMIT)?;
-            (head(&mut bytes.as_slice())?, text_of(bytes))
-        }
-        None => {
-            let (mut file, metadata) = open_regular(path)?;
-            let head = head(&mut file)?;
-            file.rewind()?;
-            let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
-            (head, text)
-        }
+    let (head, text) = if let Some(revision) = roots.revision() {
+        let bytes = revision.read(path, MANIFEST_LIMIT)?;
+        (head(&mut bytes.as_slice())?, text_of(bytes))
+    } else {
+        let (mut file, metadata) = open_regular(path)?;
+        let head = head(&mut file)?;
+        file.rewind()?;
+        let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
+        (head, text)
     };
     Ok(files.add(path, Writer::of(&head), text.map(Arc::from)))
 }
