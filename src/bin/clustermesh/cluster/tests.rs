@@ -49,7 +49,7 @@ fn fault(failure: RequestFailure) -> Fault {
 
 /// Faults of kubeconfigs, Secrets and login plugins.
 fn of_access() -> Vec<Fault> {
-    let file = ["ci/kubeconfig.yaml".into()];
+    let file = ["ci/kubeconfig".into()];
     let nobody = json!({});
     let plugin =
         json!({ "exec": { "apiVersion": "client.authentication.k8s.io/v1", "command": "aws" } });
