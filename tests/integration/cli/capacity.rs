@@ -301,9 +301,9 @@ fn a_wave_beyond_its_limit_is_reported_with_how_many_are_fine() {
     insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  in a row  2 commits of at most 2 Peers each");
     let run = folder.run(&["validate", "--output", "concise"]);
     insta::assert_snapshot!(run.stdout, @"
-    warning[large-wave] east: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
-    warning[large-wave] north: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
-    warning[large-wave] west: would get 4 new Peers in one change, more than 3; Kilo would be busy for 6 ms
+    warning[large-wave] east: would get 4 new Peers in one change, more than the limit of 3; Kilo would be busy for 6 ms
+    warning[large-wave] north: would get 4 new Peers in one change, more than the limit of 3; Kilo would be busy for 6 ms
+    warning[large-wave] west: would get 4 new Peers in one change, more than the limit of 3; Kilo would be busy for 6 ms
     ");
 }
 

@@ -72,7 +72,7 @@ fn waves_are_shown_with_what_no_order_helps() {
     ");
     limit(&folder, "wavePeers: { notice: 1, warning: 1, error: 100 }");
     let run = folder.run(&["capacity", "--waves", "east"]);
-    let text = "the Peers of north alone exceed the limit: west gets 2 Peers in one change";
+    let text = "the Peers of north alone exceed the limit: east gets 2 Peers in one change";
     assert_contains(&run.stdout, text);
     let strict = folder.run(&["capacity", "--waves", "--strict"]);
     assert_eq!(strict.code, 1);
