@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::diagnostic::{Finding, Severity, mistake};
 use crate::document::Source;
 use crate::granularity::Granularity;
-use crate::name::{ClusterName, MeshName, PeerSetName};
+use crate::name::{ClusterName, MeshName, PeerSetName, is_peer_of};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::schema;
@@ -222,6 +222,12 @@ impl MeshReading {
             .filter(|diagnostic| diagnostic.severity == Severity::Error);
         errors.all(|diagnostic| together.contains(&diagnostic.rule))
     }
+}
+
+/// Returns whether a Peer is ours: its name is one that a mesh gives.
+pub fn is_ours<'m>(peer: &str, meshes: impl IntoIterator<Item = &'m Mesh>) -> bool {
+    let mut meshes = meshes.into_iter();
+    meshes.any(|it| is_peer_of(it.name.as_str(), peer))
 }
 
 impl Mesh {

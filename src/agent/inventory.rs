@@ -7,6 +7,7 @@ use super::difference::Difference;
 use super::fabric::{Fabric, Holding, Site, SiteId};
 use super::peers::{AppliedPeers, ClusterPeer, PeerId, Prize};
 use crate::kilo::peer::translation::TranslationFault;
+use crate::mesh::{Mesh, is_ours};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::{Span, widest};
@@ -111,7 +112,7 @@ impl Inventory {
     pub fn new(
         cluster: &ClusterName,
         (has, shall): (&[AppliedFile], &[AppliedFile]),
-        is_ours: impl Fn(&str) -> bool,
+        meshes: &[Mesh],
         fabric: &Fabric,
     ) -> Self {
         let (has, shall) = (
@@ -134,7 +135,7 @@ impl Inventory {
                     differences: Difference::between(after, before),
                     added: before.applied.fields.beyond(after.applied.fields),
                 }),
-                Pair::Removed(peer) if is_ours(&peer.applied.name) => {
+                Pair::Removed(peer) if is_ours(&peer.applied.name, meshes) => {
                     inventory.left_over.push(name(peer));
                 }
                 Pair::Removed(peer) => inventory.foreign.push(foreign(peer, site, fabric)),

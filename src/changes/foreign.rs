@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::agent::applied::{Applied, AppliedFile, Content};
+use crate::mesh::{Mesh, is_ours};
 
 /// Returns the foreign Peers of a cluster that has some files and gets others; none if it has none. They
 /// stay when the others arrive, so they belong to both versions.
@@ -13,7 +14,7 @@ use crate::agent::applied::{Applied, AppliedFile, Content};
 pub fn foreign_peers(
     has: &[AppliedFile],
     gets: &[AppliedFile],
-    is_ours: impl Fn(&str) -> bool,
+    meshes: &[Mesh],
 ) -> Option<AppliedFile> {
     let known = gets.iter().flat_map(|it| &it.content.peers);
     let names: BTreeSet<&str> = known.clone().map(|it| it.name.as_str()).collect();
@@ -24,7 +25,7 @@ pub fn foreign_peers(
     let found = has.iter().flat_map(|it| &it.content.peers);
     let foreign = found.filter(|it| {
         // Engines prune what was rendered for a mesh that is not there any more.
-        let is_ours = is_ours(&it.name) || it.claims.is_rendered;
+        let is_ours = is_ours(&it.name, meshes) || it.claims.is_rendered;
         !is_replaced(it) && !is_ours
     });
     let foreign: Vec<_> = foreign.cloned().collect();

@@ -15,7 +15,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::kilo::cluster::Cluster;
 use clustermesh::manifest;
-use clustermesh::mesh::Entry;
+use clustermesh::mesh::{Entry, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::plan::Plan;
@@ -210,19 +210,19 @@ impl AppliedFiles {
     pub(crate) fn with_foreign(
         mut self,
         has: &Self,
-        is_ours: impl Fn(&str) -> bool,
+        meshes: &[Mesh],
     ) -> (Self, Vec<(ClusterName, String)>) {
         let mut names = Vec::new();
         for (cluster, has) in &has.files {
             let gets = self.files.entry(cluster.clone()).or_default();
-            if let Some(foreign) = foreign_peers(has, gets, &is_ours) {
+            if let Some(foreign) = foreign_peers(has, gets, meshes) {
                 let peers = foreign.content.peers.iter();
                 names.extend(peers.map(|it| (cluster.clone(), it.name.clone())));
                 gets.push(foreign);
             }
         }
         for (cluster, has) in &has.left {
-            let foreign = foreign_peers(has, &[], &is_ours);
+            let foreign = foreign_peers(has, &[], meshes);
             let peers = foreign.iter().flat_map(|it| &it.content.peers);
             names.extend(peers.map(|it| (cluster.clone(), it.name.clone())));
         }

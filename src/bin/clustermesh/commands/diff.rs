@@ -10,7 +10,7 @@ use clap::builder::OsStringValueParser;
 use clustermesh::changes::{self, Changes, Delivery, Grade, Version};
 use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
-use clustermesh::name::{ClusterName, is_peer_of};
+use clustermesh::name::ClusterName;
 use clustermesh::proof::verify::Asked;
 use clustermesh::rules::{self, Purpose};
 
@@ -178,11 +178,7 @@ pub(crate) fn run(
     }
     let mut foreign = Vec::new();
     if args.dumps.are_any() {
-        let is_ours = |peer: &str| {
-            let mut meshes = inputs.meshes.iter();
-            meshes.any(|mesh| is_peer_of(mesh.name.as_str(), peer))
-        };
-        (after, foreign) = after.with_foreign(&before.applied, is_ours);
+        (after, foreign) = after.with_foreign(&before.applied, &inputs.meshes);
     }
     let after = ManuallyDrop::new(after);
     let now = After {

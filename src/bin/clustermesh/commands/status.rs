@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
 use clustermesh::diagnostic::escaped;
-use clustermesh::name::{ClusterName, is_peer_of};
+use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Purpose, reach};
 use clustermesh::text::count;
@@ -294,14 +294,10 @@ fn compared(
     // The Peers of the others are unknown; using the wanted ones does no harm here.
     let applied = rendered.with(inputs, &has)?;
     let fabric = applied.fabric(inputs);
-    let is_ours = |peer: &str| {
-        let mut meshes = inputs.meshes.iter();
-        meshes.any(|mesh| is_peer_of(mesh.name.as_str(), peer))
-    };
     for (cluster, state) in &mut states {
         if let (Ok(found), Some(has)) = (&mut state.found, has.get(cluster)) {
             let files = (has.as_slice(), rendered.files(cluster));
-            found.inventory = Inventory::new(cluster, files, is_ours, &fabric);
+            found.inventory = Inventory::new(cluster, files, &inputs.meshes, &fabric);
             if found.rendered != RenderedFolder::Whole {
                 // They may be rendered, in what cannot be read.
                 found.inventory.left_over.clear();

@@ -12,7 +12,8 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::kilo::topology::KiloTopology;
 use clustermesh::manifest::{KUSTOMIZATION, Tree};
-use clustermesh::name::{ClusterName, MeshName, is_peer_of};
+use clustermesh::mesh;
+use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use rayon::prelude::*;
 
@@ -205,10 +206,11 @@ impl<'a> Ledger<'a> {
 /// Returns the Peers of a dump that do not come from a mesh of this run. A render does not change
 /// them.
 fn foreign(fleet: &Fleet, dump: &AppliedFile) -> AppliedFile {
-    let meshes: BTreeSet<&MeshName> = fleet.members().iter().map(|it| &it.mesh.name).collect();
+    let meshes = || fleet.members().iter().map(|it| it.mesh);
     let mut content = (*dump.content).clone();
-    let is_ours = |peer: &str| meshes.iter().any(|mesh| is_peer_of(mesh.as_str(), peer));
-    content.peers.retain(|it| !is_ours(&it.name));
+    content
+        .peers
+        .retain(|it| !mesh::is_ours(&it.name, meshes()));
     AppliedFile {
         source: Arc::clone(&dump.source),
         content: Arc::new(content),
