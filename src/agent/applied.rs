@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use crate::diagnostic::Finding;
 use crate::document::{Broken, Source};
+use crate::kilo::peer::Translation;
+use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::written::{self, WrittenPeer};
-use crate::kilo::peer::{MANAGER, MANAGER_LABEL, SOURCE_LABEL, Translation};
 use crate::name::{self, ClusterName};
 use crate::place::{Place, Pointer};
 
@@ -253,13 +254,18 @@ fn is_peer(value: &Value, is_typed: bool) -> bool {
     is("apiVersion", API_VERSION) && is("kind", "Peer")
 }
 
-impl Claims {
-    /// Reads the labels of an object.
-    fn read(labels: &Value) -> Self {
-        let text = |label: &str| labels.get(label).and_then(Value::as_str);
+impl Applied {
+    fn new(spot: Spot, name: String, is_ending: bool, loose: LoosePeer) -> Self {
         Self {
-            source: text(SOURCE_LABEL).and_then(|it| it.parse().ok()),
-            is_rendered: text(MANAGER_LABEL) == Some(MANAGER),
+            spot,
+            name,
+            claims: Claims {
+                source: loose.source().and_then(|it| it.parse().ok()),
+                is_rendered: loose.is_rendered(),
+            },
+            is_ending,
+            spec: loose.translation(),
+            fields: OptionalFields::of_manifest(loose.spec),
         }
     }
 }
@@ -292,20 +298,11 @@ impl Content {
             let what = What::Name(name.map(str::to_owned));
             return self.others.push(Other { spot, what });
         };
-        let spec = value.get("spec").unwrap_or(&Value::Null);
-        self.peers.push(Applied {
-            spot,
-            name: name.to_owned(),
-            claims: value
-                .pointer("/metadata/labels")
-                .map(Claims::read)
-                .unwrap_or_default(),
-            is_ending: value
-                .pointer("/metadata/deletionTimestamp")
-                .is_some_and(|it| !it.is_null()),
-            spec: Translation::of_manifest(spec),
-            fields: OptionalFields::of_manifest(spec),
-        });
+        let deleted = value.pointer("/metadata/deletionTimestamp");
+        let is_ending = deleted.is_some_and(|it| !it.is_null());
+        let loose = LoosePeer::new(value);
+        let peer = Applied::new(spot, name.to_owned(), is_ending, loose);
+        self.peers.push(peer);
     }
 }
 

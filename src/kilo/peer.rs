@@ -9,6 +9,7 @@ use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Keepalive, PublicKey};
 
 pub mod crd;
+pub mod loose;
 mod resource;
 pub mod translation;
 pub mod written;

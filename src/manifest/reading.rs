@@ -8,14 +8,12 @@ use serde_json::Value;
 use super::old_peer::OldPeer;
 use crate::diagnostic::Finding;
 use crate::document::{Source, TreeNode};
+use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::written::WrittenPeer;
 use crate::kilo::peer::{EndpointFlaw, Translation, written};
 use crate::name::{is_dns_subdomain, is_label_value};
-use crate::wireguard::PublicKey;
 use crate::yaml::HEADER;
-
-use super::SOURCE_LABEL;
 
 /// A file of Peers as it stands.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -220,28 +218,26 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
     let metadata = node.get("metadata");
     let name = metadata.and_then(|it| it.get("name"));
     let bytes = name.unwrap_or(node).span.clone();
-    let labels = value.pointer("/metadata/labels").and_then(Value::as_object);
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let ranges = value
-        .pointer("/spec/allowedIPs")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let key = value.pointer("/spec/publicKey").and_then(Value::as_str);
-    let spec = Translation::of_manifest(value.get("spec").unwrap_or(&Value::Null));
+    let name = value.pointer("/metadata/name").and_then(Value::as_str);
+    let loose = LoosePeer::new(value);
+    let spec = loose.translation();
     let peer = OldPeer {
-        name: text(value.pointer("/metadata/name")).unwrap_or_default(),
-        source: text(labels.and_then(|it| it.get(SOURCE_LABEL))),
-        key: key.and_then(PublicKey::bytes_as_kilo_reads),
-        ranges: ranges.filter_map(|it| it.parse().ok()).collect(),
+        name: name.unwrap_or_default().to_owned(),
+        source: loose.source().map(str::to_owned),
+        key: loose.key(),
+        ranges: loose.ranges().collect(),
         endpoint_flaw: spec.as_ref().ok().and_then(Translation::endpoint_flaw),
         bytes: start + bytes.start..start + bytes.end,
     };
-    let bad_label = labels.into_iter().flatten().find(|(_, value)| {
-        let text = value.as_str();
-        !text.is_some_and(is_label_value)
-    });
+    let bad_label = loose
+        .labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .find(|(_, value)| {
+            let text = value.as_str();
+            !text.is_some_and(is_label_value)
+        });
     let fault = spec.err();
     let why = match (bad_label, fault) {
         _ if !is_dns_subdomain(&peer.name) => Some(Unfit::Name),

@@ -12,8 +12,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Applied, AppliedFile, Claims, Content, OptionalFields, Other, Spot, What};
-use crate::kilo::peer::{MANAGER_LABEL, SOURCE_LABEL, Translation};
+use super::{Applied, AppliedFile, Content, Other, Spot, What};
+use crate::kilo::peer::loose::LoosePeer;
+use crate::kilo::peer::{MANAGER_LABEL, SOURCE_LABEL};
 use crate::name::{self, ClusterName};
 use crate::place::Pointer;
 use crate::wireguard::Host;
@@ -197,14 +198,12 @@ impl Item {
             let what = What::Name(Some(name));
             return Err(Other { spot, what });
         }
-        Ok(Applied {
-            spot,
-            name,
-            claims: Claims::read(&labels.0),
-            is_ending: deletion_timestamp.is_some(),
-            spec: Translation::of_manifest(&self.spec.0),
-            fields: OptionalFields::of_manifest(&self.spec.0),
-        })
+        let loose = LoosePeer {
+            labels: &labels.0,
+            spec: &self.spec.0,
+        };
+        let is_ending = deletion_timestamp.is_some();
+        Ok(Applied::new(spot, name, is_ending, loose))
     }
 }
 

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::testing::key;
+use crate::wireguard::PublicKey;
 
 fn peer(node: &str, keepalive: &str) -> String {
     let key = key("A");
