@@ -31,7 +31,7 @@ pub struct OnDiskTree {
 }
 
 /// Something in the tree that we did not make.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct ForeignFile {
     /// The path, from the root of the tree.
     pub path: String,

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use clustermesh::agent::applied::{AppliedFile, Content};
+use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::changes::foreign_peers;
 use clustermesh::config::ceilings::Counted;
@@ -24,6 +24,7 @@ use clustermesh::snapshot::Snapshot;
 use rayon::prelude::*;
 
 use crate::allowance::unknown_cluster;
+use crate::disk::tree_file;
 use crate::files::{LaterFile, LaterFiles, ShownFiles};
 use crate::input_file::{FileMistakes, Unreadable};
 use crate::inputs::Inputs;
@@ -40,7 +41,7 @@ mod listing;
 pub(crate) use basis::basis;
 pub(crate) use dumps::{DumpedPeers, Dumps};
 pub(crate) use known_contents::KnownContents;
-use listing::{FolderListing, Read, read_alike};
+use listing::FolderListing;
 
 /// The Peers of every cluster.
 #[derive(Default)]
@@ -99,7 +100,7 @@ pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<Applied
 pub(crate) fn read_and_keep(
     inputs: &mut Inputs,
     dumps: Option<&Dumps>,
-    known: Option<&mut KnownContents>,
+    known: Option<&KnownContents>,
 ) -> Result<AppliedFiles, Unreadable> {
     let clusters = clusters(inputs);
     let mut applied = AppliedFiles::default();
@@ -177,25 +178,17 @@ impl AppliedFiles {
         settings: &Settings,
         plan: &Plan,
         texts: &[Arc<str>],
-        known: &mut KnownContents,
+        known: &KnownContents,
     ) -> Self {
         let sets = plan.peer_sets.par_iter().zip(texts);
-        let contents = sets.map(|(set, text)| {
-            let file = manifest::file(set);
-            let content = known.of_peers(text);
-            let read = || AppliedFile::read(&Arc::from(file.as_str()), text).content;
-            let content = content.unwrap_or_else(read);
-            (file, content)
-        });
-        let contents: Vec<(String, Arc<Content>)> = contents.collect();
-        let all = texts.iter().zip(&contents);
-        known.add_texts(all.map(|(text, it)| (Arc::clone(text), Arc::clone(&it.1))));
+        let contents = sets.map(|(set, text)| known.file(Arc::from(manifest::file(set)), text));
+        let contents: Vec<AppliedFile> = contents.collect();
         let files = plan.targets.iter().map(|target| {
             let folder = settings.rendered.value.join(target.cluster.as_str());
             let sets = target.peer_sets.iter().filter_map(|&it| contents.get(it));
-            let files = sets.map(|(file, content)| AppliedFile {
-                source: Arc::from(input_file::name(&folder.join(file))),
-                content: Arc::clone(content),
+            let files = sets.map(|it| AppliedFile {
+                source: Arc::from(input_file::name(&folder.join(&*it.source))),
+                content: Arc::clone(&it.content),
             });
             (target.cluster.clone(), files.collect())
         });
@@ -290,14 +283,13 @@ impl AppliedFiles {
         Fabric::shared(sites.collect(), other)
     }
 
-    /// Reads the folders of clusters. Files of one name are read one after another, as they mostly are
-    /// the same in all of them, and then only one has to be understood.
+    /// Reads the folders of clusters.
     fn read_tree(
         &mut self,
         inputs: &mut Inputs,
         clusters: &[ClusterName],
         help: &str,
-        known: Option<&mut KnownContents>,
+        known: Option<&KnownContents>,
     ) -> Result<(), Unreadable> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
@@ -318,70 +310,55 @@ impl AppliedFiles {
         &mut self,
         settings: &Settings,
         clusters: &[ClusterName],
-        known: Option<&mut KnownContents>,
+        known: Option<&KnownContents>,
         is_meant: impl Fn(&Path, &OsStr) -> bool,
     ) -> anyhow::Result<LaterFiles> {
         let root = &settings.rendered.value;
         let roots = settings.roots_of(&settings.rendered);
+        let unkept = KnownContents::default();
+        let known = known.unwrap_or(&unkept);
         let listings = clusters
             .par_iter()
             .map(|cluster| FolderListing::read(&roots, root.join(cluster.as_str())));
-        let mut listings: Vec<FolderListing> = listings.collect::<anyhow::Result<_>>()?;
-        let mut by_name: BTreeMap<OsString, Vec<usize>> = BTreeMap::new();
-        let mut files: Vec<Option<Vec<AppliedFile>>> = Vec::new();
-        for (number, (cluster, listing)) in clusters.iter().zip(&mut listings).enumerate() {
-            let found = listing.found.take();
-            files.push(found.as_ref().map(|_| Vec::new()));
-            let meant = found.into_iter().flatten();
-            for name in meant.filter(|it| is_meant(&listing.path, it)) {
-                match by_name.get_mut(&name) {
-                    Some(alike) => alike.push(number),
-                    None => drop(by_name.insert(name, vec![number])),
-                }
-            }
-            self.findings
-                .extend(listing.skipped.iter().map(|(path, problem)| {
-                    let place = Place::document(&Arc::from(input_file::name(path)), 0);
-                    reach::unread(cluster, place, problem)
-                }));
-        }
-        let groups: Vec<(OsString, Vec<usize>)> = by_name.into_iter().collect();
-        // Of each cluster by name, as the groups are.
-        let read: Vec<(Vec<Read>, Option<KnownContents>)> = groups
-            .into_par_iter()
-            .map(|(name, clusters)| {
-                let mut contents = KnownContents::default();
-                let read = read_alike(&roots, &listings, &name, clusters, &mut contents);
-                (read, known.is_some().then_some(contents))
-            })
-            .collect();
-        let (read, contents): (Vec<_>, Vec<_>) = read.into_iter().unzip();
-        if let Some(known) = known {
-            contents.into_iter().flatten().for_each(|it| known.add(it));
-        }
-        let mut later = LaterFiles::default();
-        for read in read.into_iter().flatten() {
-            let (Some(cluster), Some(files)) =
-                (clusters.get(read.cluster), files.get_mut(read.cluster))
-            else {
+        let listings: Vec<FolderListing> = listings.collect::<anyhow::Result<_>>()?;
+        let mut meant: Vec<(OsString, &ClusterName, PathBuf)> = Vec::new();
+        for (cluster, listing) in clusters.iter().zip(listings) {
+            let skipped = listing.skipped.iter().map(|(path, problem)| {
+                let place = Place::document(&Arc::from(input_file::name(path)), 0);
+                reach::unread(cluster, place, problem)
+            });
+            self.findings.extend(skipped);
+            let Some(found) = listing.found else {
+                self.absent.insert(cluster.clone());
                 continue;
             };
-            match read.file {
-                Ok(file) => files.get_or_insert_default().push(file),
+            self.files
+                .insert(cluster.clone(), Vec::with_capacity(found.len()));
+            let found = found.into_iter().filter(|it| is_meant(&listing.path, it));
+            meant.extend(found.map(|name| {
+                let path = listing.path.join(&name);
+                (name, cluster, path)
+            }));
+        }
+        // Of each cluster by name.
+        meant.sort();
+        let read = meant.par_iter().map(|(_, _, path)| {
+            let source: Arc<str> = Arc::from(input_file::name(path));
+            let file =
+                tree_file::read(&roots, path).map(|text| known.file(Arc::clone(&source), &text));
+            (source, file)
+        });
+        let read: Vec<(Arc<str>, Result<AppliedFile, String>)> = read.collect();
+        let mut later = LaterFiles::default();
+        for ((source, file), (_, cluster, path)) in read.into_iter().zip(meant) {
+            match file {
+                Ok(file) => self.files.entry(cluster.clone()).or_default().push(file),
                 Err(problem) => {
-                    let place = Place::document(&read.source, 0);
-                    let finding = reach::unread(cluster, place, &problem);
-                    self.findings.push(finding);
+                    let place = Place::document(&source, 0);
+                    self.findings.push(reach::unread(cluster, place, &problem));
                 }
             }
-            let file = LaterFile::manifests(read.path, &roots).of_tree();
-            later.add(read.source, file);
-        }
-        for (cluster, files) in clusters.iter().zip(files) {
-            match files {
-                Some(files) => drop(self.files.insert(cluster.clone(), files)),
-                None => drop(self.absent.insert(cluster.clone())),
-            }
+            later.add(source, LaterFile::manifests(path, &roots).of_tree());
         }
         Ok(later)
     }

@@ -11,12 +11,10 @@ use clustermesh::kilo::peer::translation::TranslationFault;
 use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
 use clustermesh::plan::Plan;
 use clustermesh::rules::{Finding, gitops};
-use clustermesh::tree_diff::{
-    self, ChangedContent, ChangedFile, ForeignFile, OnDiskTree, Overriding, TreeDiff,
-};
+use clustermesh::tree_diff::{self, ChangedContent, ChangedFile, OnDiskTree, Overriding, TreeDiff};
 use rayon::prelude::*;
 
-use crate::disk::tree::{self, TreeSurvey, WantedFiles as Tree, survey};
+use crate::disk::tree::{TreeSurvey, WantedFiles as Tree, survey};
 use crate::disk::tree_file::{self, FileText};
 use crate::disk::{self, Roots};
 use crate::files::{LaterFile, ShownFiles};
@@ -226,19 +224,12 @@ fn on_disk(roots: &Roots, root: &Path, survey: &TreeSurvey) -> OnDiskTree {
         root: input_file::name(root),
         same: survey.same.iter().cloned().collect(),
         missing: survey.missing.clone(),
-        foreign: survey.foreign.iter().map(foreign).collect(),
-        blocked: survey.blocked.iter().map(foreign).collect(),
+        foreign: survey.foreign.clone(),
+        blocked: survey.blocked.clone(),
         ..OnDiskTree::default()
     };
     on_disk.files = read_back(roots, survey, &on_disk, root);
     on_disk
-}
-
-fn foreign(it: &tree::ForeignEntry) -> ForeignFile {
-    ForeignFile {
-        path: it.path.clone(),
-        kind: it.kind,
-    }
 }
 
 /// Reads our files that differ, and parses each text once: most are the same in all targets.

@@ -170,8 +170,8 @@ pub(crate) fn run(
     };
     let RenderPlan { fleet, plan, texts } = &*planned;
     before.find_renamed(fleet);
-    let mut known = mem::take(&mut before.known);
-    let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, &mut known);
+    let known = mem::take(&mut before.known);
+    let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, &known);
     drop(known);
     if let Err(unreadable) = after.add_kept(&inputs) {
         return Ok(failed(unreadable, printer));

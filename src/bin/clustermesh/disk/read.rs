@@ -13,7 +13,6 @@ use anyhow::{Context as _, bail};
 
 use super::roots::Roots;
 use super::{EntryType, kind, shown};
-use crate::git::ObjectId;
 
 /// The longest time that a pipe may have no writer.
 const WRITER: Duration = Duration::from_secs(5);
@@ -44,12 +43,6 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         bounded_text(&mut file, metadata.len(), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
-}
-
-/// Returns the object of git that a file of a commit is. Files that are the same object have the same
-/// content. Only commits have objects.
-pub(crate) fn object(roots: &Roots, path: &Path) -> Option<ObjectId> {
-    roots.revision()?.object(path)
 }
 
 /// Returns whether a path leads to a file that can be read again. A path that leaves the roots counts as one, whether

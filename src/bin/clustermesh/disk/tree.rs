@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use clustermesh::tree_diff::Overriding;
+use clustermesh::tree_diff::{ForeignFile, Overriding};
 use clustermesh::yaml;
 
 use super::roots::is_git;
@@ -35,20 +34,11 @@ pub(crate) struct TreeSurvey {
     /// Ours, but not wanted.
     pub(crate) stale: Vec<String>,
     /// Not ours, and so left alone.
-    pub(crate) foreign: Vec<ForeignEntry>,
+    pub(crate) foreign: Vec<ForeignFile>,
     /// Not ours, and in the way of something wanted.
-    pub(crate) blocked: Vec<ForeignEntry>,
+    pub(crate) blocked: Vec<ForeignFile>,
     /// Folders in which a killed run had begun its work.
     pub(super) abandoned: Vec<PathBuf>,
-}
-
-/// Something in the tree that we did not make.
-#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct ForeignEntry {
-    /// The path, from the root of the tree.
-    pub(crate) path: String,
-    /// The kind of file, with its article.
-    pub(crate) kind: &'static str,
 }
 
 /// A walk through the tree.
@@ -84,17 +74,6 @@ impl TreeSurvey {
              {}; move them away",
             yaml::HEADER,
             names.collect::<Vec<_>>().join(", ")
-        )
-    }
-}
-
-impl fmt::Display for ForeignEntry {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            formatter,
-            "{} ({})",
-            shown(Path::new(&self.path)),
-            self.kind
         )
     }
 }
@@ -225,7 +204,7 @@ impl TreeWalk<'_> {
     }
 
     fn not_ours(&mut self, path: String, kind: &'static str, blocks: bool) {
-        let foreign = ForeignEntry { path, kind };
+        let foreign = ForeignFile { path, kind };
         if blocks {
             self.survey.blocked.push(foreign);
         } else {
@@ -252,7 +231,7 @@ impl TreeWalk<'_> {
         blocked.sort_unstable();
         let blocks = |path: &str| {
             let folder = path.split_once('/').map_or(path, |(folder, _)| folder);
-            let at = |it: &ForeignEntry| it.path == path || it.path == folder;
+            let at = |it: &ForeignFile| it.path == path || it.path == folder;
             blocked.iter().any(at)
         };
         let there = |path: &String| {

@@ -11,6 +11,7 @@ use clustermesh::{text, yaml};
 
 use super::read::{bounded_text, open_regular, text_of};
 use super::{Roots, holds};
+use crate::git::ObjectId;
 
 /// The largest rendered file that is read, in bytes: what GitHub would take.
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
@@ -43,9 +44,16 @@ struct TreeFile {
 #[derive(Debug, Default)]
 pub(super) struct TreeFiles(Mutex<ReadFiles>);
 
+/// What is read once: a file on disk, or an object of git, which several files of a commit may be.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum FileKey {
+    Path(OsString),
+    Object(ObjectId),
+}
+
 #[derive(Debug, Default)]
 struct ReadFiles {
-    by_path: BTreeMap<OsString, TreeFile>,
+    known: BTreeMap<FileKey, TreeFile>,
     /// Most files have the same text as the files of this name in other folders.
     texts: BTreeSet<Arc<str>>,
 }
@@ -55,11 +63,11 @@ impl TreeFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, path: &Path) -> Option<TreeFile> {
-        self.lock().by_path.get(path.as_os_str()).cloned()
+    fn get(&self, key: &FileKey) -> Option<TreeFile> {
+        self.lock().known.get(key).cloned()
     }
 
-    fn add(&self, path: &Path, writer: Writer, text: anyhow::Result<Arc<str>>) -> TreeFile {
+    fn add(&self, key: FileKey, writer: Writer, text: anyhow::Result<Arc<str>>) -> TreeFile {
         let mut files = self.lock();
         let text = text.map_err(|it| problem(&it)).map(|text| {
             let known = files.texts.get(&text).cloned();
@@ -69,9 +77,15 @@ impl TreeFiles {
             })
         });
         let file = TreeFile { writer, text };
-        let path = path.as_os_str().to_owned();
-        files.by_path.insert(path, file.clone());
+        files.known.insert(key, file.clone());
         file
+    }
+}
+
+impl FileKey {
+    fn new(roots: &Roots, path: &Path) -> Self {
+        let object = roots.revision().and_then(|it| it.object(path));
+        object.map_or_else(|| Self::Path(path.into()), Self::Object)
     }
 }
 
@@ -92,7 +106,8 @@ pub(super) fn writer_unless(
     wanted: Option<&Arc<str>>,
 ) -> anyhow::Result<Option<Writer>> {
     let files = roots.tree_files();
-    if let Some(TreeFile { writer, text }) = files.get(path) {
+    let key = FileKey::new(roots, path);
+    if let Some(TreeFile { writer, text }) = files.get(&key) {
         let is_wanted = wanted.is_some_and(|it| text.as_ref() == Ok(it));
         return Ok((!is_wanted).then_some(writer));
     }
@@ -104,21 +119,22 @@ pub(super) fn writer_unless(
         && let Some(rest) = wanted.as_bytes().strip_prefix(head.as_slice())
         && holds(&mut file, rest)?
     {
-        files.add(path, writer, Ok(Arc::clone(wanted)));
+        files.add(key, writer, Ok(Arc::clone(wanted)));
         return Ok(None);
     }
     // The rest of a file of others is not needed.
     if writer == Writer::Generated {
         file.rewind()?;
         let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
-        files.add(path, writer, text.map(Arc::from));
+        files.add(key, writer, text.map(Arc::from));
     }
     Ok(Some(writer))
 }
 
 fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
     let files = roots.tree_files();
-    if let Some(known) = files.get(path) {
+    let key = FileKey::new(roots, path);
+    if let Some(known) = files.get(&key) {
         return Ok(known);
     }
     let (head, text) = if let Some(revision) = roots.revision() {
@@ -131,7 +147,7 @@ fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
         let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
         (head, text)
     };
-    Ok(files.add(path, Writer::of(&head), text.map(Arc::from)))
+    Ok(files.add(key, Writer::of(&head), text.map(Arc::from)))
 }
 
 fn problem(error: &anyhow::Error) -> String {

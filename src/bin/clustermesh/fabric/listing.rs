@@ -1,23 +1,11 @@
 //! The manifests in the folder of a cluster in the rendered tree, and how they are read.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
-use clustermesh::agent::applied::{AppliedFile, Content};
 use clustermesh::manifest::KUSTOMIZATION;
 
-use super::known_contents::KnownContents;
-use crate::disk::{EntryType, Roots, tree_file};
-use crate::{disk, input_file};
-
-/// A file that was read, or could not be read.
-pub(super) struct Read {
-    pub(super) cluster: usize,
-    pub(super) path: PathBuf,
-    pub(super) source: Arc<str>,
-    pub(super) file: Result<AppliedFile, String>,
-}
+use crate::disk::{self, EntryType, Roots};
 
 /// The content of the folder of a cluster.
 pub(super) struct FolderListing {
@@ -73,52 +61,4 @@ fn is_manifest(name: &str) -> bool {
     !name.starts_with('.')
         && !kustomizations.contains(&name)
         && ["yaml", "yml", "json"].contains(&extension)
-}
-
-/// Reads the files of one name in the folders of some clusters.
-pub(super) fn read_alike(
-    roots: &Roots,
-    listings: &[FolderListing],
-    name: &OsStr,
-    clusters: Vec<usize>,
-    known: &mut KnownContents,
-) -> Vec<Read> {
-    let read = clusters.into_iter().filter_map(|cluster| {
-        let folder = &listings.get(cluster)?.path;
-        let length = folder.as_os_str().len() + 1 + name.len();
-        let mut path = PathBuf::with_capacity(length);
-        path.push(folder);
-        path.push(name);
-        let source: Arc<str> = Arc::from(input_file::name(&path));
-        let content = content(roots, &path, &source, known);
-        let file = content.map(|content| AppliedFile {
-            source: Arc::clone(&source),
-            content,
-        });
-        Some(Read {
-            cluster,
-            path,
-            source,
-            file,
-        })
-    });
-    read.collect()
-}
-
-fn content(
-    roots: &Roots,
-    path: &Path,
-    source: &Arc<str>,
-    known: &mut KnownContents,
-) -> Result<Arc<Content>, String> {
-    let object = disk::object(roots, path);
-    if let Some(content) = object.as_ref().and_then(|it| known.of_object(it)) {
-        return Ok(content);
-    }
-    let text = tree_file::read(roots, path)?;
-    let content = known.read(source, &text);
-    if let Some(object) = object {
-        known.add_object(object, Arc::clone(&content));
-    }
-    Ok(content)
 }

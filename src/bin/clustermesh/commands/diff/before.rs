@@ -151,8 +151,8 @@ impl<'a> Against<'a> {
                 before
             }
             Self::Dumps(dumps) => {
-                let mut known = KnownContents::default();
-                let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&mut known))?;
+                let known = KnownContents::default();
+                let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&known))?;
                 applied.check_left(&fabric::clusters(inputs))?;
                 let left = applied.left().keys();
                 let left = left.map(|it| {
@@ -222,8 +222,8 @@ impl Before {
 fn of_folder(inputs: &mut Inputs) -> Result<Before, Unreadable> {
     let folder = inputs.settings.rendered.value.clone();
     disk::entries(&Roots::anywhere(), &folder)?;
-    let mut known = KnownContents::default();
-    let mut applied = fabric::read_and_keep(inputs, None, Some(&mut known))?;
+    let known = KnownContents::default();
+    let mut applied = fabric::read_and_keep(inputs, None, Some(&known))?;
     if !has_folders(&applied, inputs) {
         let name = disk::shown(&folder);
         let error =

@@ -188,8 +188,8 @@ impl Refresh {
         } = &self.inputs;
         let content = &settings.config.content;
         let texts = rendered::texts(plan);
-        let mut known = KnownContents::default();
-        let applied = AppliedFiles::planned(settings, plan, &texts, &mut known);
+        let known = KnownContents::default();
+        let applied = AppliedFiles::planned(settings, plan, &texts, &known);
         let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
         let asked = Asked {
             meshes,

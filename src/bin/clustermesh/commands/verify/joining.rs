@@ -79,7 +79,7 @@ impl JoinPlan {
             &inputs.settings,
             &plan,
             &rendered::texts(&plan),
-            &mut KnownContents::default(),
+            &KnownContents::default(),
         );
         let excused = rules::excused(&fleet, &plan);
         planned.joined = Some(JoinedPeers {

@@ -21,8 +21,9 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     root
 }
 
-fn names(foreign: &[ForeignEntry]) -> Vec<String> {
-    foreign.iter().map(ToString::to_string).collect()
+fn names(foreign: &[ForeignFile]) -> Vec<String> {
+    let name = |it: &ForeignFile| format!("{} ({})", shown(Path::new(&it.path)), it.kind);
+    foreign.iter().map(name).collect()
 }
 
 #[test]

@@ -45,9 +45,9 @@ pub(super) fn read(
     };
     let name = disk::shown(Path::new(revision.name()));
     let problem = UnusableInputs::find(&inputs);
-    let mut known = KnownContents::default();
+    let known = KnownContents::default();
     let (applied, note) = match problem {
-        None => (of_mesh(revision, &mut inputs, now, &mut known)?, None),
+        None => (of_mesh(revision, &mut inputs, now, &known)?, None),
         Some(problem) => {
             // The tree is read for the clusters of a mesh.
             inputs.meshes.clone_from(&now.meshes);
@@ -58,7 +58,7 @@ pub(super) fn read(
             let beginning = format!(
                 "neither {name} nor any commit before it has a snapshot, so nothing was rendered and all Peers are new"
             );
-            match tree(&mut inputs, &mut known)? {
+            match tree(&mut inputs, &known)? {
                 Some(applied) => (applied, Some(consequence)),
                 None if problem == UnusableInputs::Missing
                     && is_beginning(revision, &[&RENDERED], [&inputs, now])? =>
@@ -84,7 +84,7 @@ fn of_mesh(
     revision: &Revision,
     inputs: &mut Inputs,
     now: &Inputs,
-    known: &mut KnownContents,
+    known: &KnownContents,
 ) -> Result<AppliedFiles, Unreadable> {
     if let Some(applied) = own_tree(inputs, known)? {
         return Ok(applied);
@@ -160,8 +160,8 @@ fn without_mesh(
     now: &mut Inputs,
 ) -> Result<Before, Unreadable> {
     let own = mem::replace(&mut now.settings, settings);
-    let mut known = KnownContents::default();
-    let read = tree(now, &mut known).and_then(|read| {
+    let known = KnownContents::default();
+    let read = tree(now, &known).and_then(|read| {
         let is_beginning =
             read.is_none() && is_beginning(revision, &[&MESH, &RENDERED], [now, now])?;
         Ok((read, is_beginning))
@@ -191,10 +191,7 @@ fn without_mesh(
 
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left. Nothing if no folder of a
 /// cluster is there.
-fn tree(
-    inputs: &mut Inputs,
-    known: &mut KnownContents,
-) -> Result<Option<AppliedFiles>, Unreadable> {
+fn tree(inputs: &mut Inputs, known: &KnownContents) -> Result<Option<AppliedFiles>, Unreadable> {
     if !is_there(inputs) {
         return Ok(None);
     }
@@ -207,7 +204,7 @@ fn tree(
 /// Reads a tree for the clusters of its mesh; nothing if it has no folder of any.
 fn own_tree(
     inputs: &mut Inputs,
-    known: &mut KnownContents,
+    known: &KnownContents,
 ) -> Result<Option<AppliedFiles>, Unreadable> {
     if !is_there(inputs) {
         return Ok(None);
@@ -223,7 +220,7 @@ fn is_there(inputs: &Inputs) -> bool {
 }
 
 /// Renders in memory; nothing if the inputs are wrong.
-fn rendered(inputs: &Inputs, known: &mut KnownContents) -> anyhow::Result<Option<AppliedFiles>> {
+fn rendered(inputs: &Inputs, known: &KnownContents) -> anyhow::Result<Option<AppliedFiles>> {
     let planned = check::plan(inputs)?;
     let settings = &inputs.settings;
     Ok(planned.map(|it| AppliedFiles::planned(settings, &it.plan, &it.texts, known)))
