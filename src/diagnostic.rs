@@ -51,13 +51,13 @@ pub struct Finding {
     pub cause: Option<FindingCause>,
     /// The common part of findings about several nodes, unless that is the whole message.
     pub alike: Option<Box<Alike>>,
-    /// What its texts may have of the file that it is about.
+    /// The texts of it that may quote the file that it is about.
     pub quotes: Quotes,
     /// Whether a mistake beside it, such as a misspelled field, can cause it.
     pub is_shadow: bool,
 }
 
-/// What the texts of a finding may have of the file that it is about. Nothing of a stranger's file is shown.
+/// The texts of a finding that may quote the file that it is about. Nothing of a stranger's file is shown.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Quotes {
     /// All of them may quote it.
@@ -186,7 +186,7 @@ impl Finding {
         }
     }
 
-    /// Sets what its texts may have of the file that it is about.
+    /// Sets which of its texts may quote the file that it is about.
     #[must_use]
     pub(crate) fn quoting(self, quotes: Quotes) -> Self {
         Self { quotes, ..self }

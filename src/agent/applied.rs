@@ -13,7 +13,7 @@ use crate::document::{Broken, Source};
 use crate::kilo::peer::Translation;
 use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::translation::TranslationFault;
-use crate::kilo::peer::written::{self, WrittenPeer};
+use crate::kilo::peer::written::{self, ParsedPeer};
 use crate::name::{self, ClusterName};
 use crate::place::{Place, Pointer};
 
@@ -172,7 +172,7 @@ fn own(text: &str) -> Option<Vec<Applied>> {
     (is_printable && comment.starts_with("# ")).then_some(())?;
     let mut peers = Vec::new();
     loop {
-        let WrittenPeer {
+        let ParsedPeer {
             peer, spec, end, ..
         } = written::read(rest).ok()?;
         peers.push(Applied {

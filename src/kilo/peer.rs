@@ -211,9 +211,9 @@ fn folded(name: &str) -> String {
     name.chars().map(fold).collect()
 }
 
-type Members<'a> = std::iter::Flatten<std::option::IntoIter<&'a Map<String, Value>>>;
+type Fields<'a> = std::iter::Flatten<std::option::IntoIter<&'a Map<String, Value>>>;
 
-fn members<'a>(field: &'static str, value: &'a Value) -> Result<Members<'a>, Refusal> {
+fn members<'a>(field: &'static str, value: &'a Value) -> Result<Fields<'a>, Refusal> {
     match value {
         Value::Null => Ok(None.into_iter().flatten()),
         Value::Object(members) => Ok(Some(members).into_iter().flatten()),

@@ -10,7 +10,7 @@ use crate::diagnostic::Finding;
 use crate::document::{Source, TreeNode};
 use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::translation::TranslationFault;
-use crate::kilo::peer::written::WrittenPeer;
+use crate::kilo::peer::written::ParsedPeer;
 use crate::kilo::peer::{EndpointFlaw, Translation, written};
 use crate::name::{is_dns_subdomain, is_label_value};
 use crate::yaml::HEADER;
@@ -148,7 +148,7 @@ fn read(text: &str) -> Reading {
 /// # Errors
 /// The place of the first difference.
 fn own(text: &str) -> Result<OldPeer, usize> {
-    let WrittenPeer { peer, name, .. } = written::read(text)?;
+    let ParsedPeer { peer, name, .. } = written::read(text)?;
     let mut again = String::with_capacity(text.len());
     peer.push_to(&mut again);
     if again != text {

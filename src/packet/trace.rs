@@ -117,7 +117,7 @@ impl Trace {
         self.verdict().map_or("delivered", Rule::name)
     }
 
-    /// Returns the rule that says how it ends, unless it is delivered.
+    /// Returns the rule about its end, unless it is delivered.
     pub fn verdict(&self) -> Option<&'static Rule> {
         if self.return_fails() {
             Some(&rule::RETURN_FAILS)

@@ -51,7 +51,7 @@ const MODULES: &[(&str, &str)] = &[
     ("guard", "name mesh snapshot config kilo membership"),
     (
         "fleet",
-        "name net wireguard place mesh snapshot kilo membership",
+        "id name net wireguard place mesh snapshot kilo membership",
     ),
     (
         "convert",

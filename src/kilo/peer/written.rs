@@ -10,19 +10,19 @@ use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host, Keepalive};
 use crate::yaml;
 
-/// What every written Peer begins with.
+/// The beginning of every written Peer.
 const HEAD: &str = "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n  labels:\n";
 
 /// A Peer that was read from the form in which we write it.
 #[derive(Clone, Debug)]
-pub struct WrittenPeer<'a> {
+pub struct ParsedPeer<'a> {
     /// The Peer.
     pub peer: Peer,
     /// The place of its name in the text.
     pub name: Range<usize>,
     /// Its spec as Kilo's decoder reads it.
     pub spec: Decoded<'a>,
-    /// Where it ends in the text.
+    /// The place behind it in the text.
     pub end: usize,
 }
 
@@ -74,7 +74,7 @@ fn push_number(text: &mut String, key: &str, value: u16) {
 ///
 /// # Errors
 /// The place in the first line that has another form.
-pub fn read(text: &str) -> Result<WrittenPeer<'_>, usize> {
+pub fn read(text: &str) -> Result<ParsedPeer<'_>, usize> {
     let mut lines = Lines {
         text,
         next: 0,
@@ -93,7 +93,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn peer(&mut self) -> Option<WrittenPeer<'a>> {
+    fn peer(&mut self) -> Option<ParsedPeer<'a>> {
         self.exactly(HEAD)?;
         self.exactly("    app.kubernetes.io/managed-by: clustermesh\n    ")?;
         let mesh = self.field(MESH_LABEL)?.parse().ok()?;
@@ -129,7 +129,7 @@ impl<'a> Lines<'a> {
             },
         };
         spec.keepalive = peer.keepalive.map_or(0, |it| i64::from(it.0.get()));
-        Some(WrittenPeer {
+        Some(ParsedPeer {
             peer,
             name: place,
             spec,
