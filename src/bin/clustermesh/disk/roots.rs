@@ -15,7 +15,7 @@ use anyhow::bail;
 
 use super::revision::Revision;
 use super::shown;
-use super::tree_file::TreeFiles;
+use super::tree_files::TreeFiles;
 use super::whole_path::{destination, whole};
 
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.

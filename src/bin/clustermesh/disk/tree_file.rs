@@ -1,93 +1,20 @@
 //! A file of the rendered tree: who wrote it, and its text. A run opens each file once.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use clustermesh::diagnostic::escaped;
-use clustermesh::{text, yaml};
+use clustermesh::yaml;
 
 use super::read::{bounded_text, open_regular, text_of};
+use super::tree_files::{FileKey, TreeFile, is_ours, problem};
 use super::{Roots, holds};
-use crate::git::ObjectId;
+
+pub(crate) use super::tree_files::FileText;
+pub(super) use super::tree_files::Writer;
 
 /// The largest rendered file that is read, in bytes: what GitHub would take.
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
-
-/// The longest description of a problem, in characters.
-const SHOWN: usize = 400;
-
-/// The text of a file, or the reason why it has none, which is safe to print.
-pub(crate) type FileText = Result<Arc<str>, String>;
-
-/// The writer of a file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Writer {
-    /// clustermesh, so a render may replace or remove the file.
-    Generated,
-    /// git, in a merge that was not finished.
-    Conflicted,
-    /// Another program, or a person.
-    Foreign,
-}
-
-/// A file that was read.
-#[derive(Clone, Debug)]
-struct TreeFile {
-    writer: Writer,
-    text: FileText,
-}
-
-/// The files that were read.
-#[derive(Debug, Default)]
-pub(super) struct TreeFiles(Mutex<ReadFiles>);
-
-/// What is read once: a file on disk, or an object of git, which several files of a commit may be.
-#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum FileKey {
-    Path(OsString),
-    Object(ObjectId),
-}
-
-#[derive(Debug, Default)]
-struct ReadFiles {
-    known: BTreeMap<FileKey, TreeFile>,
-    /// Most files have the same text as the files of this name in other folders.
-    texts: BTreeSet<Arc<str>>,
-}
-
-impl TreeFiles {
-    fn lock(&self) -> MutexGuard<'_, ReadFiles> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get(&self, key: &FileKey) -> Option<TreeFile> {
-        self.lock().known.get(key).cloned()
-    }
-
-    fn add(&self, key: FileKey, writer: Writer, text: anyhow::Result<Arc<str>>) -> TreeFile {
-        let mut files = self.lock();
-        let text = text.map_err(|it| problem(&it)).map(|text| {
-            let known = files.texts.get(&text).cloned();
-            known.unwrap_or_else(|| {
-                files.texts.insert(Arc::clone(&text));
-                text
-            })
-        });
-        let file = TreeFile { writer, text };
-        files.known.insert(key, file.clone());
-        file
-    }
-}
-
-impl FileKey {
-    fn new(roots: &Roots, path: &Path) -> Self {
-        let object = roots.revision().and_then(|it| it.object(path));
-        object.map_or_else(|| Self::Path(path.into()), Self::Object)
-    }
-}
 
 /// Returns the text of a file of the tree, which must not be a link.
 pub(crate) fn read(roots: &Roots, path: &Path) -> FileText {
@@ -106,7 +33,7 @@ pub(super) fn writer_unless(
     wanted: Option<&Arc<str>>,
 ) -> anyhow::Result<Option<Writer>> {
     let files = roots.tree_files();
-    let key = FileKey::new(roots, path);
+    let key = key(roots, path);
     if let Some(TreeFile { writer, text }) = files.get(&key) {
         let is_wanted = wanted.is_some_and(|it| text.as_ref() == Ok(it));
         return Ok((!is_wanted).then_some(writer));
@@ -131,9 +58,14 @@ pub(super) fn writer_unless(
     Ok(Some(writer))
 }
 
+fn key(roots: &Roots, path: &Path) -> FileKey {
+    let object = roots.revision().and_then(|it| it.object(path));
+    object.map_or_else(|| FileKey::Path(path.into()), FileKey::Object)
+}
+
 fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
     let files = roots.tree_files();
-    let key = FileKey::new(roots, path);
+    let key = key(roots, path);
     if let Some(known) = files.get(&key) {
         return Ok(known);
     }
@@ -148,28 +80,6 @@ fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
         (head, text)
     };
     Ok(files.add(key, Writer::of(&head), text.map(Arc::from)))
-}
-
-fn problem(error: &anyhow::Error) -> String {
-    escaped(&error.root_cause().to_string(), SHOWN)
-}
-
-impl Writer {
-    fn of(head: &[u8]) -> Self {
-        if is_ours(head) {
-            Self::Generated
-        } else if text::conflict(&String::from_utf8_lossy(head)).is_some() {
-            Self::Conflicted
-        } else {
-            Self::Foreign
-        }
-    }
-}
-
-/// Our first line, also as git may check it out on Windows.
-fn is_ours(head: &[u8]) -> bool {
-    let rest = head.strip_prefix(yaml::HEADER.as_bytes());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest == b"\r\n")
 }
 
 /// Returns whether a file is ours, as far as it was written.
