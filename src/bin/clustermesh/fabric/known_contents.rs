@@ -9,8 +9,11 @@ use clustermesh::agent::applied::{AppliedFile, Content};
 /// The contents of texts that were read.
 #[derive(Default)]
 pub(crate) struct KnownContents {
-    by_text: Mutex<BTreeMap<Arc<str>, Arc<OnceLock<Arc<Content>>>>>,
+    by_text: Mutex<BTreeMap<Arc<str>, KnownContent>>,
 }
+
+/// The content of a text, which one thread reads and others wait for.
+type KnownContent = Arc<OnceLock<Arc<Content>>>;
 
 impl KnownContents {
     /// Returns a file with this text.
