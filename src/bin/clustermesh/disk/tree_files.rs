@@ -37,7 +37,7 @@ pub(super) struct TreeFile {
 #[derive(Debug, Default)]
 pub(super) struct TreeFiles(Mutex<ReadFiles>);
 
-/// What is read once: a file on disk, or an object of git, which several files of a commit may be.
+/// A thing that is read once: a file on disk, or an object of git, which several files of a commit may be.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum FileKey {
     Path(OsString),
