@@ -43,13 +43,18 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
         ))
 }
 
-/// Returns a cluster without a snapshot as a finding; `file` is where it was looked for.
-pub fn missing_snapshot(missing: &MissingSnapshot, file: &str) -> Finding {
+/// Returns a cluster without a snapshot as a finding; `file` is where it was looked for, and `unnamed` are the
+/// clusters with a snapshot that no mesh names.
+pub fn missing_snapshot(missing: &MissingSnapshot, file: &str, unnamed: &[String]) -> Finding {
     let MissingSnapshot { cluster, place } = missing;
     let message = format!("cluster `{cluster}` has no snapshot: `{file}` does not exist");
+    let meant = nearest(cluster.as_str(), unnamed.iter().map(String::as_str));
+    let meant = meant.filter(|it| it.parse::<ClusterName>().is_ok());
+    let meant = meant.map(|it| format!("if `{it}` is meant, write `name: {it}` here; otherwise "));
     let help = format!(
-        "run `clustermesh snapshot {cluster}`, or `clustermesh snapshot {cluster} --from FILE` with \
-         the output of `kubectl get nodes -o json`"
+        "{}run `clustermesh snapshot {cluster}`, or `clustermesh snapshot {cluster} --from FILE` with the output of \
+         `kubectl get nodes -o json`",
+        meant.unwrap_or_default()
     );
     Finding::new(&MISSING_SNAPSHOT, message)
         .at(place.clone(), "named here")
@@ -82,7 +87,7 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
         .help(format!(
-            "restore it with `git restore`, or replace it with `clustermesh snapshot {cluster} --accept`, \
+            "restore it with `git restore`, or replace it with `clustermesh snapshot {cluster} --accept {cluster}`, \
              which compares it with no older one"
         ))
         .quoting(Quotes::FileBeforeHelp)
@@ -116,8 +121,14 @@ pub fn dropped_labels(entry: &Entry, snapshot: &Snapshot) -> Vec<Finding> {
 }
 
 /// Returns a file among the snapshots that is that of no cluster as a finding; `named` are those that
-/// meshes name, and `own` is the file that the cluster in it has already.
-pub fn stray(stray: &Stray, file: &Arc<str>, own: &str, named: &BTreeSet<String>) -> Finding {
+/// meshes name, `lacking` those of them without a snapshot, and `own` is the file that the cluster in it has already.
+pub fn stray(
+    stray: &Stray,
+    file: &Arc<str>,
+    own: &str,
+    named: &BTreeSet<String>,
+    lacking: &BTreeSet<&str>,
+) -> Finding {
     let whole = Place::document(file, 0);
     let (rule, message, help) = match stray {
         Stray::Duplicate(cluster) => (
@@ -129,6 +140,10 @@ pub fn stray(stray: &Stray, file: &Arc<str>, own: &str, named: &BTreeSet<String>
             &UNUSED_SNAPSHOT,
             format!("snapshot of {}, which is in no mesh", Quoted(cluster)),
             match nearest(cluster, named.iter().map(String::as_str)) {
+                Some(name) if lacking.contains(name) => format!(
+                    "if this is the cluster that a mesh calls {}, correct the name there; otherwise delete the file",
+                    Quoted(name)
+                ),
                 Some(name) => format!(
                     "if {} is meant, take a new snapshot with `clustermesh snapshot {name}`, and \
                      delete this file",

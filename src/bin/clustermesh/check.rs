@@ -208,7 +208,7 @@ pub(crate) fn missing_snapshots(
     unread.map(|missing| {
         let folder = &inputs.settings.snapshots.value;
         let path = folder.join(format!("{}.json", missing.cluster));
-        rules::mesh::missing_snapshot(missing, &input_file::name(&path))
+        rules::mesh::missing_snapshot(missing, &input_file::name(&path), &inputs.unnamed)
     })
 }
 

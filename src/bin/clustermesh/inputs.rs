@@ -42,6 +42,8 @@ pub(crate) struct Inputs {
     pub(crate) meshes: Vec<Mesh>,
     /// The snapshots of their clusters, as far as there are any.
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
+    /// The clusters that have a snapshot and that no mesh names.
+    pub(crate) unnamed: Vec<String>,
     /// The mistakes in single files.
     pub(crate) findings: Vec<Finding>,
     /// Whether these are all meshes and all snapshots that are there.
@@ -92,6 +94,7 @@ pub(crate) fn gather_and_keep(
         settings,
         meshes: meshes.collect(),
         snapshots: BTreeMap::new(),
+        unnamed: Vec::new(),
         findings,
         is_whole,
         is_unparsable,
@@ -201,6 +204,12 @@ impl Inputs {
         if !disk::is_folder(&roots, folder) {
             return Ok(());
         }
+        let known: BTreeSet<&str> = self.snapshots.keys().map(ClusterName::as_str).collect();
+        let lacking = named
+            .iter()
+            .map(String::as_str)
+            .filter(|it| !known.contains(it))
+            .collect();
         for path in disk::files_in(&roots, folder, &["json"])? {
             let stem = path.file_stem().and_then(OsStr::to_str);
             if stem.is_some_and(|stem| named.contains(stem)) {
@@ -217,7 +226,11 @@ impl Inputs {
                 }
                 Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
             };
-            self.findings.push(stray_file(&stray, &file, &own, named));
+            self.findings
+                .push(stray_file(&stray, &file, &own, named, &lacking));
+            if let Stray::Unnamed(cluster) = stray {
+                self.unnamed.push(cluster);
+            }
             self.files.add_later(file, LaterFile::json(path, &roots));
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::analysis::unproved_nodes::{self, Unproved, UnprovedNode, UnprovedNode
 use crate::config::Limits;
 use crate::diagnostic::Label;
 use crate::fleet::{Fleet, Member};
-use crate::membership::Contradicted;
+use crate::membership::{Contradicted, ExcludedReason, Unready};
 use crate::plan::Plan;
 use crate::proof::rule::UNPROVED_NODES;
 use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
@@ -52,6 +52,17 @@ fn finding(unproved: &UnprovedNodes, limits: &Limits) -> Finding {
     if unproved.left_out() == 0 {
         return finding.help(format!(
             "wait until Kilo has elected its leaders, then run `clustermesh snapshot {cluster}`"
+        ));
+    }
+    let is_stale = |it: &UnprovedNode| {
+        matches!(
+            it.why,
+            Unproved::Excluded(ExcludedReason::NotReady(Unready::Stale))
+        )
+    };
+    if nodes.iter().all(is_stale) {
+        return finding.help(format!(
+            "check that Kilo runs on these nodes, then run `clustermesh snapshot {cluster}`"
         ));
     }
     finding.help(format!(

@@ -231,7 +231,7 @@ fn every_example_holds_what_it_promises() {
        |
     99 |       "name": "dijkstra-md0-r9m3c-xq7dw",
        |               ^^^^^^^^^^^^^^^^^^^^^^^^^^
-    help: correct what `clustermesh validate` reports about these nodes, or leave them out with the `nodeSelector` of `tenant-dijkstra`
+    help: check that Kilo runs on these nodes, then run `clustermesh snapshot tenant-dijkstra`
 
     All 163 declared paths work in both directions. 12 undeclared paths also work (list them with `--undeclared`). 5 nodes have no declared paths. All 6 expectations are met.
     "#);

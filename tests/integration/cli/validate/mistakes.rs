@@ -243,7 +243,7 @@ fn refuses_snapshots_of_another_version() {
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so details are hidden
     --> snapshots/west.json:1:15
-    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept`, which compares it with no older one
+    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
 
     1 error
     nothing was written
@@ -264,7 +264,7 @@ fn refuses_snapshots_of_another_cluster() {
       |
     1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
       |                                                  ^^^^^^
-    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept`, which compares it with no older one
+    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
 
     1 error
     nothing was written
@@ -299,6 +299,23 @@ fn names_the_cluster_of_a_snapshot_that_was_misspelled() {
     let help = "\nhelp: if `west` is meant, take a new snapshot with `clustermesh snapshot west`, and \
                 delete this file\n";
     assert_contains(&report, help);
+}
+
+#[test]
+fn names_the_cluster_that_a_mesh_misspells() {
+    let folder = Folder::rendered();
+    folder.edit("mesh.yaml", "- name: west", "- name: wset");
+    let report = folder.run(&["validate"]).stdout;
+    assert_contains(
+        &report,
+        "help: if `west` is meant, write `name: west` here; otherwise run `clustermesh snapshot wset`",
+    );
+    assert_contains(
+        &report,
+        "help: if this is the cluster that a mesh calls `wset`, correct the name there; otherwise delete the file",
+    );
+    folder.edit("mesh.yaml", "- name: wset", "- name: west");
+    assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
 }
 
 #[test]

@@ -149,3 +149,16 @@ fn nodes_whose_peers_no_target_gets_count() {
     assert_contains(&text, finding);
     assert_eq!(codes, [1, 1]);
 }
+
+#[test]
+fn the_remedy_for_agents_that_stopped_is_a_look_at_kilo() {
+    let mut west = nodes(9);
+    for node in &mut west[..2] {
+        node["stale"] = json!(true);
+    }
+    let (_, text) = verified(&with(&west), &[]);
+    assert_contains(
+        &text,
+        "help: check that Kilo runs on these nodes, then run `clustermesh snapshot west`",
+    );
+}
