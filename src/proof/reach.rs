@@ -22,7 +22,7 @@ use equivalence_class::EquivalenceClass;
 use local_addresses::LocalAddresses;
 use observer::ForwardingViews;
 use shared_views::SharedViews;
-use uncovered::NodeEndings;
+use uncovered::{Lookup, NodeEndings};
 
 pub use address_block::{AddressBlock, address_blocks};
 pub(super) use address_block::{of_nodes, pieces};
@@ -243,6 +243,9 @@ impl<'f, 'a> Reach<'f, 'a> {
     pub fn follow<'v>(&self, pair: SitePair, verdict: &ClassVerdict<'v>) -> Vec<ClassVerdict<'v>> {
         match verdict.fate {
             ClassFate::Kept => self.follow_kept(pair, verdict),
+            ClassFate::Rejected if self.keeps_some(pair, &verdict.receivers) => {
+                self.follow_kept(pair, verdict)
+            }
             ClassFate::Proven | ClassFate::Followed(_) => vec![verdict.clone()],
             ClassFate::Lost | ClassFate::Rejected => {
                 let traces = self.first_traces(pair, &verdict.senders, &verdict.receivers);
@@ -252,6 +255,15 @@ impl<'f, 'a> Reach<'f, 'a> {
                 }]
             }
         }
+    }
+
+    /// Returns whether packets to a part of receivers that are seen alike leave the cluster of the senders on no
+    /// node. How such packets end depends on the node.
+    fn keeps_some(&self, pair: SitePair, receivers: &[AddressBlock]) -> bool {
+        let [home, away] = pair.both().map(|it| self.fabric.site(it));
+        let pieces = receivers.first().map(|it| pieces(home, away, it.span));
+        let mut pieces = pieces.into_iter().flatten();
+        pieces.any(|it| !Lookup::new(home, it).are_claimed(home))
     }
 
     fn follow_kept(&self, pair: SitePair, kept: &ClassVerdict) -> Vec<ClassVerdict<'static>> {

@@ -21,6 +21,8 @@ use clustermesh::snapshot::{Address, AddressKind, Node};
 use clustermesh::wireguard::Endpoint;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
@@ -988,4 +990,53 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_network_that_a_lan_divides_has_all_its_endings() {
+    let spec = |lan: Lan, flaw: Flaw, key: u8| Spec {
+        location: "x",
+        host: 0,
+        lan,
+        pods: Pods::V4,
+        shown: Shown::V4,
+        found: Found::Forced,
+        calls: false,
+        stale: false,
+        flaw,
+        key,
+    };
+    let cluster = |nodes: Vec<Spec>| Cluster {
+        granularity: "Full",
+        reported: None,
+        is_flat: false,
+        secret: None,
+        services: None,
+        nodes,
+    };
+    let first = || {
+        let mut runner = TestRunner::deterministic();
+        let mut draw = || any::<Index>().new_tree(&mut runner).unwrap().current();
+        std::iter::from_fn(|| Some(draw()))
+            .find(|it| it.index(4) == 0)
+            .unwrap()
+    };
+    let world = World {
+        topology: "{ mode: FullMesh }",
+        addresses: Addresses::SharedAndDeclared,
+        clusters: vec![
+            cluster(vec![spec(Lan::None, Flaw::None, 0)]),
+            cluster(vec![
+                spec(Lan::Shared(25), Flaw::None, 16),
+                spec(Lan::None, Flaw::NoWireguardIp, 17),
+            ]),
+        ],
+        faults: vec![(first(), first(), Fault::Remove)],
+    };
+    agree(&world).unwrap();
+    let mut sound = world.clone();
+    sound.faults.clear();
+    agree(&sound).unwrap();
+    sound.clusters[1].nodes[1].flaw = Flaw::None;
+    agree(&sound).unwrap();
 }
