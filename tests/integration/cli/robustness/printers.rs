@@ -336,7 +336,7 @@ fn what_configs_hold_is_escaped_in_every_format() {
 fn a_name_that_was_perhaps_meant_is_escaped() {
     let folder = hostile_mesh("\u{202e}::error::");
     let run = folder.run(&["validate", "--output", "json"]);
-    assert_contains(&run.stdout, "if `east");
+    assert_contains(&run.stdout, "a mesh calls `east");
     check("json", &run).unwrap();
 }
 
