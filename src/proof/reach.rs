@@ -258,7 +258,7 @@ impl<'f, 'a> Reach<'f, 'a> {
     }
 
     /// Returns whether packets to a part of receivers that are seen alike leave the cluster of the senders on no
-    /// node. The end of such packets depends on it.
+    /// node. Such packets end differently on different nodes.
     fn keeps_some(&self, pair: SitePair, receivers: &[AddressBlock]) -> bool {
         let [home, away] = pair.both().map(|it| self.fabric.site(it));
         let pieces = receivers.first().map(|it| pieces(home, away, it.span));
