@@ -64,7 +64,7 @@ pub enum Quotes {
     #[default]
     File,
     /// All but the remedy may quote it.
-    FileBeforeHelp,
+    FileExceptHelp,
     /// None of them quotes it.
     Nothing,
 }

@@ -23,5 +23,5 @@ pub(super) struct SourceDecision {
     pub(super) reasons: Vec<Arc<TargetReason>>,
 }
 
-/// The decisions for a target, by the index of the source; most sources have none.
+/// The decisions for a target, by source; most sources have none.
 pub(super) type Decisions = BTreeMap<MemberId, SourceDecision>;

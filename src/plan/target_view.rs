@@ -20,7 +20,7 @@ pub(super) struct TargetView<'g, 'f> {
     pub(super) sources: Vec<TargetSource<'f>>,
     /// The index of each cluster in these.
     by_cluster: BTreeMap<usize, usize>,
-    /// The ranges that it accepts, by the index of its own membership; nothing means everything.
+    /// The ranges that it accepts, by its own membership; nothing means everything.
     accepted: BTreeMap<Option<MemberId>, Accepted<'f>>,
 }
 

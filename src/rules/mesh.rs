@@ -90,7 +90,7 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
             "restore it with `git restore`, or replace it with `clustermesh snapshot {cluster} --accept {cluster}`, \
              which compares it with no older one"
         ))
-        .quoting(Quotes::FileBeforeHelp)
+        .quoting(Quotes::FileExceptHelp)
 }
 
 /// Returns the labels that an entry uses although the snapshot of its cluster leaves them out: the

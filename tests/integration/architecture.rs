@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clustermesh::rules;
+use regex::Regex;
 
 use crate::support::project;
 
@@ -222,6 +223,23 @@ fn the_core_stays_pure() {
         wrong.extend(used.map(|name| format!("{name} in {}", shown(&file))));
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// If a message is worded otherwise, the program must do the same, above all in what it shows of strangers' files.
+#[test]
+fn no_text_of_a_message_decides() {
+    let text = r"\bmessage\s*\.(shown|to_string)\(\)";
+    let search = r"\s*(\.(contains|ends_with|find|split|starts_with|strip_)|[=!]=)";
+    let decision = Regex::new(&format!(r#"{text}{search}|\bname\(\)\s*[=!]=\s*""#)).unwrap();
+    assert!(decision.is_match("it.message.shown().contains(file)"));
+    assert!(decision.is_match("it.rule.name() != \"no-mesh\""));
+    let files = files_under(&src());
+    let sources = files.iter().map(|it| (shown(it), production_code(it)));
+    let found = sources.filter_map(|(file, source)| {
+        let found = decision.find(&source)?;
+        Some(format!("{file}: {}", found.as_str()))
+    });
+    assert_eq!(found.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 /// The compiler holds that each finding has its rule; here, that each rule is in the manual, and that

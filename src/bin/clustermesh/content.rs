@@ -23,7 +23,7 @@ const HOW_TO_SHOW: &str = "begin a mesh with the lines `apiVersion: kilo.squat.a
 /// cluster.
 pub(crate) fn remedy(finding: &Finding) -> Option<String> {
     match (finding.quotes, &finding.cluster) {
-        (Quotes::FileBeforeHelp | Quotes::Nothing, _) => finding.help.clone(),
+        (Quotes::FileExceptHelp | Quotes::Nothing, _) => finding.help.clone(),
         (Quotes::File, None) => Some(HOW_TO_SHOW.to_owned()),
         (Quotes::File, Some(_)) => None,
     }

@@ -21,7 +21,7 @@ mod roots;
 pub(crate) mod swap;
 pub(crate) mod tree;
 pub(crate) mod tree_file;
-mod tree_files;
+mod known_files;
 mod whole_path;
 
 pub(crate) use entry_type::EntryType;

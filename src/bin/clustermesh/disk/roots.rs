@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
+use super::known_files::KnownFiles;
 use super::revision::Revision;
 use super::shown;
-use super::tree_files::TreeFiles;
 use super::whole_path::{destination, whole};
 
 /// The folders of the kernel, whose files are not inputs even if `/` is the root.
@@ -26,7 +26,7 @@ const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 pub(crate) struct Roots {
     kind: RootKind,
     /// The files of the rendered tree that were read in them.
-    tree_files: Arc<TreeFiles>,
+    known_files: Arc<KnownFiles>,
 }
 
 #[derive(Clone, Debug)]
@@ -66,8 +66,8 @@ impl Roots {
     }
 
     fn new(kind: RootKind) -> Self {
-        let tree_files = Arc::default();
-        Self { kind, tree_files }
+        let known_files = Arc::default();
+        Self { kind, known_files }
     }
 
     /// Adds a folder that a person named, which need not be there yet.
@@ -102,8 +102,8 @@ impl Roots {
     }
 
     /// Returns the files of the rendered tree that were read.
-    pub(super) fn tree_files(&self) -> &TreeFiles {
-        &self.tree_files
+    pub(super) fn known_files(&self) -> &KnownFiles {
+        &self.known_files
     }
 
     /// Returns whether there is no limit.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use clustermesh::yaml;
 
+use super::known_files::{FileKey, TreeFile, has_header, problem};
 use super::read::{bounded_text, open_regular, text_of};
-use super::tree_files::{FileKey, TreeFile, is_ours, problem};
 use super::{Roots, holds};
 
-pub(crate) use super::tree_files::FileText;
-pub(super) use super::tree_files::Writer;
+pub(crate) use super::known_files::FileText;
+pub(super) use super::known_files::Writer;
 
 /// The largest rendered file that is read, in bytes: what GitHub would take.
 pub(crate) const MANIFEST_LIMIT: u64 = 100 << 20;
@@ -32,7 +32,7 @@ pub(super) fn writer_unless(
     path: &Path,
     wanted: Option<&Arc<str>>,
 ) -> anyhow::Result<Option<Writer>> {
-    let files = roots.tree_files();
+    let files = roots.known_files();
     let key = key(roots, path);
     if let Some(TreeFile { writer, text }) = files.get(&key) {
         let is_wanted = wanted.is_some_and(|it| text.as_ref() == Ok(it));
@@ -64,7 +64,7 @@ fn key(roots: &Roots, path: &Path) -> FileKey {
 }
 
 fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
-    let files = roots.tree_files();
+    let files = roots.known_files();
     let key = key(roots, path);
     if let Some(known) = files.get(&key) {
         return Ok(known);
@@ -85,7 +85,7 @@ fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
 /// Returns whether a file is ours, as far as it was written.
 pub(super) fn is_begun(path: &Path) -> anyhow::Result<bool> {
     let head = head(&mut open_regular(path)?.0)?;
-    Ok(is_ours(&head) || yaml::HEADER.as_bytes().starts_with(&head))
+    Ok(has_header(&head) || yaml::HEADER.as_bytes().starts_with(&head))
 }
 
 /// Reads as much of a file as shows who wrote it.

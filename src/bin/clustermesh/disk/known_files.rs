@@ -35,7 +35,7 @@ pub(super) struct TreeFile {
 
 /// The files that were read.
 #[derive(Debug, Default)]
-pub(super) struct TreeFiles(Mutex<ReadFiles>);
+pub(super) struct KnownFiles(Mutex<ReadFiles>);
 
 /// A thing that is read once: a file on disk, or an object of git, which several files of a commit may be.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -51,7 +51,7 @@ struct ReadFiles {
     texts: BTreeSet<Arc<str>>,
 }
 
-impl TreeFiles {
+impl KnownFiles {
     fn lock(&self) -> MutexGuard<'_, ReadFiles> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,7 +86,7 @@ pub(super) fn problem(error: &anyhow::Error) -> String {
 
 impl Writer {
     pub(super) fn of(head: &[u8]) -> Self {
-        if is_ours(head) {
+        if has_header(head) {
             Self::Generated
         } else if text::conflict(&String::from_utf8_lossy(head)).is_some() {
             Self::Conflicted
@@ -97,7 +97,7 @@ impl Writer {
 }
 
 /// Our first line, also as git may check it out on Windows.
-pub(super) fn is_ours(head: &[u8]) -> bool {
+pub(super) fn has_header(head: &[u8]) -> bool {
     let rest = head.strip_prefix(yaml::HEADER.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"\n") || rest == b"\r\n")
 }
