@@ -134,10 +134,13 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Find
     }
 }
 
-/// Returns an error for each place at which a file of Peers of a target cannot be read.
+/// Returns an error for each place at which a file of Peers of a target cannot be read, or is not ours.
 pub fn unread(on_disk: &OnDiskTree) -> Vec<Finding> {
     let findings = on_disk.unread().flat_map(|it| of_file(it, &[]));
-    let unread = findings.filter(|it| *it.rule == UNREADABLE_MANIFEST);
+    let blocked = on_disk.in_the_way().map(|it| blocked_file(on_disk, it));
+    let unread = findings
+        .filter(|it| *it.rule == UNREADABLE_MANIFEST)
+        .chain(blocked);
     let error = |it| Finding {
         severity: Severity::Error,
         ..it

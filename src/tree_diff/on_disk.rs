@@ -91,9 +91,20 @@ impl OnDiskTree {
         self.files.iter().filter(|it| 0 < it.unread())
     }
 
-    /// Returns the targets of such files. It is unknown which Peers these have.
+    /// Returns the files of others at the paths of files with Peers.
+    pub fn in_the_way(&self) -> impl Iterator<Item = &ForeignFile> {
+        let blocked = self.blocked.iter();
+        blocked.filter(|it| !it.path.ends_with(KUSTOMIZATION))
+    }
+
+    /// Returns the targets of all these files. It is unknown which Peers these have.
     pub fn unread_targets(&self) -> BTreeSet<&str> {
-        self.unread().map(|it| it.parts().0).collect()
+        let paths = self.in_the_way().map(|it| it.path.as_str());
+        let blocked = paths.filter_map(|it| Some(it.split_once('/')?.0));
+        self.unread()
+            .map(|it| it.parts().0)
+            .chain(blocked)
+            .collect()
     }
 
     /// Returns every kustomization that does not name what is beside it.
