@@ -35,17 +35,16 @@ mod cut_off;
 mod ended;
 mod foreign;
 mod grounds;
-mod held;
 mod lost_ranges;
 mod mixed;
 mod nodes;
 mod path_end;
+mod path_set;
 mod path_summary;
 mod paths;
 mod proof_budget;
 mod pause;
 mod peer_differences;
-mod places;
 mod proved;
 mod prover;
 mod reasons;
@@ -53,7 +52,9 @@ mod renamed;
 mod seen_stages;
 mod settings;
 mod stages;
+mod state_proof;
 mod target;
+mod versions;
 
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NodeRef, PeerCounts};
@@ -75,6 +76,7 @@ use grounds::Grounds;
 use paths::PathProof;
 use proof_budget::ProofBudget;
 use stages::{Passages, Touched};
+use versions::Versions;
 
 /// One of two versions of a fleet.
 #[derive(Clone, Copy, Debug)]
@@ -138,11 +140,16 @@ impl Changes {
 
 /// Compares two versions.
 pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Changes {
-    let counterparts = Counterparts::find(before, after);
+    let versions = Versions::new(before, after);
+    let counterparts = Counterparts::find(versions.fabrics());
     let grounds = Grounds::new(after.fabric);
-    let passages = Passages::new((before, after), (&counterparts, &grounds), delivery.engines);
-    let versions = (before, after);
-    let mut targets = target::changes(versions, (&counterparts, &passages), delivery);
+    let passages = Passages::new(
+        versions.fabrics(),
+        &counterparts,
+        &grounds,
+        delivery.engines,
+    );
+    let mut targets = target::changes(versions, &counterparts, &passages, delivery);
     let mut changes = Changes {
         causes: Vec::new(),
         paths: Vec::new(),
@@ -150,12 +157,12 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         targets: Vec::new(),
     };
     if !targets.is_empty() {
-        let touched = Touched::new(&passages, (before.fabric, after.fabric), &grounds);
+        let touched = Touched::new(&passages, versions.fabrics(), &grounds);
         let mut steps = ProofBudget(delivery.most_steps);
         let proof = PathProof::new(&passages, &touched, after.fabric, &mut steps);
         changes.states = proof.proved.iter().map(|it| it.states).sum();
-        let (proved, most) = ((&passages, &proof), delivery.most_steps);
-        let paths = path_summary::summarize(versions, &counterparts, proved, most);
+        let most = delivery.most_steps;
+        let paths = path_summary::summarize(versions, &counterparts, &passages, &proof, most);
         let is_counted = paths.is_some();
         changes.paths = paths.unwrap_or_default();
         let cut = match before.fleet {
@@ -174,10 +181,11 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         });
     }
     let fleets = before.fleet.zip(after.fleet);
-    let causes = fleets.map(|fleets| {
+    let causes = fleets.map(|(before, after)| {
+        let fleets = Versions::new(before, after);
         let moves: BTreeSet<&CarrierMove> = targets.iter().flat_map(|it| &it.carriers).collect();
         let mut causes = counterparts.causes(versions);
-        causes.extend(settings::causes((before, after), fleets, &counterparts));
+        causes.extend(settings::causes(versions, fleets, &counterparts));
         causes.extend(nodes::causes(fleets, &counterparts));
         causes.extend(moves.into_iter().filter_map(CarrierMove::cause));
         causes

@@ -68,16 +68,16 @@ struct Trials<'o> {
 impl<'s> Arriving<'s> {
     /// Finds the tables of a target that has the nodes of the new version.
     pub(super) fn find(
-        (target, peers): (SiteId, &PeerDifferences<'s>),
-        fabric: &Fabric,
+        target: SiteId,
+        peers: &PeerDifferences<'s>,
         grounds: &Grounds,
         orders: &BTreeSet<StepOrder>,
     ) -> Self {
-        if are_apart(peers, target, fabric) {
+        if are_apart(peers, target, grounds.fabric) {
             return Self::default();
         }
         let objects = objects(peers);
-        let groups = Groups::new(&objects, fabric);
+        let groups = Groups::new(&objects, grounds.fabric);
         let mut arriving = Self::default();
         let mut known = Trials {
             orders,
@@ -93,7 +93,7 @@ impl<'s> Arriving<'s> {
             let moved = KeyMove::find(&members, orders, &mut known.arrivals);
             arriving.key_moves.extend(moved);
         }
-        for set in groups.sets(&objects, (fabric, grounds)) {
+        for set in groups.sets(&objects, grounds) {
             if MOST_OBJECTS < set.len() {
                 arriving.give_up(&objects, &set);
                 continue;
@@ -218,7 +218,7 @@ impl Groups {
 
     /// Returns the objects that have to be tried together: each group of several, and the groups that
     /// meet at addresses of a cluster.
-    fn sets(&self, objects: &[Object], grounds: (&Fabric, &Grounds)) -> BTreeSet<BTreeSet<usize>> {
+    fn sets(&self, objects: &[Object], grounds: &Grounds) -> BTreeSet<BTreeSet<usize>> {
         let several = self.members.values().filter(|it| 1 < it.len());
         let mut sets: BTreeSet<BTreeSet<usize>> = several.cloned().collect();
         for meeting in meetings(objects, grounds, |it| self.is_alone(it)) {
@@ -237,7 +237,7 @@ impl Groups {
 /// endpoint.
 fn meetings(
     objects: &[Object],
-    (fabric, grounds): (&Fabric, &Grounds),
+    grounds: &Grounds,
     is_alone: impl Fn(usize) -> bool,
 ) -> BTreeSet<BTreeSet<usize>> {
     let mut claims: Vec<(Cidr, usize)> = Vec::new();
@@ -259,7 +259,7 @@ fn meetings(
                 break;
             }
         }
-        let is_dialled = || fabric.dialled(range).next().is_some();
+        let is_dialled = || grounds.fabric.dialled(range).next().is_some();
         if 1 < meeting.len() && (grounds.meet(range) || is_dialled()) {
             meetings.insert(meeting);
         }

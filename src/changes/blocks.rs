@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fixedbitset::FixedBitSet;
+
 use super::ended::EndKind;
-use super::places::{BITS, Places, add_place};
 use crate::agent::fabric::{Owner, Site};
 use crate::net::prefixes::Span;
 use crate::proof::reach::{AddressBlock, address_blocks};
@@ -49,11 +50,11 @@ pub(super) struct BlockPlace {
 #[derive(Default)]
 pub(super) struct TranslatedRow {
     /// Those that are there, at least in part, in their new numbers.
-    pub(super) kept: Vec<u64>,
+    pub(super) kept: FixedBitSet,
     /// Those that are lost, at least in part, in their old numbers.
-    pub(super) gone: Vec<u64>,
+    pub(super) gone: FixedBitSet,
     /// Those that do not exist any more, in their old numbers.
-    pub(super) ended: Vec<u64>,
+    pub(super) ended: FixedBitSet,
 }
 
 /// The number of blocks that are compared before a block is looked up.
@@ -73,26 +74,25 @@ impl Blocks {
         }
     }
 
-    /// Returns room for a bit for each.
-    pub(super) fn row(&self) -> Vec<u64> {
-        vec![0; self.all.len().div_ceil(BITS)]
+    /// Returns no place, with room for all.
+    pub(super) fn none(&self) -> FixedBitSet {
+        FixedBitSet::with_capacity(self.all.len())
     }
 
     /// Returns the places of blocks. Most are in their order, and near each other.
-    pub(super) fn places(&self, blocks: &[AddressBlock]) -> impl Iterator<Item = usize> {
+    pub(super) fn places(&self, blocks: &[AddressBlock]) -> FixedBitSet {
+        let mut places = self.none();
         let mut next = 0;
-        blocks.iter().filter_map(move |block| {
+        for block in blocks {
             let mut near = self.all.iter().skip(next).take(NEAR);
             let near = near.position(|it| it == block).map(|it| next + it);
-            let place = near.or_else(|| self.place(block))?;
-            next = place + 1;
-            Some(place)
-        })
-    }
-
-    /// Returns the place of a block.
-    fn place(&self, block: &AddressBlock) -> Option<usize> {
-        self.places.get(&(block.owner, block.span)).copied()
+            let place = || self.places.get(&(block.owner, block.span)).copied();
+            if let Some(place) = near.or_else(place) {
+                places.insert(place);
+                next = place + 1;
+            }
+        }
+        places
     }
 }
 
@@ -113,22 +113,20 @@ impl PlaceMap {
     }
 
     /// Returns the blocks of a row whose owner is there, but is not reached.
-    pub(super) fn unreached(&self, row: Places, reached: Places) -> Vec<u64> {
+    pub(super) fn unreached(&self, row: &FixedBitSet, reached: &FixedBitSet) -> FixedBitSet {
         let sets = self.successors.sets.iter();
         let sets: Vec<bool> = sets
-            .map(|blocks| blocks.iter().any(|it| reached.has(*it)))
+            .map(|blocks| blocks.iter().any(|it| reached.contains(*it)))
             .collect();
         let is_reached = |block: usize| {
             let set = self.successors.of_block.get(&block);
             let place = self.at(block).place;
-            place.is_some_and(|it| reached.has(it))
+            place.is_some_and(|it| reached.contains(it))
                 || set.and_then(|it| sets.get(*it)) == Some(&true)
         };
-        let mut unreached = Vec::new();
-        row.iter()
+        row.ones()
             .filter(|it| self.is_replaced(*it) && !is_reached(*it))
-            .for_each(|it| add_place(&mut unreached, it));
-        unreached
+            .collect()
     }
 
     /// Returns the place of each block, in their order.
@@ -137,21 +135,21 @@ impl PlaceMap {
     }
 
     /// Returns blocks in the numbers of the other version.
-    pub(super) fn translated(&self, row: Places) -> TranslatedRow {
+    pub(super) fn translated(&self, row: &FixedBitSet) -> TranslatedRow {
         let mut translated = TranslatedRow::default();
         if self.is_unchanged {
-            row.0.clone_into(&mut translated.kept);
+            translated.kept.clone_from(row);
             return translated;
         }
-        for block in row.iter() {
+        for block in row.ones() {
             let to = self.at(block);
             if to.end.is_some() {
-                add_place(&mut translated.ended, block);
+                translated.ended.grow_and_insert(block);
             } else if !to.is_whole {
-                add_place(&mut translated.gone, block);
+                translated.gone.grow_and_insert(block);
             }
             if let Some(place) = to.place {
-                add_place(&mut translated.kept, place);
+                translated.kept.grow_and_insert(place);
             }
         }
         translated

@@ -7,6 +7,7 @@ use super::cause::{Cause, NodeRef};
 use super::clusters::Counterparts;
 use super::peer_change::node_ref;
 use super::stages::Passage;
+use super::versions::Versions;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{At, Fabric, Site, SiteId};
 use crate::agent::model::RangeHolder;
@@ -33,7 +34,7 @@ impl CarrierMove {
     /// Finds those of a target.
     pub(super) fn find(
         passage: &Passage,
-        (before, after): (&Fabric, &Fabric),
+        Versions { before, after }: Versions<&Fabric, &Fabric>,
         counterparts: &Counterparts,
     ) -> Vec<Self> {
         if passage.peers.have_same_routes() {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Version;
 use super::cause::Cause;
 use super::renamed::renamed;
+use super::versions::Versions;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::fleet::{Fleet, Member};
 use crate::mesh::State;
@@ -24,10 +25,9 @@ pub(super) struct Counterparts {
 impl Counterparts {
     /// Finds them: by the keys of their nodes and by name. Two clusters can swap their names, so a name counts
     /// first only if a key is the same, too.
-    pub(super) fn find(before: &Version, after: &Version) -> Self {
-        let fabrics = (before.fabric, after.fabric);
+    pub(super) fn find(fabrics: Versions<&Fabric, &Fabric>) -> Self {
+        let (old, new) = (fabrics.before, fabrics.after);
         let mut found = Self::paired(fabrics, true);
-        let (old, new) = fabrics;
         let name = |it: SiteId| old.site(it).cluster.as_str();
         // A cluster that left would have the name of another one.
         let is_ambiguous = found.left().any(|it| new.site_named(name(it)).is_some());
@@ -41,19 +41,20 @@ impl Counterparts {
         found
     }
 
-    fn paired((old, new): (&Fabric, &Fabric), by_keys_first: bool) -> Self {
+    fn paired(fabrics: Versions<&Fabric, &Fabric>, by_keys_first: bool) -> Self {
+        let (old, new) = (fabrics.before, fabrics.after);
         let mut found = Self {
             before: new.sites.map(|_| None),
             after: old.sites.map(|_| None),
             names: Vec::new(),
         };
         if by_keys_first {
-            found.add_namesakes((old, new), |from, to| {
+            found.add_namesakes(fabrics, |from, to| {
                 let mut keys = node_keys(new.site(to));
                 keys.any(|key| old.holding_sites(&key).any(|it| it == from))
             });
         } else {
-            found.add_namesakes((old, new), |_, _| true);
+            found.add_namesakes(fabrics, |_, _| true);
         }
         let joined: BTreeSet<SiteId> = without_counterpart(&found.before).collect();
         // A cluster whose name is gone comes first.
@@ -69,18 +70,18 @@ impl Counterparts {
         for (from, to) in renamed(left, holders) {
             found.add(from, to);
         }
-        found.add_namesakes((old, new), |_, _| true);
+        found.add_namesakes(fabrics, |_, _| true);
         found
     }
 
     /// Adds the clusters that have the same name in both versions.
     fn add_namesakes(
         &mut self,
-        (old, new): (&Fabric, &Fabric),
+        Versions { before, after }: Versions<&Fabric, &Fabric>,
         is_same: impl Fn(SiteId, SiteId) -> bool,
     ) {
-        for to in new.sites.ids() {
-            let namesake = old.site_named(new.site(to).cluster.as_str());
+        for to in after.sites.ids() {
+            let namesake = before.site_named(after.site(to).cluster.as_str());
             if let Some(from) = namesake.filter(|it| is_same(*it, to)) {
                 self.add(from, to);
             }
@@ -118,18 +119,17 @@ impl Counterparts {
     /// Returns the first entry of each cluster that is in both versions, with its nodes.
     pub(super) fn members<'f, 'a>(
         &self,
-        old: &'f Fleet<'a>,
-        new: &'f Fleet<'a>,
-    ) -> impl Iterator<Item = (&'f Member<'a>, &'f Member<'a>)> {
-        let members = self.names.iter().filter_map(|(was, is)| {
-            let (was, is) = (old.memberships(was).next(), new.memberships(is).next());
-            Some((was?, is?))
-        });
-        members.collect::<Vec<_>>().into_iter()
+        fleets: Versions<&'f Fleet<'a>>,
+    ) -> impl Iterator<Item = Versions<&'f Member<'a>>> {
+        self.names.iter().filter_map(move |(was, is)| {
+            let was = fleets.before.memberships(was).next()?;
+            Some(Versions::new(was, fleets.after.memberships(is).next()?))
+        })
     }
 
     /// Returns the causes among them.
-    pub(super) fn causes(&self, (before, after): (&Version, &Version)) -> Vec<Cause> {
+    pub(super) fn causes(&self, versions: Versions<&Version, &Version>) -> Vec<Cause> {
+        let (before, after) = (versions.before, versions.after);
         let renamed = self.names.iter().filter(|(from, to)| from != to);
         let renamed = renamed.map(|(from, to)| Cause::ClusterRenamed {
             from: from.clone(),

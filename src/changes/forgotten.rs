@@ -36,7 +36,8 @@ pub const FORGOTTEN_IDLE_SECONDS: f64 = 205.0;
 impl ForgottenAddresses {
     /// Finds those of a target.
     pub(super) fn find(
-        (number, passage): (SiteId, &Passage),
+        number: SiteId,
+        passage: &Passage,
         changes: &[PeerChange],
         after: &Fabric,
     ) -> Option<Self> {
@@ -61,14 +62,14 @@ impl ForgottenAddresses {
             peers: BTreeSet::new(),
             is_published: PUBLISHING <= sending,
         };
-        forgotten.add_peers((number, passage), after);
-        forgotten.add_own((number, site), &forgetting, after);
+        forgotten.add_peers(number, passage, after);
+        forgotten.add_own(number, &forgetting, after);
         let is_any = !forgotten.nodes.is_empty() || !forgotten.peers.is_empty();
         is_any.then_some(forgotten)
     }
 
     /// Adds Peers that had a tunnel before, and are known by no other address than the learned one.
-    fn add_peers(&mut self, (number, passage): (SiteId, &Passage), after: &Fabric) {
+    fn add_peers(&mut self, number: SiteId, passage: &Passage, after: &Fabric) {
         let (now, model) = (&passage.peers.now.model, &passage.peers.after.model);
         for peer in model.peers.ids() {
             let Some(translation) = model.share(peer).map(|it| it.translation) else {
@@ -90,7 +91,8 @@ impl ForgottenAddresses {
 
     /// Adds leaders of the target itself that are behind NAT for another one. Those in their own network may dial them
     /// at the address that the other one has published.
-    fn add_own(&mut self, (number, site): (SiteId, &Site), forgetting: &[NodeId], after: &Fabric) {
+    fn add_own(&mut self, number: SiteId, forgetting: &[NodeId], after: &Fabric) {
+        let site = after.site(number);
         if site.entry.keepalive.is_none() {
             return;
         }

@@ -7,12 +7,15 @@ use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 
 /// The addresses that nodes have, or that clusters declare as a whole.
-pub(super) struct Grounds(Prefixes<SiteId>);
+pub(super) struct Grounds<'f, 'a> {
+    pub(super) fabric: &'f Fabric<'a>,
+    sites: Prefixes<SiteId>,
+}
 
-impl Grounds {
+impl<'f, 'a> Grounds<'f, 'a> {
     /// Collects the addresses of all clusters. Addresses in Kilo's subnet are the ends of no declared path,
     /// unless a node has no other.
-    pub(super) fn new(fabric: &Fabric) -> Self {
+    pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
         let mut grounds = Vec::new();
         for (number, site) in fabric.sites.numbered() {
             let is_end = |it: &Owner| !matches!(it, Owner::Tunnel(_) | Owner::Pool);
@@ -22,18 +25,24 @@ impl Grounds {
             let hosts = nodes.filter_map(|node| site.address(node));
             grounds.extend(hosts.map(|it| (Cidr::host(it), number)));
         }
-        Self(Prefixes::new(&grounds))
+        Self {
+            fabric,
+            sites: Prefixes::new(&grounds),
+        }
     }
 
     /// Returns whether a range shares addresses with any of them.
     pub(super) fn meet(&self, range: Cidr) -> bool {
-        self.0.meets(Span::new(range))
+        self.sites.meets(Span::new(range))
     }
 
     /// Returns the clusters that have addresses in a range.
     pub(super) fn owners(&self, range: Cidr) -> BTreeSet<SiteId> {
         let span = Span::new(range);
-        let slots = self.0.within(span).chain(self.0.around(span));
-        slots.flat_map(|slot| self.0.at(slot).1).copied().collect()
+        let slots = self.sites.within(span).chain(self.sites.around(span));
+        slots
+            .flat_map(|slot| self.sites.at(slot).1)
+            .copied()
+            .collect()
     }
 }

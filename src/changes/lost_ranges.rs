@@ -6,6 +6,7 @@ use super::Version;
 use super::clusters::Counterparts;
 use super::ended::PresentEnds;
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
+use super::versions::Versions;
 use crate::agent::fabric::{Fabric, Holding, Owner, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::name::ClusterName;
@@ -40,7 +41,7 @@ pub(super) fn lost_ranges(
 /// node has any more.
 pub(super) fn is_proved(
     range: Cidr,
-    (before, after): (&Version, &Version),
+    Versions { before, after }: Versions<&Version, &Version>,
     counterparts: &Counterparts,
 ) -> bool {
     let span = Span::new(range);

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use super::held::{Held, KnownPaths, StateProof};
+use super::path_set::PathSet;
 use super::proof_budget::ProofBudget;
 use super::proved::{Interruption, Proved};
 use super::prover::Prover;
 use super::seen_stages::{OpenPairs, SeenStages};
 use super::stages::{NEW, OLD, StageId, StagePair, StagedClusters};
+use super::state_proof::{KnownPaths, StateProof};
 use crate::agent::fabric::{Fabric, SiteId, SitePair};
 use crate::proof::reach::Reach;
 
@@ -155,7 +156,7 @@ impl Prover<'_, '_, '_, '_> {
         mixture: Mixture,
         pairs: &OpenPairs,
         steps: &mut ProofBudget,
-    ) -> Option<BTreeMap<SitePair, Held>> {
+    ) -> Option<BTreeMap<SitePair, PathSet>> {
         if pairs.is_empty() {
             return Some(BTreeMap::new());
         }
@@ -185,7 +186,7 @@ impl<'r, 'f, 'a> MixedRound<'r, 'f, 'a> {
     }
 
     /// Returns whether no other state decides of all these paths.
-    fn is_open(&self, pair: SitePair, stages: StagePair, paths: &Held) -> bool {
+    fn is_open(&self, pair: SitePair, stages: StagePair, paths: &PathSet) -> bool {
         let seen = self.seen(stages).filter(|_| !paths.is_empty());
         seen.is_some_and(|it| !it.open(pair, paths).is_empty())
     }

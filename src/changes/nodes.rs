@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cause::{Cause, NodeRef};
 use super::clusters::Counterparts;
+use super::versions::Versions;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::Segments;
@@ -14,10 +15,10 @@ use crate::net::Cidr;
 use crate::wireguard::Endpoint;
 
 /// Finds the causes in the nodes of every cluster that is in both versions.
-pub(super) fn causes((old, new): (&Fleet, &Fleet), counterparts: &Counterparts) -> Vec<Cause> {
-    let members = counterparts.members(old, new);
+pub(super) fn causes(fleets: Versions<&Fleet>, counterparts: &Counterparts) -> Vec<Cause> {
+    let members = counterparts.members(fleets);
     members
-        .flat_map(|(old, new)| of_cluster(old, new))
+        .flat_map(|it| of_cluster(it.before, it.after))
         .collect()
 }
 

@@ -11,12 +11,14 @@ use super::blocks::{Blocks, PlaceMap};
 use super::cause::NodeRef;
 use super::clusters::Counterparts;
 use super::ended::EndKind;
-use super::held::{Held, KnownPaths, StateProof, Translated};
 use super::path_change::{EndedPaths, PathChange, PathCounts};
 use super::path_end::{PathEnd, translation};
+use super::path_set::{PathSet, Translated};
 use super::paths::PathProof;
 use super::proved::Proved;
 use super::stages::Passages;
+use super::state_proof::{KnownPaths, StateProof};
+use super::versions::Versions;
 use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
 use crate::name::ClusterName;
 use crate::proof::reach::Reach;
@@ -25,9 +27,10 @@ use crate::proof::verify::{Asked, Declared};
 /// Summarizes all pairs of clusters with differences, in order of their names; none if the proof of the old version
 /// takes more than `most` steps.
 pub(super) fn summarize(
-    (before, after): (&Version, &Version),
+    Versions { before, after }: Versions<&Version, &Version>,
     counterparts: &Counterparts,
-    (passages, proof): (&Passages, &PathProof),
+    passages: &Passages,
+    proof: &PathProof,
     most: u64,
 ) -> Option<Vec<PathChange>> {
     let blocks = before.fabric.sites.map(|it| Blocks::new(it));
@@ -175,7 +178,7 @@ impl<'f, 'a> Past<'f, 'a> {
         let paused = proved.paused.without(&proved.apart).without(&stuck);
         let of_old = [&old.gone, &old.ended];
         let of_new = [&lost, &gained, &repaired, &proved.apart, &stuck, &paused];
-        if of_old.into_iter().chain(of_new).all(Held::is_empty) {
+        if of_old.into_iter().chain(of_new).all(PathSet::is_empty) {
             return change;
         }
         let mut counter = future.version.counter(proved.pair);
@@ -201,8 +204,8 @@ impl<'f, 'a> Past<'f, 'a> {
         change.stuck = counter.count(&stuck);
         change.paused = counter.count(&paused);
         let worst = [&lost, &proved.apart, &stuck, &paused].into_iter();
-        let mut worst = worst.flat_map(Held::rows);
-        let example = worst.find_map(|(sender, row)| Some((sender, row.iter().next()?)));
+        let mut worst = worst.flat_map(PathSet::rows);
+        let example = worst.find_map(|(sender, row)| Some((sender, row.ones().next()?)));
         change.example = example.and_then(|(sender, receiver)| counter.example(sender, receiver));
         change
     }
@@ -264,12 +267,12 @@ impl<'e> Counter<'e> {
         }
     }
 
-    fn count(&self, held: &Held) -> PathCounts {
+    fn count(&self, held: &PathSet) -> PathCounts {
         let mut counts = PathCounts::default();
         let [sends, takes] = &self.declared;
         let [senders, receivers] = self.ends;
         for (group, row) in held.groups() {
-            let targets = receivers.kinds(row.iter(), takes);
+            let targets = receivers.kinds(row.ones(), takes);
             for (from, sending) in senders.kinds(group.into_iter(), sends) {
                 for (to, taking) in &targets {
                     let classes = from.class.zip(to.class);
@@ -284,7 +287,12 @@ impl<'e> Counter<'e> {
     }
 
     /// Counts paths that end, and finds the nodes because of which they do.
-    fn ended(&self, held: &Held, change: &PathChange, origins: [&ClusterOrigin; 2]) -> EndedPaths {
+    fn ended(
+        &self,
+        held: &PathSet,
+        change: &PathChange,
+        origins: [&ClusterOrigin; 2],
+    ) -> EndedPaths {
         let mut ended = EndedPaths {
             paths: self.count(held),
             ..EndedPaths::default()
@@ -311,7 +319,7 @@ impl<'e> Counter<'e> {
         for (group, row) in held.groups() {
             let group = group.into_iter();
             group.for_each(|it| add(senders, from, &change.from, it));
-            reached.extend(row.iter());
+            reached.extend(row.ones());
         }
         let reached = reached.into_iter();
         reached.for_each(|it| add(receivers, to, &change.to, it));

@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
-use super::held::{Held, KnownPaths, StateProof};
+use super::path_set::PathSet;
 use super::proof_budget::ProofBudget;
 use super::proved::Proved;
 use super::prover::Prover;
 use super::seen_stages::{OpenPairs, SeenStages};
 use super::stages::{NEW, OLD, Passage, Passages, StageId, StagePair, StagedClusters, Touched};
+use super::state_proof::{KnownPaths, StateProof};
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 
 /// All proofs of a fleet on its way.
@@ -101,9 +102,9 @@ impl<'p> Prover<'p, '_, '_, '_> {
             pair,
             new,
             kept: old.without(&lost),
-            apart: Held::default(),
-            stuck: Held::default(),
-            paused: Held::default(),
+            apart: PathSet::default(),
+            stuck: PathSet::default(),
+            paused: PathSet::default(),
             states: of_sender * of_receiver,
             followed: 0,
             old,

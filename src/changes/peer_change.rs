@@ -7,6 +7,7 @@ use by_address::ByAddress;
 
 use super::cause::{CauseList, NodeRef, PeerCounts};
 use super::clusters::Counterparts;
+use super::versions::Versions;
 use crate::agent::applied::Applied;
 use crate::agent::comparison::Pair;
 pub use crate::agent::difference::Difference;
@@ -46,7 +47,7 @@ pub(super) struct DescribedPeers<'a> {
 }
 
 /// The two versions of a Peer, as they are in memory.
-type PeerVersions<'a> = [Option<ByAddress<&'a Applied>>; 2];
+type PeerVersions<'a> = Versions<Option<ByAddress<&'a Applied>>>;
 
 /// A kind of change of a Peer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -73,15 +74,15 @@ impl PeerChange {
     /// Returns what becomes of a Peer; none if it stays.
     pub(super) fn find<'a>(
         pair: Pair<&ClusterPeer<'a>>,
-        fabrics: (&Fabric, &Fabric),
+        fabrics: Versions<&Fabric, &Fabric>,
         counterparts: &Counterparts,
         described: &mut DescribedPeers<'a>,
     ) -> Option<Self> {
         let ends = match pair {
             Pair::Same(_) => return None,
-            Pair::Changed { before, after } => [Some(before), Some(after)],
-            Pair::Added(after) => [None, Some(after)],
-            Pair::Removed(before) => [Some(before), None],
+            Pair::Changed { before, after } => Versions::new(Some(before), Some(after)),
+            Pair::Added(after) => Versions::new(None, Some(after)),
+            Pair::Removed(before) => Versions::new(Some(before), None),
         };
         let find = || ChangedPeer::find(ends, fabrics, counterparts);
         Some(Self {
@@ -95,7 +96,7 @@ impl<'a> DescribedPeers<'a> {
     /// Returns a Peer in its two versions, which is described if it was not yet.
     fn get_or_find(
         &mut self,
-        ends: [Option<&ClusterPeer<'a>>; 2],
+        ends: Versions<Option<&ClusterPeer<'a>>>,
         find: impl FnOnce() -> Option<ChangedPeer>,
     ) -> Option<Arc<ChangedPeer>> {
         let versions = ends.map(|it| it.map(|it| ByAddress(it.applied)));
@@ -119,10 +120,11 @@ impl<'a> DescribedPeers<'a> {
 impl ChangedPeer {
     /// Describes a Peer in its old and its new version.
     fn find(
-        [before, after]: [Option<&ClusterPeer>; 2],
-        (old, new): (&Fabric, &Fabric),
+        Versions { before, after }: Versions<Option<&ClusterPeer>>,
+        fabrics: Versions<&Fabric, &Fabric>,
         counterparts: &Counterparts,
     ) -> Option<Self> {
+        let (old, new) = (fabrics.before, fabrics.after);
         let holder = after.and_then(|it| Some(node_ref(new, holder_of(new, it)?)));
         let holder = holder.or_else(|| {
             let at = holder_of(old, before?)?;

@@ -1,6 +1,7 @@
 //! Proved paths: those between two clusters, and in which way each of them is interrupted.
 
-use super::held::{Held, StateProof};
+use super::path_set::PathSet;
+use super::state_proof::StateProof;
 use crate::agent::fabric::SitePair;
 
 /// The paths from one cluster to another in every state.
@@ -10,18 +11,18 @@ pub(super) struct Proved {
     /// The paths that work with the old Peers.
     pub(super) old: StateProof,
     /// The paths of which everything works with the new Peers.
-    pub(super) new: Held,
+    pub(super) new: PathSet,
     /// The paths that work with the old Peers and still do with the new ones. Of a path that works in
     /// part, the proof does not know which part that is, so it counts only if all of it works now, or if
     /// both clusters treat its packets as before.
     pub(super) kept: StateProof,
     /// The paths that work with both, but not while one cluster has its old and the other its new
     /// Peers.
-    pub(super) apart: Held,
+    pub(super) apart: PathSet,
     /// The paths that work with both, but not in a state that stays.
-    pub(super) stuck: Held,
+    pub(super) stuck: PathSet,
     /// The paths that work with both, but not in a state that passes.
-    pub(super) paused: Held,
+    pub(super) paused: PathSet,
     /// The number of states that were proved.
     pub(super) states: usize,
     /// The number of mixed states that were followed.
@@ -47,7 +48,7 @@ impl Interruption {
 impl Proved {
     /// Returns the paths that work with the old and the new Peers, and are not known to be interrupted in a way, or for
     /// longer.
-    pub(super) fn rest(&self, interruption: Interruption) -> Held {
+    pub(super) fn rest(&self, interruption: Interruption) -> PathSet {
         let known = [&self.apart, &self.stuck, &self.paused];
         let known = Interruption::ALL.into_iter().zip(known);
         let known = known.filter(|it| it.0 <= interruption);
@@ -55,7 +56,7 @@ impl Proved {
     }
 
     /// Returns the paths that are interrupted in a way.
-    pub(super) fn interrupted(&mut self, interruption: Interruption) -> &mut Held {
+    pub(super) fn interrupted(&mut self, interruption: Interruption) -> &mut PathSet {
         match interruption {
             Interruption::Apart => &mut self.apart,
             Interruption::Stuck => &mut self.stuck,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::held::{Held, StateProof};
+use super::path_set::PathSet;
 use super::proof_budget::ProofBudget;
 use super::proved::Proved;
 use super::stages::{NEW, Passages, StageId, StagedClusters};
+use super::state_proof::StateProof;
 use crate::agent::fabric::{Fabric, SiteId, SitePair};
 use crate::proof::reach::{BlockLikeness, Reach};
 
@@ -38,7 +39,7 @@ impl SeenStages<'_, '_, '_, '_, '_> {
     }
 
     /// Returns the paths that may not hold in a state as they do in others.
-    pub(super) fn missing(self, pair: SitePair, paths: &StateProof, holds: &Held) -> Held {
+    pub(super) fn missing(self, pair: SitePair, paths: &StateProof, holds: &PathSet) -> PathSet {
         let mut missing = paths.whole.without(holds);
         let partial = paths.partial.without(holds);
         missing.add(&self.open(pair, &partial));
@@ -47,9 +48,9 @@ impl SeenStages<'_, '_, '_, '_, '_> {
 
     /// Returns the paths of which no other state decides: with one stage, not that of the old Peers; with two,
     /// neither that in which both clusters have the sender's nor that in which both have the receiver's.
-    pub(super) fn open(self, SitePair { from, to }: SitePair, paths: &Held) -> Held {
+    pub(super) fn open(self, SitePair { from, to }: SitePair, paths: &PathSet) -> PathSet {
         if paths.is_empty() {
-            return Held::default();
+            return PathSet::default();
         }
         let likeness = |home, viewer| self.one.likeness(self.other, home, viewer);
         let (senders, receivers) = (likeness(from, to), likeness(to, from));

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Version;
 use super::cause::{Cause, ChangedSetting, ChangedValue, FORM};
 use super::clusters::Counterparts;
-use crate::fleet::{Fleet, Member};
+use super::versions::Versions;
+use crate::fleet::Fleet;
 use crate::mesh::{Entry, Mesh, Networks, Range, State, Topology};
 use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
@@ -14,12 +15,12 @@ use crate::place::Place;
 /// Finds the settings that differ: those of each mesh that is in both versions, and those of each
 /// cluster.
 pub(super) fn causes(
-    (before, after): (&Version, &Version),
-    (old, new): (&Fleet, &Fleet),
+    versions: Versions<&Version, &Version>,
+    fleets: Versions<&Fleet>,
     counterparts: &Counterparts,
 ) -> Vec<Cause> {
     let mut settings = Vec::new();
-    let (had, has) = (meshes(old), meshes(new));
+    let (had, has) = (meshes(fleets.before), meshes(fleets.after));
     for (name, mesh) in &has {
         let old = had.get(name);
         let value = old.and_then(|it| of_items(&links(&it.topology), &links(&mesh.topology)));
@@ -34,31 +35,34 @@ pub(super) fn causes(
             });
         }
     }
-    let renamed = renamed_mesh((before, after), counterparts);
-    settings.extend(renamed.as_ref().map(|(was, is)| {
+    let renamed = renamed_mesh(versions, counterparts);
+    settings.extend(renamed.map(|Versions { before, after }| {
         let place = |mesh: &Mesh| Some(mesh.place.key("metadata").key("name"));
         ChangedSetting {
             cluster: None,
             field: "metadata.name",
-            before: place(was),
-            after: place(is),
-            value: listed(Some(&was.name), Some(&is.name)),
+            before: place(before),
+            after: place(after),
+            value: listed(Some(&before.name), Some(&after.name)),
         }
     }));
-    for (was, is) in counterparts.members(old, new) {
-        settings.extend(of_entry(was.entry, is.entry));
-        let lists = |fleet: &Fleet, member: &Member| fleet.configured(&member.entry.name).to_vec();
-        let (was, is) = (lists(old, was), (lists(new, is), is));
+    for members in counterparts.members(fleets) {
+        let entries = members.map(|it| it.entry);
+        settings.extend(of_entry(entries.before, entries.after));
+        let accepted = Versions::new(
+            fleets.before.configured(&entries.before.name),
+            fleets.after.configured(&entries.after.name),
+        );
         settings.extend(
-            ranges("acceptedNetworks", (&was, &is.0), None).map(|setting| ChangedSetting {
-                cluster: Some(is.1.entry.name.clone()),
+            ranges("acceptedNetworks", accepted, None).map(|setting| ChangedSetting {
+                cluster: Some(entries.after.name.clone()),
                 ..setting
             }),
         );
     }
     let settings = settings.into_iter().map(Cause::Setting);
     settings
-        .chain(moves((before, after), counterparts, renamed))
+        .chain(moves(versions, counterparts, renamed))
         .collect()
 }
 
@@ -70,19 +74,20 @@ fn meshes<'a>(fleet: &Fleet<'a>) -> BTreeMap<&'a str, &'a Mesh> {
 /// Returns the only mesh that is gone and the only one that is new, if a cluster is in both: the mesh has
 /// another name. Names of Peers begin with it.
 fn renamed_mesh<'m>(
-    (before, after): (&Version<'m, '_>, &Version<'m, '_>),
+    versions: Versions<&Version<'m, '_>, &Version<'m, '_>>,
     counterparts: &Counterparts,
-) -> Option<(&'m Mesh, &'m Mesh)> {
+) -> Option<Versions<&'m Mesh>> {
     let only = |all: &'m [Mesh], others: &[Mesh]| {
         let is_other = |mesh: &&Mesh| others.iter().all(|it| it.name != mesh.name);
         let mut found = all.iter().filter(is_other);
         found.next().filter(|_| found.next().is_none())
     };
-    let (had, has) = (before.asked.meshes, after.asked.meshes);
-    let (was, is) = (only(had, has)?, only(has, had)?);
+    let had = versions.before.asked.meshes;
+    let has = versions.after.asked.meshes;
+    let (before, after) = (only(had, has)?, only(has, had)?);
     let mut clusters = counterparts.names();
-    let is_in_both = clusters.any(|(old, new)| contains(was, old) && contains(is, new));
-    is_in_both.then_some((was, is))
+    let is_in_both = clusters.any(|(old, new)| contains(before, old) && contains(after, new));
+    is_in_both.then_some(Versions { before, after })
 }
 
 fn contains(mesh: &Mesh, cluster: &ClusterName) -> bool {
@@ -92,12 +97,12 @@ fn contains(mesh: &Mesh, cluster: &ClusterName) -> bool {
 /// Finds the clusters that are in both versions, but not in the same meshes, or not in the same state there.
 /// Fleets have only the entries that exchange Peers.
 fn moves(
-    (before, after): (&Version, &Version),
+    Versions { before, after }: Versions<&Version, &Version>,
     counterparts: &Counterparts,
-    renamed: Option<(&Mesh, &Mesh)>,
+    renamed: Option<Versions<&Mesh>>,
 ) -> Vec<Cause> {
     let new_name = |mesh: &Mesh| match renamed {
-        Some((was, is)) if was.name == mesh.name => is.name.clone(),
+        Some(it) if it.before.name == mesh.name => it.after.name.clone(),
         _ => mesh.name.clone(),
     };
     let mut causes = Vec::new();
@@ -309,7 +314,7 @@ fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
         let is_limit =
             *field == "acceptedNetworks" && old.accepted.is_some() != new.accepted.is_some();
         let places = is_limit.then(|| [old, new].map(|it| it.place.key(field)));
-        ranges(field, (had, has), places)
+        ranges(field, Versions::new(had, has), places)
     });
     settings.extend(compared);
     for setting in &mut settings {
@@ -351,7 +356,7 @@ fn form(entry: &Entry) -> &'static str {
 /// them.
 fn ranges(
     field: &'static str,
-    (had, has): (&[Range], &[Range]),
+    lists: Versions<&[Range]>,
     otherwise: Option<[Place; 2]>,
 ) -> Option<ChangedSetting> {
     let only = |all: &[Range], others: &[Range]| -> Vec<Range> {
@@ -359,7 +364,8 @@ fn ranges(
         let only = all.iter().filter(|it| !others.contains(&it.cidr));
         only.cloned().collect()
     };
-    let (lost, gained) = (only(had, has), only(has, had));
+    let lost = only(lists.before, lists.after);
+    let gained = only(lists.after, lists.before);
     let place = |ranges: &[Range]| ranges.first().map(|it| it.place.clone());
     let (before, after) = (place(&lost), place(&gained));
     let (before, after) = match (before, after, otherwise) {

@@ -10,7 +10,8 @@ use super::arriving::{Arriving, TransientTable};
 use super::clusters::Counterparts;
 use super::grounds::Grounds;
 use super::peer_differences::PeerDifferences;
-use super::{Version, settings};
+use super::settings;
+use super::versions::Versions;
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::engine::Engines;
@@ -67,20 +68,20 @@ pub(super) struct Passages<'s>(pub(super) Sites<Passage<'s>>);
 impl<'s> Passages<'s> {
     /// Finds them.
     pub(super) fn new<'a: 's, 'b: 's>(
-        (before, after): (&Version<'_, 'a>, &Version<'_, 'b>),
-        (counterparts, grounds): (&Counterparts, &Grounds),
+        Versions { before, after }: Versions<&Fabric<'a>, &Fabric<'b>>,
+        counterparts: &Counterparts,
+        grounds: &Grounds,
         engines: &Engines,
     ) -> Self {
-        let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
+        let sites: Vec<SiteId> = after.sites.ids().collect();
         let passages = sites.into_par_iter().map(|number| {
             let old = counterparts.before(number);
-            let old = old.and_then(|it| before.fabric.sites.get(it.index()));
-            let new: Arc<Site<'s>> = Arc::clone(&after.fabric.sites[number]) as _;
+            let old = old.and_then(|it| before.sites.get(it.index()));
+            let new: Arc<Site<'s>> = Arc::clone(&after.sites[number]) as _;
             let mut passage = Passage::new(old.map(|it| Arc::clone(it) as _), new);
             if passage.has_new_peers {
-                let target = (number, &passage.peers);
                 let orders = engines.orders(passage.peers.after.cluster);
-                passage.arriving = Arriving::find(target, after.fabric, grounds, &orders);
+                passage.arriving = Arriving::find(number, &passage.peers, grounds, &orders);
             }
             passage
         });
@@ -195,14 +196,18 @@ impl Touched {
     /// or keys of the other, and all pairs of a cluster in which changed Peers can disturb any path.
     pub(super) fn new(
         passages: &Passages,
-        (now, after): (&Fabric, &Fabric),
+        fabrics: Versions<&Fabric, &Fabric>,
         grounds: &Grounds,
     ) -> Self {
         let with_new_nodes = passages.0.numbered().filter(|it| it.1.has_new_nodes);
         let with_new_nodes: BTreeSet<SiteId> = with_new_nodes.map(|it| it.0).collect();
         let mut wide = with_new_nodes.clone();
         if wide.len() < passages.0.len() {
-            wide.extend(with_new_nodes.iter().flat_map(|it| entangled(*it, after)));
+            wide.extend(
+                with_new_nodes
+                    .iter()
+                    .flat_map(|it| entangled(*it, fabrics.after)),
+            );
         }
         let mut touched = passages.0.map(|_| BTreeSet::new());
         for (number, passage) in passages.0.numbered() {
@@ -211,16 +216,19 @@ impl Touched {
                 continue;
             }
             let ranges = passage.peers.ranges(|_| true);
-            let mut dialled = ranges
-                .iter()
-                .flat_map(|it| now.dialled(*it).chain(after.dialled(*it)));
+            let mut dialled = ranges.iter().flat_map(|it| {
+                fabrics
+                    .before
+                    .dialled(*it)
+                    .chain(fabrics.after.dialled(*it))
+            });
             if is_disturbed(passage) || dialled.next().is_some() {
                 wide.insert(number);
             }
             let owners = ranges.iter().flat_map(|it| grounds.owners(*it));
             touched[number].extend(owners);
             let keys = passage.peers.keys();
-            let holders = keys.iter().flat_map(|it| after.holding_sites(it));
+            let holders = keys.iter().flat_map(|it| fabrics.after.holding_sites(it));
             touched[number].extend(holders);
         }
         let is_touched = |one: SiteId, other: SiteId| {

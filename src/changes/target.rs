@@ -16,6 +16,7 @@ use super::lost_ranges::{is_proved, lost_ranges};
 use super::pause::pausing;
 use super::peer_change::{DescribedPeers, PeerChange, PeerChangeKind};
 use super::stages::{Passage, Passages};
+use super::versions::Versions;
 use super::{Delivery, Version};
 use crate::agent::applied::AppliedFile;
 use crate::agent::comparison::Pair;
@@ -100,26 +101,27 @@ struct KnownPeers<'v, 'a> {
 
 /// Compares all targets, by name; they are not graded yet.
 pub(super) fn changes(
-    (before, after): (&Version, &Version),
-    (counterparts, passages): (&Counterparts, &Passages),
+    versions: Versions<&Version, &Version>,
+    counterparts: &Counterparts,
+    passages: &Passages,
     delivery: &Delivery,
 ) -> Vec<TargetChange> {
-    let sites: Vec<SiteId> = after.fabric.sites.ids().collect();
-    let fabrics = (before.fabric, after.fabric);
+    let fabrics = versions.fabrics();
+    let sites: Vec<SiteId> = fabrics.after.sites.ids().collect();
     let sites = sites.into_par_iter();
     let changed = sites.map_init(KnownPeers::default, |known, number| {
         let passage = &passages.0[number];
         if !passage.has_new_peers {
             return None;
         }
-        let sites = (counterparts.before(number), Some(number));
+        let sites = Versions::new(counterparts.before(number), Some(number));
         let differences = passage.peers.pairs.iter().copied();
-        let described = (differences, &mut known.described);
-        let change = TargetChange::find(sites, fabrics, described, counterparts)?;
-        let lost = lost_ranges(&change.peers, after.fabric, number);
+        let described = &mut known.described;
+        let change = TargetChange::find(sites, fabrics, differences, counterparts, described)?;
+        let lost = lost_ranges(&change.peers, fabrics.after, number);
         // With the nodes of the old version, the proof shows what was there.
-        let is_unproved = |it: &&Cidr| !is_proved(**it, (before, after), counterparts);
-        let (lost, unproved) = match before.fleet {
+        let is_unproved = |it: &&Cidr| !is_proved(**it, versions, counterparts);
+        let (lost, unproved) = match versions.before.fleet {
             None => (lost.len(), 0),
             Some(_) => (0, lost.iter().filter(is_unproved).count()),
         };
@@ -127,7 +129,7 @@ pub(super) fn changes(
             lost_ranges: lost,
             unproved_ranges: unproved,
             pausing: pausing(passage, &change.peers),
-            forgotten: ForgottenAddresses::find((number, passage), &change.peers, after.fabric),
+            forgotten: ForgottenAddresses::find(number, passage, &change.peers, fabrics.after),
             key_moves: passage.arriving.key_moves.clone(),
             carriers: CarrierMove::find(passage, fabrics, counterparts),
             load: Some(LoadChange::new(
@@ -140,17 +142,15 @@ pub(super) fn changes(
     });
     let mut changed: Vec<TargetChange> = changed.flatten().collect();
     changed.extend(counterparts.left().filter_map(|it| {
-        let peers = before.fabric.site(it).model.peers.ids();
-        TargetChange::find(
-            (Some(it), None),
-            fabrics,
-            (peers.map(Pair::Removed), &mut DescribedPeers::default()),
-            counterparts,
-        )
+        let sites = Versions::new(Some(it), None);
+        let peers = fabrics.before.site(it).model.peers.ids();
+        let peers = peers.map(Pair::Removed);
+        let described = &mut DescribedPeers::default();
+        TargetChange::find(sites, fabrics, peers, counterparts, described)
     }));
     let left = delivery.left.iter();
     changed.extend(left.filter_map(|(cluster, files)| {
-        TargetChange::left(cluster, files, (fabrics, counterparts), delivery)
+        TargetChange::left(cluster, files, fabrics, counterparts, delivery)
     }));
     changed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     changed
@@ -161,7 +161,8 @@ impl TargetChange {
     fn left(
         cluster: &ClusterName,
         files: &[AppliedFile],
-        (fabrics, counterparts): ((&Fabric, &Fabric), &Counterparts),
+        fabrics: Versions<&Fabric, &Fabric>,
+        counterparts: &Counterparts,
         delivery: &Delivery,
     ) -> Option<Self> {
         let had = AppliedPeers::decided(files, &[]).all;
@@ -193,15 +194,14 @@ impl TargetChange {
     }
 
     fn find<'f>(
-        (was, is): (Option<SiteId>, Option<SiteId>),
-        fabrics: (&'f Fabric, &'f Fabric),
-        (differences, described): (impl Iterator<Item = Pair<PeerId>>, &mut DescribedPeers<'f>),
+        sites: Versions<Option<SiteId>>,
+        fabrics: Versions<&'f Fabric, &'f Fabric>,
+        differences: impl Iterator<Item = Pair<PeerId>>,
         counterparts: &Counterparts,
+        described: &mut DescribedPeers<'f>,
     ) -> Option<Self> {
-        let (old, new) = (
-            was.map(|it| fabrics.0.site(it)),
-            is.map(|it| fabrics.1.site(it)),
-        );
+        let old = sites.before.map(|it| fabrics.before.site(it));
+        let new = sites.after.map(|it| fabrics.after.site(it));
         let none = Peers::default();
         let had = old.map_or(&none, |it| &*it.model.peers);
         let has = new.map_or(&none, |it| &*it.model.peers);
@@ -212,17 +212,18 @@ impl TargetChange {
         if peers.is_empty() {
             return None;
         }
-        find_renamed(&mut peers, (old, new));
+        find_renamed(&mut peers, old, new);
         let cluster = new.or(old)?.cluster.clone();
-        let (gave, gives) = (sources(fabrics.0, was), sources(fabrics.1, is));
+        let gave = sources(fabrics.before, sites.before);
+        let gives = sources(fabrics.after, sites.after);
         let gone = gave.numbered().filter(|it| *it.1);
         let gone = gone.filter_map(|(source, _)| match counterparts.after(source) {
-            None => Some(fabrics.0.site(source).cluster.clone()),
-            Some(it) => (!gives[it]).then(|| fabrics.1.site(it).cluster.clone()),
+            None => Some(fabrics.before.site(source).cluster.clone()),
+            Some(it) => (!gives[it]).then(|| fabrics.after.site(it).cluster.clone()),
         });
-        let mut claimed = claimed_sources_gone(&peers, (had, has));
+        let mut claimed = claimed_sources_gone(&peers, had, has);
         for (source, _) in gives.numbered().filter(|it| *it.1) {
-            claimed.remove(fabrics.1.site(source).cluster);
+            claimed.remove(fabrics.after.site(source).cluster);
         }
         let gone: BTreeSet<ClusterName> = gone.chain(claimed).collect();
         Some(Self {
@@ -249,7 +250,8 @@ impl TargetChange {
 /// grade only worse.
 fn claimed_sources_gone(
     changes: &[PeerChange],
-    (had, has): (&Peers<ClusterPeer>, &Peers<ClusterPeer>),
+    had: &Peers<ClusterPeer>,
+    has: &Peers<ClusterPeer>,
 ) -> BTreeSet<ClusterName> {
     let strangers = changes.iter().filter(|it| it.peer.is_removed_stranger());
     let strangers: BTreeSet<&str> = strangers.map(|it| it.peer.name.as_str()).collect();
@@ -294,7 +296,7 @@ fn sources(fabric: &Fabric, target: Option<SiteId>) -> Sites<bool> {
 }
 
 /// Finds Peers that only have another name: one goes and one comes with the same key.
-fn find_renamed(changes: &mut [PeerChange], (old, new): (Option<&Site>, Option<&Site>)) {
+fn find_renamed(changes: &mut [PeerChange], old: Option<&Site>, new: Option<&Site>) {
     let keys = |site: Option<&Site>, is_meant: &dyn Fn(&PeerChangeKind) -> bool| {
         let meant = changes.iter().filter(|it| is_meant(&it.peer.kind));
         let meant: BTreeSet<&str> = meant.map(|it| it.peer.name.as_str()).collect();
