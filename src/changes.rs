@@ -25,7 +25,6 @@ pub mod load_change;
 pub mod path_change;
 pub mod peer_change;
 
-mod apart;
 mod arrival;
 mod arriving;
 mod attribution;
@@ -33,8 +32,9 @@ mod blocks;
 mod clusters;
 mod cut_off;
 mod ended;
+mod followed_addresses;
 mod foreign;
-mod grounds;
+mod independent;
 mod lost_ranges;
 mod mixed;
 mod nodes;
@@ -51,7 +51,10 @@ mod reasons;
 mod renamed;
 mod seen_stages;
 mod settings;
-mod stages;
+mod passage;
+mod stage;
+mod staged_clusters;
+mod touched;
 mod state_proof;
 mod target;
 mod versions;
@@ -72,10 +75,11 @@ pub use target::TargetChange;
 use attribution::attribute;
 use clusters::Counterparts;
 use cut_off::cut_off;
-use grounds::Grounds;
+use followed_addresses::FollowedAddresses;
+use passage::Passages;
 use paths::PathProof;
 use proof_budget::ProofBudget;
-use stages::{Passages, Touched};
+use touched::Touched;
 use versions::Versions;
 
 /// One of two versions of a fleet.
@@ -142,11 +146,11 @@ impl Changes {
 pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Changes {
     let versions = Versions::new(before, after);
     let counterparts = Counterparts::find(versions.fabrics());
-    let grounds = Grounds::new(after.fabric);
+    let followed = FollowedAddresses::new(after.fabric);
     let passages = Passages::new(
         versions.fabrics(),
         &counterparts,
-        &grounds,
+        &followed,
         delivery.engines,
     );
     let mut targets = target::changes(versions, &counterparts, &passages, delivery);
@@ -157,7 +161,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         targets: Vec::new(),
     };
     if !targets.is_empty() {
-        let touched = Touched::new(&passages, versions.fabrics(), &grounds);
+        let touched = Touched::new(&passages, versions.fabrics(), &followed);
         let mut steps = ProofBudget(delivery.most_steps);
         let proof = PathProof::new(&passages, &touched, after.fabric, &mut steps);
         changes.states = proof.proved.iter().map(|it| it.states).sum();

@@ -28,7 +28,7 @@ mod absent_source;
 mod promise;
 mod rangeless;
 mod refused;
-mod seat;
+mod range_network;
 mod succession;
 mod target_view;
 mod own_loops;

@@ -13,7 +13,7 @@ pub mod capacity;
 pub mod clusters;
 mod endpoints;
 mod excused;
-mod fold;
+mod folding;
 pub mod gitops;
 mod identity;
 mod check;

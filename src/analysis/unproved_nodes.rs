@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fleet::{Fleet, Member};
-use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
+use crate::kilo::node_checks;
 use crate::kilo::topology::Leader;
 use crate::membership::{ExcludedReason, PeerCandidate};
 use crate::mesh::State;
@@ -137,7 +137,7 @@ fn divides_otherwise(member: &Member, node: &ClusterNode) -> bool {
 fn unled<'f>(member: &Member, id: NodeId, node: &ClusterNode) -> Option<Unproved<'f>> {
     let topology = &member.cluster.topology;
     let Some(segment) = topology.nodes[id].segment else {
-        return Some(Unproved::Excluded(check::unready(
+        return Some(Unproved::Excluded(node_checks::unready(
             &node.checked,
             &node.kilo,
         )));

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::apart::are_apart;
 use super::arrival::{Arrivals, KnownArrivals, MOST_OBJECTS, Object};
-use super::grounds::Grounds;
+use super::followed_addresses::FollowedAddresses;
+use super::independent::are_independent;
 use super::key_move::KeyMove;
 use super::peer_differences::PeerDifferences;
 use crate::agent::applied::{Applied, AppliedFile, Content};
@@ -70,14 +70,14 @@ impl<'s> Arriving<'s> {
     pub(super) fn find(
         target: SiteId,
         peers: &PeerDifferences<'s>,
-        grounds: &Grounds,
+        followed: &FollowedAddresses,
         orders: &BTreeSet<StepOrder>,
     ) -> Self {
-        if are_apart(peers, target, grounds.fabric) {
+        if are_independent(peers, target, followed.fabric) {
             return Self::default();
         }
         let objects = objects(peers);
-        let groups = Groups::new(&objects, grounds.fabric);
+        let groups = Groups::new(&objects, followed.fabric);
         let mut arriving = Self::default();
         let mut known = Trials {
             orders,
@@ -93,7 +93,7 @@ impl<'s> Arriving<'s> {
             let moved = KeyMove::find(&members, orders, &mut known.arrivals);
             arriving.key_moves.extend(moved);
         }
-        for set in groups.sets(&objects, grounds) {
+        for set in groups.sets(&objects, followed) {
             if MOST_OBJECTS < set.len() {
                 arriving.give_up(&objects, &set);
                 continue;
@@ -218,10 +218,10 @@ impl Groups {
 
     /// Returns the objects that have to be tried together: each group of several, and the groups that
     /// meet at addresses of a cluster.
-    fn sets(&self, objects: &[Object], grounds: &Grounds) -> BTreeSet<BTreeSet<usize>> {
+    fn sets(&self, objects: &[Object], followed: &FollowedAddresses) -> BTreeSet<BTreeSet<usize>> {
         let several = self.members.values().filter(|it| 1 < it.len());
         let mut sets: BTreeSet<BTreeSet<usize>> = several.cloned().collect();
-        for meeting in meetings(objects, grounds, |it| self.is_alone(it)) {
+        for meeting in meetings(objects, followed, |it| self.is_alone(it)) {
             let groups = meeting.iter().filter_map(|it| self.of.get(*it));
             let members = groups.filter_map(|it| self.members.get(it));
             let set: BTreeSet<usize> = members.flatten().copied().collect();
@@ -237,7 +237,7 @@ impl Groups {
 /// endpoint.
 fn meetings(
     objects: &[Object],
-    grounds: &Grounds,
+    followed: &FollowedAddresses,
     is_alone: impl Fn(usize) -> bool,
 ) -> BTreeSet<BTreeSet<usize>> {
     let mut claims: Vec<(Cidr, usize)> = Vec::new();
@@ -259,8 +259,8 @@ fn meetings(
                 break;
             }
         }
-        let is_dialled = || grounds.fabric.dialled(range).next().is_some();
-        if 1 < meeting.len() && (grounds.meet(range) || is_dialled()) {
+        let is_dialled = || followed.fabric.dialled(range).next().is_some();
+        if 1 < meeting.len() && (followed.meet(range) || is_dialled()) {
             meetings.insert(meeting);
         }
     }

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use super::cause::{Cause, NodeRef};
 use super::clusters::Counterparts;
+use super::passage::Passage;
 use super::peer_change::node_ref;
-use super::stages::Passage;
 use super::versions::Versions;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{At, Fabric, Site, SiteId};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use super::passage::Passages;
 use super::paths::PathProof;
-use super::stages::Passages;
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, Holding, SiteId, SitePair};
 

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use super::cause::NodeRef;
+use super::passage::Passage;
 use super::pause::rewrites;
 use super::peer_change::{PeerChange, node_ref};
-use super::stages::Passage;
 use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId};
 use crate::kilo::id::NodeId;
 use crate::kilo::node::KiloNode;

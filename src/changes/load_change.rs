@@ -1,6 +1,6 @@
 //! Load changes: what the Kilo of a target has to carry, before and after.
 
-use super::stages::Passage;
+use super::passage::Passage;
 use crate::capacity::{Estimate, KnownBundles, Load, Wave, estimates};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;

@@ -9,13 +9,16 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
+use super::passage::{Passage, Passages};
 use super::path_set::PathSet;
 use super::proof_budget::ProofBudget;
 use super::proved::Proved;
 use super::prover::Prover;
 use super::seen_stages::{OpenPairs, SeenStages};
-use super::stages::{NEW, OLD, Passage, Passages, StageId, StagePair, StagedClusters, Touched};
+use super::stage::{NEW, OLD, StageId, StagePair};
+use super::staged_clusters::StagedClusters;
 use super::state_proof::{KnownPaths, StateProof};
+use super::touched::Touched;
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 
 /// All proofs of a fleet on its way.

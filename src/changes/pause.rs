@@ -1,8 +1,8 @@
 //! Pauses: nodes that forget their sessions when Kilo writes all of WireGuard, and that have nothing of their own to send
 //! (`kilo.md` §2.10).
 
+use super::passage::Passage;
 use super::peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
-use super::stages::Passage;
 use crate::agent::model::Model;
 use crate::kilo::id::SegmentId;
 

@@ -1,8 +1,9 @@
 //! The prover: what the proofs of all states of a fleet have in common.
 
 use super::blocks::Blocks;
+use super::passage::Passages;
 use super::proved::Interruption;
-use super::stages::{NEW, Passages, StageId, StagePair};
+use super::stage::{NEW, StageId, StagePair};
 use crate::agent::fabric::{SiteId, SitePair, Sites};
 use crate::proof::reach::Reach;
 

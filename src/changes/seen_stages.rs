@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::passage::Passages;
 use super::path_set::PathSet;
 use super::proof_budget::ProofBudget;
 use super::proved::Proved;
-use super::stages::{NEW, Passages, StageId, StagedClusters};
+use super::stage::{NEW, StageId};
+use super::staged_clusters::StagedClusters;
 use super::state_proof::StateProof;
 use crate::agent::fabric::{Fabric, SiteId, SitePair};
 use crate::proof::reach::{BlockLikeness, Reach};

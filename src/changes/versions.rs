@@ -24,7 +24,7 @@ impl<Old, New> Versions<Old, New> {
 }
 
 impl<T> Versions<T> {
-    /// Returns what a function makes of each.
+    /// Applies a function to each version.
     pub(super) fn map<U>(self, mut make: impl FnMut(T) -> U) -> Versions<U> {
         Versions::new(make(self.before), make(self.after))
     }

@@ -6,9 +6,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::check::{self, NodeChecks};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
+use super::node_checks::{self, NodeChecks};
 use super::segment::{self, Cut, Segment};
 use super::topology::{KiloTopology, TopologyNode};
 use crate::granularity::Granularity;
@@ -201,7 +201,7 @@ impl<'a> Cluster<'a> {
     /// one that cannot be given to others.
     fn group(&self, segment: &Segment) -> Option<SegmentGroup<'_, 'a>> {
         let leader = &self.nodes[segment.leader];
-        let candidate = check::candidate(self.entry, leader.node, &leader.checked).ok()?;
+        let candidate = node_checks::candidate(self.entry, leader.node, &leader.checked).ok()?;
         let selected: Vec<&ClusterNode> = segment
             .members
             .iter()
@@ -233,7 +233,7 @@ impl SegmentGroup<'_, '_> {
     /// selected: the pod CIDR of a single selected node does not decide what the range of all pods is for.
     fn addresses(&self) -> Vec<Cidr> {
         let selected = self.selected.iter();
-        let hosts = selected.flat_map(|it| check::internal_addresses(it.node, &it.kilo));
+        let hosts = selected.flat_map(|it| node_checks::internal_addresses(it.node, &it.kilo));
         let showing = self.selected.iter().chain([&self.leader]);
         let pods = showing.flat_map(|it| it.checked.pods.iter().flat_map(|it| &it.used));
         std::iter::once(self.wireguard)

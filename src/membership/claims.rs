@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use super::PeerCandidate;
 use super::survey::{CandidateDraft, NodeSurvey};
 use super::{ExcludedReason, PodOverlap, WithheldReason};
-use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
+use crate::kilo::node_checks;
 use crate::kilo::seen::SeenAddress;
 use crate::mesh::{Entry, Networks};
 use crate::name::{MeshName, PeerName};
@@ -166,7 +166,7 @@ pub(super) fn candidates(
             let leader = &survey.nodes[draft.leader];
             PeerCandidate {
                 place: survey.place(leader.node),
-                unready: check::not_counted(&leader.kilo),
+                unready: node_checks::not_counted(&leader.kilo),
                 nodes: draft.members.len().max(1),
                 members: draft.members.iter().map(|it| it.0).collect(),
                 leader: draft.name,
@@ -273,7 +273,7 @@ impl CandidateDraft<'_> {
             let ClusterNode {
                 node: read, kilo, ..
             } = &survey.nodes[node];
-            for address in check::internal_addresses(read, kilo) {
+            for address in node_checks::internal_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
                     routes.push((node, address));
                 }
@@ -288,8 +288,8 @@ impl CandidateDraft<'_> {
             let ClusterNode {
                 node: read, kilo, ..
             } = &survey.nodes[node];
-            let used = check::internal_addresses(read, kilo);
-            for address in check::second_addresses(read, kilo) {
+            let used = node_checks::internal_addresses(read, kilo);
+            for address in node_checks::second_addresses(read, kilo) {
                 if is_declared(survey.entry, address) {
                     let mut undeclared = used.iter().filter(|it| {
                         family(**it) == family(address) && !is_declared(survey.entry, **it)

@@ -4,9 +4,9 @@
 use std::net::IpAddr;
 
 use super::{ExcludedReason, Membership};
-use crate::kilo::check::ENDPOINT_ANNOTATIONS;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::node::endpoint;
+use crate::kilo::node_checks::ENDPOINT_ANNOTATIONS;
 use crate::net::Cidr;
 use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::Host;

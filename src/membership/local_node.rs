@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use super::ExcludedReason;
 use super::survey::NodeSurvey;
-use crate::kilo::check;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
-use crate::kilo::stand::Stand;
+use crate::kilo::node_checks;
+use crate::kilo::node_networks::NodeNetworks;
 use crate::wireguard::Endpoint;
 
 /// A node that passes the checks, selected or not: Kilo joins it to the others of its cluster either
@@ -18,8 +18,8 @@ pub struct LocalNode {
     pub node: NodeId,
     /// The endpoints of the node, inside its own cluster and outside.
     pub endpoints: Vec<IpAddr>,
-    /// The networks in which it stands.
-    pub stand: Stand,
+    /// Its networks.
+    pub networks: NodeNetworks,
     /// Its internal addresses, at most one of a family.
     pub addresses: Vec<IpAddr>,
     /// Its location; empty for none.
@@ -29,7 +29,7 @@ pub struct LocalNode {
 impl NodeSurvey<'_> {
     /// Returns the local nodes of all segments, once the excluded nodes are known.
     pub(super) fn local_nodes(&self) -> Vec<LocalNode> {
-        let stands = |index: NodeId, candidate: &ClusterNode| match self.excluded.get(&index) {
+        let is_usable = |index: NodeId, candidate: &ClusterNode| match self.excluded.get(&index) {
             None => true,
             Some(ExcludedReason::NotSelected) => {
                 candidate.checked.is_sound() && candidate.checked.pods.is_ok()
@@ -38,7 +38,7 @@ impl NodeSurvey<'_> {
         };
         self.nodes
             .numbered()
-            .filter(|(index, candidate)| stands(*index, candidate))
+            .filter(|(index, candidate)| is_usable(*index, candidate))
             .map(|(index, candidate)| home(index, candidate))
             .collect()
     }
@@ -58,8 +58,8 @@ fn home(node: NodeId, candidate: &ClusterNode) -> LocalNode {
     LocalNode {
         node,
         endpoints,
-        addresses: check::internal_addresses(read, kilo),
-        stand: Stand::from_node(candidate),
+        addresses: node_checks::internal_addresses(read, kilo),
+        networks: NodeNetworks::from_node(candidate),
         location: kilo.location.clone(),
     }
 }

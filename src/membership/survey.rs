@@ -9,9 +9,9 @@ use super::{
     Dissenter, ExcludedNode, ExcludedReason, Membership, Origin, PeerCandidate, PodOverlap,
     WithheldRange, WithheldReason,
 };
-use crate::kilo::check;
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::{NodeId, Nodes};
+use crate::kilo::node_checks;
 use crate::kilo::segment::Segment;
 use crate::mesh::Entry;
 use crate::name::NodeName;
@@ -93,7 +93,7 @@ impl<'a> NodeSurvey<'a> {
         for &id in unready {
             let ClusterNode { kilo, checked, .. } = &self.nodes[id];
             let reason = if self.is_selected(id) {
-                check::unready(checked, kilo)
+                node_checks::unready(checked, kilo)
             } else {
                 ExcludedReason::NotSelected
             };
@@ -120,7 +120,7 @@ impl<'a> NodeSurvey<'a> {
             return None;
         }
         let leader = &self.nodes[segment.leader];
-        let checked = match check::candidate(self.entry, leader.node, &leader.checked) {
+        let checked = match node_checks::candidate(self.entry, leader.node, &leader.checked) {
             Ok(checked) => checked,
             Err(reason) => {
                 self.exclude_segment(segment, reason);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::carrier::Carrier;
 use super::contenders::{Contender, Contenders};
-use super::seat::{Seat, Seats};
+use super::range_network::{RangeNetworks, RangeSegments};
 use super::succession::{self, Tier};
 use super::withheld::{
     AnchorProblem, DistantAnchor, FewerAnchors, SilentAnchor, TargetReason, UnknownAnchor,
@@ -99,20 +99,20 @@ fn assign(
 ) -> AssignedRanges {
     let shares = shares(source, left, contenders, &ranges, reasons);
     let rest = AnchorShare::new(None, Vec::new(), contenders);
-    let seats = Seats::new(source, left, contenders);
+    let networks = RangeNetworks::new(source, left, contenders);
     let mut assigned = AssignedRanges::default();
     for range in ranges {
         let share = shares.iter().find(|share| share.is_for(range));
         let share = share.unwrap_or(&rest);
-        let seat = seats.at(range);
-        let tiers = match &seat {
-            Seat::Several(near) => Cow::Owned(contenders.tiers(&share.named, near)),
-            Seat::One { .. } | Seat::Nobody => Cow::Borrowed(&share.tiers),
+        let segments = networks.at(range);
+        let tiers = match &segments {
+            RangeSegments::Several(near) => Cow::Owned(contenders.tiers(&share.named, near)),
+            RangeSegments::One { .. } | RangeSegments::Nobody => Cow::Borrowed(&share.tiers),
         };
         let spread = share.spread(&tiers, contenders, range, reasons);
         let parts = range.parts(spread);
         let carriers = succession::carriers(&tiers, parts.len());
-        if let (Seat::One { node, segment }, true) = (seat, share.named.is_empty())
+        if let (RangeSegments::One { node, segment }, true) = (segments, share.named.is_empty())
             && contenders.is_able(segment)
             && let Some(&carrier) = carriers.first()
             && !carriers.contains(&segment)

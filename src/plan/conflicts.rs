@@ -217,7 +217,7 @@ fn local_nodes<'f>(
 fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
     let mut lans: BTreeMap<Cidr, Vec<usize>> = BTreeMap::new();
     for (index, home) in member.membership.local_nodes.iter().enumerate() {
-        if let Some(lan) = home.stand.lan {
+        if let Some(lan) = home.networks.lan {
             lans.entry(lan).or_default().push(index);
         }
     }

@@ -13,25 +13,25 @@ use crate::mesh::Mesh;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use assumption::AlikePremises;
-use beyond::BoundedPeers;
 use failures::Failures;
 use judge::PairJudge;
+use leaks::BoundedPeers;
 use links::MeshLinks;
 use promise::Promises;
 
-pub use alone::SinglePoint;
 pub use assumption::Assumption;
-pub use beyond::{Leak, LeakedRange, Outsider};
 pub use declared::Declared;
 pub use excused::Excused;
 pub use failures::Failure;
+pub use leaks::{Leak, LeakedRange, Outsider};
 pub use links::Asked;
+pub use single_points::SinglePoint;
 pub use tally::{ClassPair, Pairing, Tallies, Tally};
 pub use undeclared::{Paths, Undeclared};
 
-mod alone;
+mod single_points;
 mod assumption;
-mod beyond;
+mod leaks;
 mod cause;
 mod declared;
 mod excused;
@@ -123,7 +123,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Finds what is promised.
     fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'r>, excused: Option<&'r Excused>) -> Self {
         let fabric = reach.fabric;
-        let declared = fabric.sites.map(|it| beyond::declared(it));
+        let declared = fabric.sites.map(|it| leaks::declared(it));
         Self {
             reach,
             asked,
@@ -131,7 +131,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             promises: fabric
                 .sites
                 .map_ids(|site| Promises::collect(fabric, site, excused)),
-            bounded: beyond::bounded(fabric, &declared),
+            bounded: leaks::bounded(fabric, &declared),
             declared,
             excused,
         }
@@ -203,7 +203,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 tallies: tally::shared(judge.tallies, &mut known),
             });
         }
-        part.leaks.extend(beyond::undeclared(
+        part.leaks.extend(leaks::undeclared(
             fabric,
             from,
             &self.links,
@@ -223,8 +223,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     /// Joins what came of it from each of the clusters, in their order.
     fn join(&self, parts: Vec<ProofPart>) -> Verification {
         let mut verification = Verification {
-            outsiders: beyond::outsiders(self.reach.fabric),
-            single_points: alone::single_points(self.reach.fabric, &self.links),
+            outsiders: leaks::outsiders(self.reach.fabric),
+            single_points: single_points::single_points(self.reach.fabric, &self.links),
             is_idle: !self.asked.meshes.iter().any(Mesh::exchanges),
             ..Verification::default()
         };

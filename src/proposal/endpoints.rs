@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-use crate::kilo::check::{ENDPOINT_ANNOTATIONS, NodeChecks};
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::node;
+use crate::kilo::node_checks::{ENDPOINT_ANNOTATIONS, NodeChecks};
 use crate::mesh::{DEFAULT_PORT, EndpointSource, Entry};
 use crate::net::private_network;
 use crate::wireguard::{Endpoint, Host};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::fold::folded;
+use super::folding::folded;
 use super::registry::all;
 use super::{Rule, Subject, config, find};
 use crate::config::{Config, Date, Ignore, RuleLevel};

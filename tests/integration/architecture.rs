@@ -497,7 +497,7 @@ fn finds_circles() {
         ["b", "c"]
     );
     let uses = uses_in(&src().join("plan"));
-    assert!(uses["anchor"].contains("carrier") && uses["seat"].contains("carrier"));
+    assert!(uses["anchor"].contains("carrier") && uses["range_network"].contains("carrier"));
 }
 
 fn modules() -> Vec<&'static str> {

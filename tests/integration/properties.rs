@@ -309,7 +309,7 @@ proptest! {
                 };
                 for (source, range) in routed(&tree, &world, target) {
                     let subject = format!("{range} of {} in {}", name(source), name(target));
-                    let standing: Vec<&LocalNode> = local_nodes.iter().filter(|it| it.stand.lan.is_some_and(|lan| lan.contains(range))).collect();
+                    let standing: Vec<&LocalNode> = local_nodes.iter().filter(|it| it.networks.lan.is_some_and(|lan| lan.contains(range))).collect();
                     let hit = local_nodes.iter().filter(|it| addresses(it).iter().any(|it| range.holds(*it))).count();
                     // Only where cutting hosts out would take too many prefixes may one stay.
                     let declared: Vec<Cidr> = declared(source).iter().map(|it| it.parse().unwrap()).collect();

@@ -2,7 +2,7 @@
 
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
-use crate::kilo::stand::{RangeStanding, Stand, Stands};
+use crate::kilo::node_networks::{NetworksOfNodes, NodeNetworks, NodesInNetwork};
 use crate::mesh::Networks;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
@@ -27,14 +27,14 @@ impl OutlyingRanges {
         };
         let ranges = cluster.shared.iter().copied();
         let ranges: Vec<Cidr> = ranges.filter(|it| Some(*it) != services).collect();
-        let stands = stands(cluster, !ranges.is_empty());
-        let stands: Stands = stands.iter().map(|(id, it)| (*id, it)).collect();
+        let networks = node_networks(cluster, !ranges.is_empty());
+        let networks: NetworksOfNodes = networks.iter().map(|(id, it)| (*id, it)).collect();
         let (mut distant, mut unshown) = (Vec::new(), Vec::new());
         for range in ranges {
-            match stands.standing(range) {
-                RangeStanding::Several(_) => {}
-                RangeStanding::One(node) => distant.push((range, node)),
-                RangeStanding::Nobody => {
+            match networks.nodes_in_network_of(range) {
+                NodesInNetwork::Several(_) => {}
+                NodesInNetwork::One(node) => distant.push((range, node)),
+                NodesInNetwork::Nobody => {
                     let is_unshown = is_typed && !is_shown(cluster, range);
                     unshown.extend(is_unshown.then_some((range, ())));
                 }
@@ -48,7 +48,7 @@ impl OutlyingRanges {
 }
 
 /// Returns the networks of the nodes that take part, if they are needed.
-fn stands(cluster: &Cluster, are_needed: bool) -> Vec<(NodeId, Stand)> {
+fn node_networks(cluster: &Cluster, are_needed: bool) -> Vec<(NodeId, NodeNetworks)> {
     let usable = cluster.nodes.numbered().filter(|(id, it)| {
         are_needed
             && cluster.topology.nodes[*id].segment.is_some()
@@ -56,15 +56,17 @@ fn stands(cluster: &Cluster, are_needed: bool) -> Vec<(NodeId, Stand)> {
             && it.checked.pods.is_ok()
             && cluster.entry.selector.matches(&it.node.labels)
     });
-    usable.map(|(id, it)| (id, Stand::from_node(it))).collect()
+    usable
+        .map(|(id, it)| (id, NodeNetworks::from_node(it)))
+        .collect()
 }
 
 /// Returns whether any node has something in a range, takes part or not, or announces a route to it
 /// (`kilo.squat.ai/allowed-location-ips`).
 fn is_shown(cluster: &Cluster, range: Cidr) -> bool {
     cluster.nodes.iter().any(|it| {
-        let stand = Stand::from_node(it);
-        let networks = stand.found.iter().chain(&stand.lan).copied();
+        let known = NodeNetworks::from_node(it);
+        let networks = known.found.iter().chain(&known.lan).copied();
         let mut own = networks.chain(it.kilo.pods());
         let mut announced = it.kilo.location_ranges.iter();
         own.any(|it| it.overlaps(range)) || announced.any(|it| it.interface.network.contains(range))

@@ -13,8 +13,8 @@ use crate::agent::peers::{PeerId, Won};
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
 use crate::kilo::node::KiloNode;
+use crate::kilo::node_networks::NodeNetworks;
 use crate::kilo::seen::SeenAddress;
-use crate::kilo::stand::Stand;
 use crate::kilo::topology::{Leader, TopologyNode, WireguardIp};
 use crate::mesh::Entry;
 use crate::name::ClusterName;
@@ -228,7 +228,7 @@ impl<'a> Site<'a> {
         let is_beside =
             |it: NodeId| it == carrier || segment.is_some() && self.segment(it) == segment;
         let mut beside = self.reading.nodes.numbered().filter(|it| is_beside(it.0));
-        beside.any(|it| Stand::from_node(it.1).is_in(range))
+        beside.any(|it| NodeNetworks::from_node(it.1).is_in(range))
     }
 
     /// Returns whether a carrier is named as an anchor of a range, or any node of its segment is in the network of the range.

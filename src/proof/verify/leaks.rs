@@ -1,4 +1,4 @@
-//! Beyond: what the Peers of a cluster let out that no cluster declares.
+//! Leaks: what the Peers of a cluster let out that no cluster declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Grounds: the addresses of all clusters between which packets are followed.
+//! FollowedAddresses: the addresses of all clusters between which packets are followed.
 
 use std::collections::BTreeSet;
 
@@ -7,27 +7,27 @@ use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 
 /// The addresses that nodes have, or that clusters declare as a whole.
-pub(super) struct Grounds<'f, 'a> {
+pub(super) struct FollowedAddresses<'f, 'a> {
     pub(super) fabric: &'f Fabric<'a>,
     sites: Prefixes<SiteId>,
 }
 
-impl<'f, 'a> Grounds<'f, 'a> {
+impl<'f, 'a> FollowedAddresses<'f, 'a> {
     /// Collects the addresses of all clusters. Addresses in Kilo's subnet are the ends of no declared path,
     /// unless a node has no other.
     pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
-        let mut grounds = Vec::new();
+        let mut addresses = Vec::new();
         for (number, site) in fabric.sites.numbered() {
             let is_end = |it: &Owner| !matches!(it, Owner::Tunnel(_) | Owner::Pool);
             let owned = site.owned().iter().filter(|it| it.1.iter().any(is_end));
-            grounds.extend(owned.map(|(range, _)| (range, number)));
+            addresses.extend(owned.map(|(range, _)| (range, number)));
             let nodes = site.model.topology.nodes.ids();
             let hosts = nodes.filter_map(|node| site.address(node));
-            grounds.extend(hosts.map(|it| (Cidr::host(it), number)));
+            addresses.extend(hosts.map(|it| (Cidr::host(it), number)));
         }
         Self {
             fabric,
-            sites: Prefixes::new(&grounds),
+            sites: Prefixes::new(&addresses),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Seats: which segments stand where a range lies.
+//! Range networks: which segments are in the network of a range.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use super::carrier::Carrier;
 use super::contenders::Contenders;
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
-use crate::kilo::stand::{RangeStanding, Stands};
+use crate::kilo::node_networks::{NetworksOfNodes, NodesInNetwork};
 use crate::net::Cidr;
 
 /// The networks of the usable nodes of a cluster, and the segments that could carry a range there.
-pub(super) struct Seats {
-    stands: Stands,
+pub(super) struct RangeNetworks {
+    nodes: NetworksOfNodes,
     /// By node: its segment among those that no anchor has to name, lost or not.
     carriers: BTreeMap<NodeId, usize>,
 }
 
 /// The segments in the network of a range.
-pub(super) enum Seat {
+pub(super) enum RangeSegments {
     /// These, in order of name: those with at least half as many nodes there as the one with most.
     Several(Vec<usize>),
     /// That of one node, which is not enough to follow it.
@@ -31,7 +31,7 @@ pub(super) enum Seat {
     Nobody,
 }
 
-impl Seats {
+impl RangeNetworks {
     pub(super) fn new(source: &Member, left: &[Carrier], contenders: &Contenders) -> Self {
         let candidates = source.membership.candidates.iter();
         let usable: BTreeSet<NodeId> = candidates.flat_map(|it| &it.members).copied().collect();
@@ -48,28 +48,34 @@ impl Seats {
             .iter()
             .filter(|home| usable.contains(&home.node));
         Self {
-            stands: local_nodes.map(|home| (home.node, &home.stand)).collect(),
+            nodes: local_nodes
+                .map(|home| (home.node, &home.networks))
+                .collect(),
             carriers,
         }
     }
 
-    /// Returns which segments stand where a range lies.
-    pub(super) fn at(&self, range: Cidr) -> Seat {
-        match self.stands.standing(range) {
-            RangeStanding::Several(nodes) => {
+    /// Returns which segments are in the network of a range.
+    pub(super) fn at(&self, range: Cidr) -> RangeSegments {
+        match self.nodes.nodes_in_network_of(range) {
+            NodesInNetwork::Several(nodes) => {
                 let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
                 for carrier in nodes.iter().filter_map(|node| self.carriers.get(node)) {
                     *counts.entry(*carrier).or_default() += 1;
                 }
                 let most = counts.values().max().copied().unwrap_or_default();
                 let segments = counts.into_iter().filter(|(_, count)| most <= 2 * count);
-                Seat::Several(segments.map(|it| it.0).collect())
+                RangeSegments::Several(segments.map(|it| it.0).collect())
             }
-            RangeStanding::One(node) => self
-                .carriers
-                .get(&node)
-                .map_or(Seat::Nobody, |&segment| Seat::One { node, segment }),
-            RangeStanding::Nobody => Seat::Nobody,
+            NodesInNetwork::One(node) => {
+                self.carriers
+                    .get(&node)
+                    .map_or(RangeSegments::Nobody, |&segment| RangeSegments::One {
+                        node,
+                        segment,
+                    })
+            }
+            NodesInNetwork::Nobody => RangeSegments::Nobody,
         }
     }
 }

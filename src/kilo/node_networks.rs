@@ -1,4 +1,4 @@
-//! Stands: in which networks nodes stand, and who of a cluster stands where a range lies.
+//! Node networks: the networks of nodes, and which nodes of a cluster are in the network of a range.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -12,8 +12,8 @@ use crate::snapshot::AddressKind;
 
 /// The networks of a node.
 #[derive(Clone, Debug)]
-pub struct Stand {
-    /// The network in which its internal address stands, unless that is too wide to be believed.
+pub struct NodeNetworks {
+    /// The network of its internal address, unless that is too wide to be believed.
     pub lan: Option<Cidr>,
     /// The networks and single addresses of the node that Kilo or Kubernetes found. Addresses that a
     /// person forced are not among them.
@@ -22,7 +22,7 @@ pub struct Stand {
 
 /// The networks of some nodes of a cluster.
 #[derive(Clone, Debug)]
-pub struct Stands {
+pub struct NetworksOfNodes {
     /// The networks and addresses that Kilo or Kubernetes found.
     found: Prefixes<NodeId>,
     /// The LANs that nodes report, from any source.
@@ -31,7 +31,7 @@ pub struct Stands {
 
 /// The nodes in the network of a range.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum RangeStanding {
+pub enum NodesInNetwork {
     /// These were found there.
     Several(BTreeSet<NodeId>),
     /// One node was found there, or some only report it, which is not sufficient; this is the first
@@ -44,7 +44,7 @@ pub enum RangeStanding {
 /// The number of addresses of a node that are examined; Kubernetes reports one or two.
 const ADDRESSES: usize = 8;
 
-impl Stand {
+impl NodeNetworks {
     /// Finds the networks of a node.
     pub fn from_node(ClusterNode { node, kilo, .. }: &ClusterNode) -> Self {
         let is_known = matches!(kilo.internal_ip, InternalIp::Known(_));
@@ -81,12 +81,12 @@ impl Stand {
     }
 }
 
-impl<'s> FromIterator<(NodeId, &'s Stand)> for Stands {
-    fn from_iter<I: IntoIterator<Item = (NodeId, &'s Stand)>>(nodes: I) -> Self {
+impl<'s> FromIterator<(NodeId, &'s NodeNetworks)> for NetworksOfNodes {
+    fn from_iter<I: IntoIterator<Item = (NodeId, &'s NodeNetworks)>>(nodes: I) -> Self {
         let (mut found, mut lans) = (Vec::new(), Vec::new());
-        for (node, stand) in nodes {
-            found.extend(stand.found.iter().map(|range| (*range, node)));
-            lans.extend(stand.lan.map(|lan| (lan, node)));
+        for (node, networks) in nodes {
+            found.extend(networks.found.iter().map(|range| (*range, node)));
+            lans.extend(networks.lan.map(|lan| (lan, node)));
         }
         Self {
             found: found.into_iter().collect(),
@@ -95,9 +95,9 @@ impl<'s> FromIterator<(NodeId, &'s Stand)> for Stands {
     }
 }
 
-impl Stands {
-    /// Returns who stands where a range lies.
-    pub fn standing(&self, range: Cidr) -> RangeStanding {
+impl NetworksOfNodes {
+    /// Returns which nodes are in the network of a range.
+    pub fn nodes_in_network_of(&self, range: Cidr) -> NodesInNetwork {
         let found: BTreeSet<NodeId> = self
             .found
             .containing(range)
@@ -105,11 +105,11 @@ impl Stands {
             .map(|(_, node)| *node)
             .collect();
         if 2 <= found.len() {
-            return RangeStanding::Several(found);
+            return NodesInNetwork::Several(found);
         }
         let said = self.lans.containing(range).map(|(_, node)| *node);
         let one = found.first().copied().or_else(|| said.min());
-        one.map_or(RangeStanding::Nobody, RangeStanding::One)
+        one.map_or(NodesInNetwork::Nobody, NodesInNetwork::One)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::agent::peers::has_same_routes;
 
 /// Returns whether nothing of any Peer of a target that changes depends on another Peer: each keeps its key
 /// and its ranges, and no other has them or leads to its segment.
-pub(super) fn are_apart(peers: &PeerDifferences, target: SiteId, fabric: &Fabric) -> bool {
+pub(super) fn are_independent(peers: &PeerDifferences, target: SiteId, fabric: &Fabric) -> bool {
     let model = &peers.after.model;
     if !model.contests.is_empty() || !model.tunnels.are_unique() {
         return false;
