@@ -136,6 +136,38 @@ impl Changes {
         grades.max().unwrap_or(Grade::None)
     }
 
+    /// Proves the paths on the way, and judges the targets by them.
+    fn prove(
+        &mut self,
+        versions: Versions<&Version, &Version>,
+        counterparts: &Counterparts,
+        passages: &Passages,
+        touched: &Touched,
+        delivery: &Delivery,
+    ) {
+        let fabric = versions.after.fabric;
+        let most = delivery.most_steps;
+        let proof = PathProof::new(passages, touched, fabric, &mut ProofBudget(most));
+        self.states = proof.proved.iter().map(|it| it.states).sum();
+        let paths = path_summary::summarize(versions, counterparts, passages, &proof, most);
+        let is_counted = paths.is_some();
+        self.paths = paths.unwrap_or_default();
+        let cut = match versions.before.fleet {
+            None => cut_off(passages, fabric, &proof),
+            Some(_) => BTreeSet::new(),
+        };
+        self.targets.par_iter_mut().for_each(|target| {
+            let passage = target::passage(target, fabric, passages);
+            let is_unproven =
+                !is_counted || passage.is_some_and(|it| proof.unproven.contains(&it.0));
+            target.judge(passage.map(|it| it.1), &self.paths, is_unproven);
+            let others = cut
+                .iter()
+                .filter(|it| passage.is_some_and(|of| of.0 == it.0));
+            target.add_cut_off(others.map(|it| fabric.site(it.1).cluster));
+        });
+    }
+
     /// Returns whether only missing annotations keep the grade from being [`Grade::Additive`] or [`Grade::Cleanup`].
     pub fn is_pause_only(&self) -> bool {
         self.grade() == Grade::Brief && self.grade_without_pause() <= Grade::Cleanup
@@ -153,59 +185,37 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         &followed,
         delivery.engines,
     );
-    let mut targets = target::changes(versions, &counterparts, &passages, delivery);
     let mut changes = Changes {
         causes: Vec::new(),
+        targets: target::changes(versions, &counterparts, &passages, delivery),
         paths: Vec::new(),
         states: 0,
-        targets: Vec::new(),
     };
-    if !targets.is_empty() {
+    if !changes.targets.is_empty() {
         let touched = Touched::new(&passages, versions.fabrics(), &followed);
-        let mut steps = ProofBudget(delivery.most_steps);
-        let proof = PathProof::new(&passages, &touched, after.fabric, &mut steps);
-        changes.states = proof.proved.iter().map(|it| it.states).sum();
-        let most = delivery.most_steps;
-        let paths = path_summary::summarize(versions, &counterparts, &passages, &proof, most);
-        let is_counted = paths.is_some();
-        changes.paths = paths.unwrap_or_default();
-        let cut = match before.fleet {
-            None => cut_off(&passages, after.fabric, &proof),
-            Some(_) => BTreeSet::new(),
-        };
-        targets.par_iter_mut().for_each(|target| {
-            let passage = target::passage(target, after.fabric, &passages);
-            let is_unproven =
-                !is_counted || passage.is_some_and(|it| proof.unproven.contains(&it.0));
-            target.judge(passage.map(|it| it.1), &changes.paths, is_unproven);
-            let others = cut
-                .iter()
-                .filter(|it| passage.is_some_and(|of| of.0 == it.0));
-            target.add_cut_off(others.map(|it| after.fabric.site(it.1).cluster));
-        });
+        changes.prove(versions, &counterparts, &passages, &touched, delivery);
     }
     let fleets = before.fleet.zip(after.fleet);
     let causes = fleets.map(|(before, after)| {
         let fleets = Versions::new(before, after);
-        let moves: BTreeSet<&CarrierMove> = targets.iter().flat_map(|it| &it.carriers).collect();
+        let carriers = changes.targets.iter().flat_map(|it| &it.carriers);
+        let moves: BTreeSet<&CarrierMove> = carriers.collect();
         let mut causes = counterparts.causes(versions);
         causes.extend(settings::causes(versions, fleets, &counterparts));
         causes.extend(nodes::causes(fleets, &counterparts));
         causes.extend(moves.into_iter().filter_map(CarrierMove::cause));
         causes
     });
-    changes.causes = attribute(causes, &mut targets);
+    changes.causes = attribute(causes, &mut changes.targets);
     let foreign = delivery.foreign.iter();
-    changes
-        .causes
-        .extend(foreign.map(|(target, peer)| CauseEffect {
-            cause: Cause::ForeignPeer {
-                target: target.clone(),
-                peer: peer.clone(),
-            },
-            targets: Vec::new(),
-        }));
-    changes.targets = targets;
+    let foreign = foreign.map(|(target, peer)| CauseEffect {
+        cause: Cause::ForeignPeer {
+            target: target.clone(),
+            peer: peer.clone(),
+        },
+        targets: Vec::new(),
+    });
+    changes.causes.extend(foreign);
     changes
 }
 

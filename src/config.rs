@@ -227,32 +227,21 @@ impl WrittenConfig {
             problems.append(warnings);
             Vec::new()
         };
-        let (mut rules, mut ignore) = (Vec::new(), Vec::new());
-        for (rule, written) in self.rules.unwrap_or_default() {
+        let rules = self.rules.unwrap_or_default().into_iter();
+        let rules = rules.map(|(rule, written)| {
             let place = place.key("rules").key(&rule);
-            match written.read(rule, place) {
-                Ok(level) => rules.push(level),
-                Err(found) => problems.extend(found),
-            }
-        }
-        for (index, written) in self.ignore.unwrap_or_default().into_iter().enumerate() {
-            match written.read(place.key("ignore").index(index)) {
-                Ok(read) => ignore.push(read),
-                Err(found) => problems.extend(found),
-            }
-        }
+            written.read(rule, place)
+        });
+        let rules: Vec<RuleLevel> = rules.filter_map(|it| problems.without(it)).collect();
+        let ignore = self.ignore.unwrap_or_default().into_iter().enumerate();
+        let ignore = ignore.map(|(index, it)| it.read(place.key("ignore").index(index)));
+        let ignore: Vec<Ignore> = ignore.filter_map(|it| problems.without(it)).collect();
         let outputs = self.outputs.unwrap_or_default().into_iter().enumerate();
         let outputs = outputs.map(|(index, it)| it.read(place.key("outputs").index(index)));
         let ceilings = self.limits.as_ref().and_then(|it| it.ceilings.as_ref());
         let ceilings = ceilings.map_or_else(Ceilings::default, WrittenCeilings::ceilings);
-        let limits = self
-            .limits
-            .map(|it| it.limits(&place.key("limits")))
-            .transpose()
-            .unwrap_or_else(|found| {
-                problems.extend(found);
-                None
-            });
+        let limits = self.limits.map(|it| it.limits(&place.key("limits")));
+        let limits = limits.and_then(|it| problems.without(it));
         if !problems.is_empty() {
             return Err(problems);
         }

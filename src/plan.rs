@@ -118,68 +118,74 @@ impl Plan {
 pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
     let conflicts = Conflicts::new(fleet);
     let mut peer_sets = PeerSets::default();
-    let mut targets = Vec::new();
     let mut withheld = Vec::new();
-    for target in fleet.clusters() {
-        let view = TargetView::new(&conflicts, target);
-        let mut decisions = decisions(&view);
-        let mut keepers = Keepers::new();
-        let mut given = Vec::new();
-        let mut without = BTreeSet::new();
-        let mut absent = BTreeMap::new();
-        for source in &view.sources {
-            let mut decision = decisions.remove(&source.id).unwrap_or_default();
-            key::settle(&view, source, &mut keepers, &mut decision);
-            let draft = peer_sets.draft(
-                source.member,
-                conflicts.own_loops(source.id),
-                PeerSetKey {
-                    member: source.id,
-                    family: view.family,
-                    excluded: decision.excluded,
-                    withheld: decision.withheld,
-                    holes: decision.holes,
-                },
-            )?;
-            let peer_set = draft.peer_set.and_then(|index| peer_sets.get(index));
-            if let (Some(accepted), Some(peer_set)) = (view.accepted(source), peer_set) {
-                promise::is_accepted(target, accepted, peer_set)?;
-            }
-            given.extend(draft.peer_set);
-            let name = &source.member.entry.name;
-            let found: Vec<_> = decision
-                .reasons
-                .into_iter()
-                .chain(draft.reasons.iter().cloned())
-                .collect();
-            if draft.peer_set.is_none() {
-                without.insert(name.clone());
-                let missing = AbsentSource::find(&view, source, &found);
-                absent.extend(missing.map(|it| (name.clone(), it)));
-            }
-            withheld.extend(found.into_iter().map(|reason| Withheld {
-                target: target.clone(),
-                source: name.clone(),
-                reason,
-            }));
-        }
-        let seen = view.sources.iter().map(|it| it.member);
-        let seen = seen.map(|it| PeerSetName::new(&it.mesh.name, &it.entry.name));
-        given.sort_by(|&a, &b| peer_sets.name(a).cmp(&peer_sets.name(b)));
-        targets.push(Target {
-            cluster: target.clone(),
-            peer_sets: given,
-            seen: seen.collect(),
-            without,
-            absent,
-            parted: fleet.parted(target).cloned().collect(),
-        });
-    }
+    let targets = fleet
+        .clusters()
+        .map(|target| {
+            let view = TargetView::new(&conflicts, target);
+            plan_target(target, &view, &mut peer_sets, &mut withheld)
+        })
+        .collect::<Result<_, _>>()?;
     Ok(Plan {
         silent: silent(fleet, &peer_sets.made),
         peer_sets: peer_sets.made,
         targets,
         withheld,
+    })
+}
+
+/// Plans what one cluster gets.
+fn plan_target(
+    target: &ClusterName,
+    view: &TargetView,
+    peer_sets: &mut PeerSets,
+    withheld: &mut Vec<Withheld>,
+) -> Result<Target, BrokenPromise> {
+    let mut decisions = decisions(view);
+    let mut keepers = Keepers::new();
+    let mut given = Vec::new();
+    let mut without = BTreeSet::new();
+    let mut absent = BTreeMap::new();
+    for source in &view.sources {
+        let mut decision = decisions.remove(&source.id).unwrap_or_default();
+        key::settle(view, source, &mut keepers, &mut decision);
+        let key = PeerSetKey {
+            member: source.id,
+            family: view.family,
+            excluded: decision.excluded,
+            withheld: decision.withheld,
+            holes: decision.holes,
+        };
+        let draft = peer_sets.draft(source.member, view.conflicts.own_loops(source.id), key)?;
+        let peer_set = draft.peer_set.and_then(|index| peer_sets.get(index));
+        if let (Some(accepted), Some(peer_set)) = (view.accepted(source), peer_set) {
+            promise::is_accepted(target, accepted, peer_set)?;
+        }
+        given.extend(draft.peer_set);
+        let name = &source.member.entry.name;
+        let mut reasons = decision.reasons;
+        reasons.extend(draft.reasons.iter().cloned());
+        if draft.peer_set.is_none() {
+            without.insert(name.clone());
+            let missing = AbsentSource::find(view, source, &reasons);
+            absent.extend(missing.map(|it| (name.clone(), it)));
+        }
+        withheld.extend(reasons.into_iter().map(|reason| Withheld {
+            target: target.clone(),
+            source: name.clone(),
+            reason,
+        }));
+    }
+    let seen = view.sources.iter().map(|it| it.member);
+    let seen = seen.map(|it| PeerSetName::new(&it.mesh.name, &it.entry.name));
+    given.sort_by(|&a, &b| peer_sets.name(a).cmp(&peer_sets.name(b)));
+    Ok(Target {
+        cluster: target.clone(),
+        peer_sets: given,
+        seen: seen.collect(),
+        without,
+        absent,
+        parted: view.conflicts.fleet.parted(target).cloned().collect(),
     })
 }
 

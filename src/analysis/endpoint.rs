@@ -114,47 +114,47 @@ pub fn problems<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Dia
     };
     let mut problems = Vec::new();
     for source in members {
-        let dialled = DialledEndpoint::all(source);
-        let (mut other_family, mut elsewhere) = (Unreachable::new(), Unreachable::new());
+        let mut others = Vec::new();
         for target in source.targets() {
-            let Some(around) = clusters.get(target) else {
-                continue;
-            };
-            if let Some(problem) = closed(source, target) {
-                problems.extend((source.entry.name < *target).then_some(problem));
-                continue;
-            }
-            for (found, is_meant) in [
-                (&mut other_family, Surroundings::lacks as fn(&_, _) -> _),
-                (&mut elsewhere, Surroundings::is_elsewhere),
-            ] {
-                let meant: Vec<usize> = dialled
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(index, it)| is_meant(around, it.address()?).then_some(index))
-                    .collect();
-                if !meant.is_empty() {
-                    found.entry(meant).or_default().push(target);
+            match (clusters.get(target), closed(source, target)) {
+                (None, _) => {}
+                (Some(_), Some(problem)) => {
+                    problems.extend((source.entry.name < *target).then_some(problem));
                 }
+                (Some(around), None) => others.push((target, around)),
             }
         }
-        let unreachable = |found: Unreachable<'f>| {
-            let found: Vec<_> = found
-                .into_iter()
-                .filter_map(|(indices, targets)| unreachable(&dialled, &indices, targets))
-                .collect();
-            found
-        };
-        problems.extend(
-            unreachable(other_family)
-                .into_iter()
-                .map(DialProblem::OtherFamily),
-        );
-        problems.extend(
-            unreachable(elsewhere)
-                .into_iter()
-                .map(DialProblem::OtherNetwork),
-        );
+        problems.extend(undialled(source, &others));
+    }
+    problems
+}
+
+/// Returns which endpoints of a cluster others cannot dial.
+fn undialled<'f>(
+    source: &'f Member<'f>,
+    targets: &[(&'f ClusterName, &Surroundings)],
+) -> Vec<DialProblem<'f>> {
+    type IsMeant = fn(&Surroundings, IpAddr) -> bool;
+    type Problem<'f> = fn(UnreachableEndpoints<'f>) -> DialProblem<'f>;
+    let kinds: [(IsMeant, Problem<'f>); 2] = [
+        (Surroundings::lacks, DialProblem::OtherFamily),
+        (Surroundings::is_elsewhere, DialProblem::OtherNetwork),
+    ];
+    let dialled = DialledEndpoint::all(source);
+    let mut problems = Vec::new();
+    for (is_meant, problem) in kinds {
+        let mut found = Unreachable::new();
+        for (target, around) in targets {
+            let meant = dialled.iter().map(|it| it.address());
+            let meant = meant.map(|it| it.is_some_and(|address| is_meant(around, address)));
+            let meant: Vec<usize> = meant.enumerate().filter(|it| it.1).map(|it| it.0).collect();
+            if !meant.is_empty() {
+                found.entry(meant).or_default().push(*target);
+            }
+        }
+        let found = found.into_iter();
+        let found = found.filter_map(|(which, targets)| unreachable(&dialled, &which, targets));
+        problems.extend(found.map(problem));
     }
     problems
 }

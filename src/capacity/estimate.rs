@@ -76,10 +76,32 @@ impl Reckoning {
     /// Returns what each Peer has so much of.
     fn each(peers: usize, of_each: u64, formula: &'static str) -> Self {
         let of_each = usize::try_from(of_each).unwrap_or(usize::MAX);
+        Self::product(of_each, peers, formula)
+    }
+
+    fn product(one: usize, other: usize, formula: &'static str) -> Self {
         Self {
-            value: float(peers) * float(of_each),
+            value: float(one) * float(other),
             formula,
-            worked: format!("{} × {}", count(of_each), count(peers)),
+            worked: format!("{} × {}", count(one), count(other)),
+        }
+    }
+
+    /// Returns the seconds for the square of a number.
+    fn squared(nanoseconds_each: u64, number: usize, formula: &'static str) -> Option<Self> {
+        let of_one = float(usize::try_from(nanoseconds_each).ok()?) / 1e9;
+        Some(Self {
+            value: of_one * float(number) * float(number),
+            formula,
+            worked: format!("{} × {}²", nanoseconds(nanoseconds_each), count(number)),
+        })
+    }
+
+    fn sum(one: usize, other: usize, formula: &'static str) -> Self {
+        Self {
+            value: float(one + other),
+            formula,
+            worked: format!("{} + {}", count(one), count(other)),
         }
     }
 }
@@ -95,54 +117,28 @@ fn work(
     Some(match quantity {
         Quantity::Peers => Reckoning::counted(objects, "P: Peers in the manifests"),
         Quantity::Ranges => ranges(load, capacity),
-        Quantity::Rules => Reckoning {
-            value: float(load.rules()),
-            formula: "R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3",
-            worked: format!("2 × {} + {}", count(load.ranges()), load.nodes.rules_text()),
-        },
-        Quantity::ApplySeconds => Reckoning {
-            value: apply(load.rules(), costs),
-            formula: "seconds for a rule squared × R²",
-            worked: format!(
-                "{} × {}²",
-                nanoseconds(costs.nanoseconds_per_squared_rule),
-                count(load.rules())
-            ),
-        },
+        Quantity::Rules => rules(load),
+        Quantity::ApplySeconds => {
+            let of_one = costs.nanoseconds_per_squared_rule;
+            Reckoning::squared(of_one, load.rules(), "seconds for a rule squared × R²")?
+        }
         Quantity::RestartSeconds => restart(load, capacity),
-        Quantity::Routes => Reckoning {
-            value: float(load.nodes.routes + load.ranges()),
-            formula: "A + routes to nodes",
-            worked: format!("{} + {}", count(load.ranges()), count(load.nodes.routes)),
-        },
+        Quantity::Routes => Reckoning::sum(load.ranges(), load.nodes.routes, "A + routes to nodes"),
         Quantity::ConfigurationBytes => configuration(load),
-        Quantity::TunnelsPerNode => Reckoning {
-            value: float(load.nodes.tunnels + load.peers()),
-            formula: "P + other segments",
-            worked: format!("{} + {}", count(load.peers()), count(load.nodes.tunnels)),
-        },
-        Quantity::Tunnels => Reckoning {
-            value: float(load.nodes.segments) * float(load.peers()),
-            formula: "P × segments",
-            worked: format!("{} × {}", count(load.peers()), count(load.nodes.segments)),
-        },
+        Quantity::TunnelsPerNode => {
+            Reckoning::sum(load.peers(), load.nodes.tunnels, "P + other segments")
+        }
+        Quantity::Tunnels => Reckoning::product(load.peers(), load.nodes.segments, "P × segments"),
         Quantity::DnsEndpoints => {
             Reckoning::counted(load.names(), "Peers whose endpoint is a name")
         }
         Quantity::StoredBytes => {
             Reckoning::each(objects, costs.stored_bytes_per_peer, "bytes for a Peer × P")
         }
-        Quantity::KustomizeSeconds => Reckoning {
-            value: float(usize::try_from(costs.nanoseconds_per_squared_resource).ok()?) / 1e9
-                * float(objects)
-                * float(objects),
-            formula: "seconds for a resource squared × P²",
-            worked: format!(
-                "{} × {}²",
-                nanoseconds(costs.nanoseconds_per_squared_resource),
-                count(objects)
-            ),
-        },
+        Quantity::KustomizeSeconds => {
+            let of_one = costs.nanoseconds_per_squared_resource;
+            Reckoning::squared(of_one, objects, "seconds for a resource squared × P²")?
+        }
         Quantity::FluxSeconds => Reckoning {
             value: FLUX_SECONDS_PER_PEER * float(objects),
             formula: "two requests for each Peer, 50 a second",
@@ -166,6 +162,14 @@ fn work(
         Quantity::WavePeers => Reckoning::counted(wave?.added, "ΔP: Peers added in one change"),
         Quantity::WaveSeconds => wave_seconds(wave?, load, capacity),
     })
+}
+
+fn rules(load: &Load) -> Reckoning {
+    Reckoning {
+        value: float(load.rules()),
+        formula: "R = 2 A + Σ over segments (1 + their allowed IPs) + own forward rules + 3",
+        worked: format!("2 × {} + {}", count(load.ranges()), load.nodes.rules_text()),
+    }
 }
 
 /// Describes how many are possible, which depends on the cluster's own nodes.

@@ -275,14 +275,22 @@ fn is_about(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
     cluster.is_none_or(|it| it == target || Some(it) == source)
 }
 
+fn is_endpoint(it: &Difference) -> bool {
+    matches!(it, Difference::Endpoint { .. })
+}
+
+fn is_keepalive(it: &Difference) -> bool {
+    matches!(it, Difference::Keepalive { .. })
+}
+
 /// Returns whether a cause explains a change of a Peer, or a part of it, also if no [`Likeness`] of them is
 /// considered.
 fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
     let holder = change.peer.holder.as_ref();
     let is_source = |cluster: &ClusterName| holder.is_some_and(|it| it.cluster == *cluster);
     let comes_or_goes = !matches!(change.peer.kind, PeerChangeKind::Changed(_));
-    let mut differences = change.peer.differences().iter();
-    let mut has = |is_meant: fn(&Difference) -> bool| comes_or_goes || differences.any(is_meant);
+    let differences = change.peer.differences();
+    let has = |is_meant: fn(&Difference) -> bool| comes_or_goes || differences.iter().any(is_meant);
     match cause {
         Cause::ClusterJoined(cluster) | Cause::ClusterLeft(cluster) => {
             comes_or_goes && (is_source(cluster) || cluster == target)
@@ -299,23 +307,14 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         }
         Cause::Setting(setting) => match setting.field {
             "metadata.name" | "topology" | "state" => comes_or_goes,
-            "persistentKeepalive" => has(|it| {
-                matches!(
-                    it,
-                    Difference::Keepalive { .. } | Difference::Endpoint { .. }
-                )
-            }),
-            "wireguardPort" | "endpointFrom" | "endpointDomains" => {
-                has(|it| matches!(it, Difference::Endpoint { .. }))
-            }
+            "persistentKeepalive" => has(is_keepalive) || has(is_endpoint),
+            "wireguardPort" | "endpointFrom" | "endpointDomains" => has(is_endpoint),
             "acceptedNetworks" | "localNetworks" => has(is_range),
             // These are about the source.
             _ => setting.cluster.as_ref().is_none_or(is_source) && has(is_range),
         },
         Cause::NewKey(node) => Some(node) == holder && has(|it| matches!(it, Difference::Key)),
-        Cause::NewEndpoint { node, .. } => {
-            Some(node) == holder && has(|it| matches!(it, Difference::Endpoint { .. }))
-        }
+        Cause::NewEndpoint { node, .. } => Some(node) == holder && has(is_endpoint),
         Cause::NodeJoined(node)
         | Cause::NodeLeft(node)
         | Cause::NodeExcluded { node, .. }

@@ -133,6 +133,27 @@ impl<'f, 'a> Past<'f, 'a> {
         })
     }
 
+    /// Returns the old paths between two clusters. One that has joined had none before.
+    fn old_paths<'s>(
+        &'s self,
+        origins: Option<(&ClusterOrigin, &ClusterOrigin)>,
+        proved: &Proved,
+        known: &mut KnownPaths<'s>,
+    ) -> Translated {
+        let Some((sender, receiver)) = origins else {
+            return Translated::default();
+        };
+        let (from, to) = (sender.site, receiver.site);
+        if self.is_other[from] || self.is_other[to] {
+            let held = self.held(SitePair { from, to }, known).any();
+            return held.translated(&sender.places, &receiver.places);
+        }
+        Translated {
+            kept: proved.old.any(),
+            ..Translated::default()
+        }
+    }
+
     /// Counts what becomes of the paths between two clusters of the new version.
     fn compare<'s>(
         &'s self,
@@ -149,25 +170,9 @@ impl<'f, 'a> Past<'f, 'a> {
                 future.version.fabric.site(to),
             )
         };
-        // A cluster that has joined had nothing before.
-        let origins = future.origins[from]
-            .as_ref()
-            .zip(future.origins[to].as_ref());
-        let old = match origins {
-            None => Translated::default(),
-            Some((sender, receiver)) => {
-                let (was, had) = (sender.site, receiver.site);
-                if self.is_other[was] || self.is_other[had] {
-                    let held = self.held(SitePair { from: was, to: had }, known).any();
-                    held.translated(&sender.places, &receiver.places)
-                } else {
-                    Translated {
-                        kept: proved.old.any(),
-                        ..Translated::default()
-                    }
-                }
-            }
-        };
+        let origins = future.origins[from].as_ref();
+        let origins = origins.zip(future.origins[to].as_ref());
+        let old = self.old_paths(origins, proved, known);
         let mut all = old.kept.clone();
         all.add(&proved.old.any());
         let lost = all.without(&proved.new).without(&proved.kept.partial);

@@ -57,6 +57,11 @@ impl Mistakes {
         *self.more.entry(rule).or_default() += findings;
     }
 
+    /// Returns what was read, or adds what is wrong with it.
+    pub fn without<T>(&mut self, read: Result<T, Vec<Finding>>) -> Option<T> {
+        read.map_err(|found| self.extend(found)).ok()
+    }
+
     /// Adds all findings of others.
     pub fn append(&mut self, others: Self) {
         let errors = self.errors + others.errors;

@@ -109,15 +109,26 @@ fn help(kind: &ErrorKind) -> Option<&'static str> {
 /// Returns what is wrong, in words that need no knowledge of the YAML specification.
 fn sentence(kind: &ErrorKind) -> String {
     use ErrorKind as Kind;
-    let sentence = match kind {
+    match kind {
         Kind::MismatchedFlowCollectionEnd { open, close } => {
-            return format!("`{open}` is closed by `{close}`");
+            format!("`{open}` is closed by `{close}`")
         }
-        Kind::UnclosedFlowCollection { open } => return format!("`{open}` is never closed"),
+        Kind::UnclosedFlowCollection { open } => format!("`{open}` is never closed"),
         Kind::UnexpectedCharacter { character } => {
             let character = character.escape_default();
-            return format!("a value cannot start with `{character}`");
+            format!("a value cannot start with `{character}`")
         }
+        _ => {
+            let known = of_collection(kind).or_else(|| of_scalar(kind));
+            known.unwrap_or_else(|| marked(kind)).to_owned()
+        }
+    }
+}
+
+/// Returns what is wrong with a mapping, a list, a document or the indentation.
+fn of_collection(kind: &ErrorKind) -> Option<&'static str> {
+    use ErrorKind as Kind;
+    Some(match kind {
         Kind::MappingValueNotAllowed | Kind::InvalidColonPlacement => "unexpected `:`",
         Kind::MappingKeyNotAllowed => "unexpected key",
         Kind::SimpleKeyExpected | Kind::InvalidSimpleKey => {
@@ -144,12 +155,25 @@ fn sentence(kind: &ErrorKind) -> String {
         | Kind::UnexpectedEofBlockMapping
         | Kind::UnexpectedEof => "the file ends too early",
         Kind::MisplacedFlowCollectionEnd => "this bracket closes nothing",
-        Kind::PlainScalarStartsWithDashFlowIndicator => {
-            "a value cannot start with `-` and a bracket or comma"
-        }
         Kind::InvalidIndentation
         | Kind::InvalidFlowScalarIndent
         | Kind::InvalidBlockScalarIndent => "the indentation of this line is wrong",
+        Kind::BomInsideDocument => "a byte order mark is possible only at the start of a file",
+        Kind::ExpectedDocumentStart | Kind::InvalidDocumentEnd => {
+            "a new document must start with `---` on a line of its own"
+        }
+        Kind::RecursionLimitExceeded => "values are nested too deep",
+        _ => return None,
+    })
+}
+
+/// Returns what is wrong with a value, a name or a comment.
+fn of_scalar(kind: &ErrorKind) -> Option<&'static str> {
+    use ErrorKind as Kind;
+    Some(match kind {
+        Kind::PlainScalarStartsWithDashFlowIndicator => {
+            "a value cannot start with `-` and a bracket or comma"
+        }
         Kind::UnclosedQuotedScalar => "a quote is never closed",
         Kind::InvalidQuotedScalarIndent => {
             "a quote is not closed in its line, and the next line is not indented further"
@@ -174,14 +198,8 @@ fn sentence(kind: &ErrorKind) -> String {
         Kind::ZeroBlockScalarIndent | Kind::InvalidBlockScalarHeader => {
             "after `|` or `>` the text must start in the next line"
         }
-        Kind::BomInsideDocument => "a byte order mark is possible only at the start of a file",
-        Kind::ExpectedDocumentStart | Kind::InvalidDocumentEnd => {
-            "a new document must start with `---` on a line of its own"
-        }
-        Kind::RecursionLimitExceeded => "values are nested too deep",
-        _ => marked(kind),
-    };
-    sentence.to_owned()
+        _ => return None,
+    })
 }
 
 /// Returns what is wrong with a tag (`!name`) or a directive (`%NAME`). Our formats need neither.

@@ -152,7 +152,6 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         // Many clusters have the same.
         let mut known: BTreeSet<Arc<Tallies>> = BTreeSet::new();
         for to in fabric.sites.ids().filter(|to| *to != from) {
-            let link = self.links.between(from, to);
             let exchange = self.links.exchange(from, to);
             if exchange.is_none() && reach.is_kept(from, to) {
                 let (senders, receivers) = (reach.counts(from), reach.counts(to));
@@ -167,21 +166,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 });
                 continue;
             }
-            let mut judge = PairJudge {
-                reach,
-                pair: SitePair { from, to },
-                link: link.map(|it| it.kind),
-                terms: exchange.map(|it| {
-                    [
-                        it.terms(&self.promises[from], self.asked),
-                        it.reversed().terms(&self.promises[to], self.asked),
-                    ]
-                }),
-                excused: [self.excused(from, to), self.excused(to, from)],
-                lists_undeclared: self.asked.lists_undeclared,
-                explains: self.excused.is_some(),
-                tallies: Tallies::with_room(),
-            };
+            let mut judge = self.judge(SitePair { from, to });
             // An undeclared path is shown by a packet of its own.
             let mut anew = Proven::default();
             let proven = if exchange.is_some() {
@@ -211,6 +196,26 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             &self.bounded,
         ));
         part
+    }
+
+    fn judge(&self, pair: SitePair) -> PairJudge<'_, 'f, 'a> {
+        let SitePair { from, to } = pair;
+        let exchange = self.links.exchange(from, to);
+        PairJudge {
+            reach: self.reach,
+            pair,
+            link: self.links.between(from, to).map(|it| it.kind),
+            terms: exchange.map(|it| {
+                [
+                    it.terms(&self.promises[from], self.asked),
+                    it.reversed().terms(&self.promises[to], self.asked),
+                ]
+            }),
+            excused: [self.excused(from, to), self.excused(to, from)],
+            lists_undeclared: self.asked.lists_undeclared,
+            explains: self.excused.is_some(),
+            tallies: Tallies::with_room(),
+        }
     }
 
     /// Returns what one cluster does not get of another because of nodes' claims.

@@ -108,11 +108,13 @@ fn finding(withheld: &Withheld) -> Finding {
             own_place,
             ..
         } => {
-            let message = format!(
-                "left out: same public key as the target's own node {}",
-                Quoted(own)
+            let holder = format!("the target's own node {}", Quoted(own));
+            let finding = Finding::on_node(
+                &KEY_OF_TARGET_NODE,
+                source,
+                node.as_str(),
+                same_key(&holder),
             );
-            let finding = Finding::on_node(&KEY_OF_TARGET_NODE, source, node.as_str(), message);
             finding.at(key(place), "").at(key(own_place), "")
         }
         TargetReason::SharedKey {
@@ -123,10 +125,13 @@ fn finding(withheld: &Withheld) -> Finding {
             keeper_place,
             ..
         } => {
-            let message = format!(
-                "left out: same public key as {keeper}/{keeper_node}, whose cluster ranks higher"
+            let holder = format!("{keeper}/{keeper_node}, whose cluster ranks higher");
+            let finding = Finding::on_node(
+                &KEY_IN_TWO_CLUSTERS,
+                source,
+                node.as_str(),
+                same_key(&holder),
             );
-            let finding = Finding::on_node(&KEY_IN_TWO_CLUSTERS, source, node.as_str(), message);
             finding.at(key(place), "").at(key(keeper_place), "")
         }
         TargetReason::LoopingPeer(peer) => loops::peer(source, peer),
@@ -139,31 +144,38 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::FewerAnchors(fewer) => anchors::fewer(source, fewer),
         TargetReason::SilentAnchor(silent) => anchors::silent(source, silent),
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
-        TargetReason::Rangeless { peers, .. } => {
-            let peers = count(*peers, "Peer");
-            let message = format!("{peers} left out: no ranges remain");
-            Finding::on_cluster(&RANGELESS_PEER, source, message)
-                .help("see the other findings about this cluster for the ranges that are left out")
-        }
+        TargetReason::Rangeless { peers, .. } => rangeless(source, *peers),
         TargetReason::Family { family, ranges } => {
             let ranges = count(*ranges, &format!("{family} range"));
             let other = family.other();
             let message = format!("{ranges} left out: Kilo routes only {other} there");
             Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
         }
-        TargetReason::NoInitiator { peers, .. } => {
-            let peers = count(*peers, "Peer");
-            let message = format!(
-                "{peers} left out: no node of {source} and at most half of the target's nodes have an endpoint, \
-                 so neither side can dial"
-            );
-            Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(
-                "annotate every node of {source}, or most nodes of the other side, with an address that can be \
-                 dialled: `{}`",
-                annotate_endpoint("NODE")
-            ))
-        }
+        TargetReason::NoInitiator { peers, .. } => no_initiator(source, *peers),
     }
+}
+
+fn same_key(holder: &str) -> String {
+    format!("left out: same public key as {holder}")
+}
+
+fn rangeless(source: &ClusterName, peers: usize) -> Finding {
+    let message = format!("{} left out: no ranges remain", count(peers, "Peer"));
+    Finding::on_cluster(&RANGELESS_PEER, source, message)
+        .help("see the other findings about this cluster for the ranges that are left out")
+}
+
+fn no_initiator(source: &ClusterName, peers: usize) -> Finding {
+    let message = format!(
+        "{} left out: no node of {source} and at most half of the target's nodes have an endpoint, \
+         so neither side can dial",
+        count(peers, "Peer")
+    );
+    Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(
+        "annotate every node of {source}, or most nodes of the other side, with an address that can be \
+         dialled: `{}`",
+        annotate_endpoint("NODE")
+    ))
 }
 
 fn key(node: &Place) -> Place {

@@ -133,26 +133,7 @@ impl OnDiskTree {
             .filter(|it| *it != KUSTOMIZATION)
             .collect();
         if self.same.contains(&path) {
-            // It lists the wanted files.
-            let prefix = format!("{target}/");
-            let absent: Vec<String> = self
-                .missing
-                .iter()
-                .filter_map(|it| it.strip_prefix(prefix.as_str()))
-                .map(str::to_owned)
-                .collect();
-            let unwanted = self.files.iter().filter_map(|it| {
-                let file = it.path.strip_prefix(prefix.as_str())?;
-                it.is_stale.then(|| file.to_owned())
-            });
-            let unnamed: Vec<String> = unwanted.collect();
-            let is_fine = absent.is_empty() && unnamed.is_empty();
-            return (!is_fine).then(|| KustomizationMismatch {
-                target: target.to_owned(),
-                absent,
-                unnamed,
-                place: Place::document(&self.source(&path), 0).bytes(&(0..0)),
-            });
+            return self.wanted_mismatch(target, &path);
         }
         let is_meant = |it: &&ChangedFile| it.path == path && !it.is_stale;
         let file = self.files.iter().find(is_meant)?;
@@ -189,6 +170,21 @@ impl OnDiskTree {
             absent: absent.into_iter().map(|(name, _)| name.clone()).collect(),
             unnamed,
             place: file.place(&bytes),
+        })
+    }
+
+    /// Returns what is missing or too much beside a kustomization that names the wanted files.
+    fn wanted_mismatch(&self, target: &str, path: &str) -> Option<KustomizationMismatch> {
+        let file = |path: &str| Some(path.strip_prefix(target)?.strip_prefix('/')?.to_owned());
+        let absent: Vec<String> = self.missing.iter().filter_map(|it| file(it)).collect();
+        let stale = self.files.iter().filter(|it| it.is_stale);
+        let unnamed: Vec<String> = stale.filter_map(|it| file(&it.path)).collect();
+        let is_fine = absent.is_empty() && unnamed.is_empty();
+        (!is_fine).then(|| KustomizationMismatch {
+            target: target.to_owned(),
+            absent,
+            unnamed,
+            place: Place::document(&self.source(path), 0).bytes(&(0..0)),
         })
     }
 

@@ -1,13 +1,14 @@
 //! Doubts in words: why it is not certain how a packet ends, and what makes it certain.
 
 use super::{called, peer_of, place, tunnel, upset};
-use crate::agent::fabric::{At, Fabric};
+use crate::agent::fabric::{At, Fabric, Site};
 use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Tunnel, TunnelClaim};
-use crate::agent::peers::{ClusterPeer, PeerId, PeerStanding, Prize};
+use crate::agent::peers::{ClusterPeer, Contest, PeerId, PeerStanding, Prize};
 use crate::agent::route::Route;
 use crate::diagnostic::{Finding, bare};
 use crate::kilo::node::annotation;
+use crate::net::Cidr;
 use crate::packet::Doubt;
 use crate::packet::rule;
 use crate::text::joined;
@@ -20,35 +21,7 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
     let here = called(fabric, at);
     let cluster = fabric.site(at.site).cluster.as_str();
     match doubt {
-        Doubt::Range { claims, range } => {
-            let peers: Vec<PeerId> = claims.iter().filter_map(TunnelClaim::peer).collect();
-            if let Some(mut cause) = cause(fabric, at, &peers) {
-                cause.message = format!(
-                    "the owner of {range} on {here} is uncertain: {}",
-                    cause.message
-                )
-                .into();
-                return cause;
-            }
-            let names = claims.iter().map(|it| tunnel(fabric, at.site, it.tunnel));
-            let message = format!(
-                "{range} on {here} belongs to {}{}, depending on which was applied last",
-                joined(names, "or"),
-                if claims.len() == 1 {
-                    " or to no Peer"
-                } else {
-                    ""
-                }
-            );
-            let finding = Finding::new(&rule::AMBIGUOUS, message);
-            let finding = claims
-                .iter()
-                .take(LABELLED)
-                .fold(finding, |finding, claim| {
-                    finding.at(place(fabric, at, *claim), "claims the range")
-                });
-            finding.help("keep the range in one Peer only")
-        }
+        Doubt::Range { claims, range } => range_owner(fabric, at, claims, *range),
         Doubt::Key { key } => {
             let holders = fabric.holders(key).iter().map(|it| called(fabric, *it));
             Finding::new(
@@ -73,21 +46,7 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
             refused_segment(fabric, At { node: *node, ..at }, &here, route)
         }
         Doubt::Refused(KernelRefusal::Range { peer, index }) => {
-            let peer = &fabric.site(at.site).model.peers[*peer];
-            let range = peer
-                .share()
-                .and_then(|it| it.translation.allowed_ips.get(*index));
-            Finding::new(&rule::AMBIGUOUS, format!(
-                "the kernel refuses the route {} of the Peer {}: Kilo stops there, so other routes \
-                 of {here} may be missing",
-                range.map_or_else(String::new, ToString::to_string),
-                peer.applied.name
-            ))
-            .at(peer.allowed_ip(*index), "the kernel refuses it")
-            .help(
-                "write ranges without host bits, in the address family of the cluster's pods; if \
-                 `clustermesh render` wrote them, `mismatched-subnet` in `clustermesh validate` has the command",
-            )
+            refused_range(&fabric.site(at.site).model.peers[*peer], *index, &here)
         }
         Doubt::Leader => Finding::new(
             &rule::AMBIGUOUS,
@@ -97,6 +56,51 @@ pub(super) fn ambiguous(fabric: &Fabric, at: At, doubt: &Doubt) -> Finding {
         )
         .help("take a new snapshot after the election"),
     }
+}
+
+/// Reports that it depends on the order of Peers which of them has a range.
+fn range_owner(fabric: &Fabric, at: At, claims: &[TunnelClaim], range: Cidr) -> Finding {
+    let here = called(fabric, at);
+    let peers: Vec<PeerId> = claims.iter().filter_map(TunnelClaim::peer).collect();
+    if let Some(mut cause) = cause(fabric, at, &peers) {
+        let of_range = format!("the owner of {range} on {here} is uncertain: ");
+        cause.message = format!("{of_range}{}", cause.message).into();
+        return cause;
+    }
+    let names = claims.iter().map(|it| tunnel(fabric, at.site, it.tunnel));
+    let message = format!(
+        "{range} on {here} belongs to {}{}, depending on which was applied last",
+        joined(names, "or"),
+        if claims.len() == 1 {
+            " or to no Peer"
+        } else {
+            ""
+        }
+    );
+    let mut finding = Finding::new(&rule::AMBIGUOUS, message);
+    for claim in claims.iter().take(LABELLED) {
+        finding = finding.at(place(fabric, at, *claim), "claims the range");
+    }
+    finding.help("keep the range in one Peer only")
+}
+
+/// Reports that the kernel refuses the route to a range of a Peer.
+fn refused_range(peer: &ClusterPeer, index: usize, here: &str) -> Finding {
+    let range = peer
+        .share()
+        .and_then(|it| it.translation.allowed_ips.get(index));
+    let message = format!(
+        "the kernel refuses the route {} of the Peer {}: Kilo stops there, so other routes of \
+         {here} may be missing",
+        range.map_or_else(String::new, ToString::to_string),
+        peer.applied.name
+    );
+    Finding::new(&rule::AMBIGUOUS, message)
+        .at(peer.allowed_ip(index), "the kernel refuses it")
+        .help(
+            "write ranges without host bits, in the address family of the cluster's pods; if \
+             `clustermesh render` wrote them, `mismatched-subnet` in `clustermesh validate` has the command",
+        )
 }
 
 /// Reports that the kernel refuses a route to another node of the cluster itself.
@@ -149,41 +153,7 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
             _ => None,
         });
     if let Some(contest) = contest {
-        let rivals: Vec<&ClusterPeer> = contest
-            .peers
-            .iter()
-            .map(|it| &site.model.peers[*it])
-            .collect();
-        let names = || rivals.iter().map(|it| it.applied.name.as_str());
-        let (message, help) = match contest.over {
-            Prize::Key => (
-                format!(
-                    "the Peers {} of {} have the same key: only the last one applied exists in \
-                     WireGuard",
-                    joined(names(), "and"),
-                    site.cluster
-                ),
-                format!(
-                    "in {}, delete all but one of them, then touch the remaining one: `kubectl annotate peers \
-                     --overwrite NAME touched=1`",
-                    site.cluster
-                ),
-            ),
-            Prize::Name => (
-                format!(
-                    "{} has {} Peers named {}: only the last one applied exists",
-                    site.cluster,
-                    rivals.len(),
-                    names().next()?
-                ),
-                "give each of them its own name, or delete all but one".to_owned(),
-            ),
-        };
-        let finding = Finding::new(&rule::AMBIGUOUS, message);
-        let finding = rivals.iter().take(LABELLED).fold(finding, |finding, it| {
-            finding.at(Some(it.place()), "one of them")
-        });
-        return Some(finding.help(help));
+        return Some(rivals(site, contest));
     }
     let twin = peers.iter().find(|it| site.has_own_key(**it))?;
     let peer = &site.model.peers[*twin];
@@ -204,4 +174,38 @@ fn cause(fabric: &Fabric, at: At, peers: &[PeerId]) -> Option<Finding> {
             .at(Some(peer.place().key("spec").key("publicKey")), "this key")
             .help("delete this Peer: a cluster needs no Peers for its own nodes"),
     )
+}
+
+/// Reports Peers with one name or one key.
+fn rivals(site: &Site, contest: &Contest) -> Finding {
+    let peers = contest.peers.iter().map(|it| &site.model.peers[*it]);
+    let rivals: Vec<&ClusterPeer> = peers.collect();
+    let mut names = rivals.iter().map(|it| it.applied.name.as_str());
+    let cluster = site.cluster;
+    let (message, help) = match contest.over {
+        Prize::Key => (
+            format!(
+                "the Peers {} of {cluster} have the same key: only the last one applied exists in \
+                 WireGuard",
+                joined(names, "and")
+            ),
+            format!(
+                "in {cluster}, delete all but one of them, then touch the remaining one: `kubectl annotate peers \
+                 --overwrite NAME touched=1`"
+            ),
+        ),
+        Prize::Name => (
+            format!(
+                "{cluster} has {} Peers named {}: only the last one applied exists",
+                rivals.len(),
+                names.next().unwrap_or_default()
+            ),
+            "give each of them its own name, or delete all but one".to_owned(),
+        ),
+    };
+    let mut finding = Finding::new(&rule::AMBIGUOUS, message);
+    for rival in rivals.iter().take(LABELLED) {
+        finding = finding.at(Some(rival.place()), "one of them");
+    }
+    finding.help(help)
 }

@@ -129,6 +129,16 @@ impl EquivalenceClass {
 }
 
 impl PieceView {
+    /// Returns whether addresses of several segments in one range may have different results.
+    pub(super) fn is_doubtful(&self) -> bool {
+        let is_doubt = |link| matches!(link, PeerLink::Doubt(_));
+        matches!(self.next_hop, NextHop::Contested(_))
+            || is_doubt(self.onward)
+            || is_doubt(self.back)
+            || matches!(self.source_check, SourceCheck::Doubt(_))
+            || matches!(self.deliver, Reception::Sends(_) | Reception::Diverts(_))
+    }
+
     fn is_portable(&self) -> bool {
         let is_numbered = |link| {
             matches!(

@@ -90,6 +90,14 @@ fn local(site: &Site, block: AddressBlock) -> Option<LocalBlock> {
 }
 
 impl Reception {
+    /// Returns it where routes for answers may be missing.
+    pub(super) fn without_answers(self) -> Self {
+        match self {
+            Self::Takes => Self::MayNotAnswer,
+            other => other,
+        }
+    }
+
     /// Returns what a cluster does with packets for some of a block of its own that arrive in a
     /// segment.
     pub(super) fn new(

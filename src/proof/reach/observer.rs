@@ -111,6 +111,15 @@ struct Ruling {
 }
 
 impl Ruling {
+    /// Returns whether packets with these addresses are taken from the Peer of their leader.
+    fn source_check(&self, of_leader: Option<PeerId>) -> SourceCheck {
+        match self.held {
+            Ok(holder) if of_leader == Some(holder) => SourceCheck::Yes,
+            Err(NextHop::Contested(slot)) => SourceCheck::Doubt(slot),
+            _ => SourceCheck::No,
+        }
+    }
+
     /// No Peer has them.
     fn kept(is_uniform: bool) -> Self {
         Self {
@@ -199,6 +208,16 @@ impl Observer<'_, '_> {
         self.astray.contains(&peer).then_some(peer)
     }
 
+    /// Returns the next hop to a Peer that does not lead where packets are meant to go.
+    fn wrong_hop(&mut self, holding: Holding, peer: PeerId) -> NextHop {
+        let astray = self.astray(peer);
+        match holding {
+            Holding::One(_) => NextHop::Thief(astray),
+            Holding::Many => NextHop::Shared(astray),
+            Holding::Nobody => NextHop::Unknown(astray),
+        }
+    }
+
     /// Returns the cluster's entry for all addresses of a block, if it is the same for each.
     fn ruling_for_all(&self, local: &LocalBlock) -> Option<Ruling> {
         let span = local.block.span;
@@ -219,32 +238,22 @@ impl Observer<'_, '_> {
     }
 
     fn view(&mut self, home: SiteId, local: &LocalBlock, span: Span, ruling: Ruling) -> PieceView {
-        let Ruling {
-            is_claimed,
-            selected,
-            held,
-            mut is_uniform,
-        } = ruling;
-        let mut onward = PeerLink::None;
+        let mut is_uniform = ruling.is_uniform;
         // The leader of the addresses, in the view of the viewing cluster.
-        let mut speaker = local.leader.map(|it| At {
+        let leader = local.leader.map(|it| At {
             site: home,
             node: it.node(),
         });
-        let leader = speaker;
-        let next_hop = match selected {
-            Err(next_hop) => next_hop,
-            Ok(peer) => {
-                let known = self.known(peer);
+        let known = ruling.selected.map(|peer| (peer, self.known(peer)));
+        let (next_hop, onward, speaker) = match known {
+            Err(next_hop) => (next_hop, PeerLink::None, leader),
+            Ok((peer, known)) => {
                 is_uniform &= known.is_uniform;
                 match known.holding {
                     Holding::One(at) if self.is_meant(home, local, at) => {
-                        (onward, speaker) = (known.link, Some(at));
-                        NextHop::Right
+                        (NextHop::Right, known.link, Some(at))
                     }
-                    Holding::One(_) => NextHop::Thief(self.astray(peer)),
-                    Holding::Many => NextHop::Shared(self.astray(peer)),
-                    Holding::Nobody => NextHop::Unknown(self.astray(peer)),
+                    other => (self.wrong_hop(other, peer), PeerLink::None, leader),
                 }
             }
         };
@@ -255,54 +264,37 @@ impl Observer<'_, '_> {
         } else {
             let (peer, link, is_same) = self.peer_of(leader, local);
             is_uniform &= is_same;
-            let source_check = match held {
-                Ok(holder) if peer == Some(holder) => SourceCheck::Yes,
-                Err(NextHop::Contested(slot)) => SourceCheck::Doubt(slot),
-                _ => SourceCheck::No,
-            };
-            (link, source_check)
+            (link, ruling.source_check(peer))
         };
         let segment = || speaker.and_then(|it| home.segment(it.node));
         let leads = || segment().map(|it| home.leader(it));
-        let unique = (!is_uniform).then(|| {
-            self.unique += 1;
-            self.unique
-        });
-        // Of what is kept no packet gets there.
-        let deliver = local.deliver.filter(|_| is_claimed).unwrap_or_else(|| {
-            if is_claimed {
-                Reception::new(home, local.segment.or_else(segment), local.block, span)
-            } else {
-                Reception::Takes
-            }
-        });
-        let lacks_routes = || speaker.is_some_and(|it| home.refused(it.node).is_some());
-        let deliver = match deliver {
-            Reception::Takes if lacks_routes() => Reception::MayNotAnswer,
-            other => other,
+        self.unique += usize::from(!is_uniform);
+        let unique = (!is_uniform).then_some(self.unique);
+        let reception = || Reception::new(home, local.segment.or_else(segment), local.block, span);
+        let mut deliver = match local.deliver {
+            // Of what is kept no packet gets there.
+            _ if !ruling.is_claimed => Reception::Takes,
+            known => known.unwrap_or_else(reception),
         };
-        let is_doubtful = matches!(next_hop, NextHop::Contested(_))
-            || [onward, back]
-                .iter()
-                .any(|it| matches!(it, PeerLink::Doubt(_)))
-            || matches!(source_check, SourceCheck::Doubt(_))
-            || matches!(deliver, Reception::Sends(_) | Reception::Diverts(_));
-        PieceView {
+        if speaker.is_some_and(|it| home.refused(it.node).is_some()) {
+            deliver = deliver.without_answers();
+        }
+        let mut piece = PieceView {
             family: span.family,
             next_hop,
-            is_kept: !is_claimed
+            is_kept: !ruling.is_claimed
                 || unique.is_none() && matches!(next_hop, NextHop::NoRoute | NextHop::Shadow),
             onward,
             back,
             source_check,
             deliver,
-            segment: local.segment.filter(|_| is_doubtful),
-            calls: speaker
-                .map(|it| home.node(it.node))
-                .is_some_and(|it| 0 < it.kilo.keepalive),
+            segment: None,
+            calls: speaker.is_some_and(|it| 0 < home.node(it.node).kilo.keepalive),
             is_led: !matches!(local.leader.or_else(leads), Some(Leader::Ambiguous(_))),
             unique,
-        }
+        };
+        piece.segment = local.segment.filter(|_| piece.is_doubtful());
+        piece
     }
 
     /// Returns the Peer with the key of the leader of a block's segment, the tunnel, and whether

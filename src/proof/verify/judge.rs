@@ -99,16 +99,18 @@ impl<'j> PairJudge<'j, '_, '_> {
             };
             self.blame_each(&promised, &mut part.failures);
         }
+        part.leaks.extend(self.leak(verdict));
+    }
+
+    /// Returns a packet that arrives although no mesh links the two clusters.
+    fn leak(&self, verdict: &ClassVerdict) -> Option<Leak> {
         let mut traces = verdict.traces().iter();
-        let arrived = traces.find(|trace| trace.there.ending.is_delivered());
-        if let Some(arrived) = arrived
-            && !matches!(self.link, Some(Link::Exchange | Link::Ended))
-        {
-            part.leaks.push(Leak {
-                trace: arrived.clone(),
-                range: None,
-            });
-        }
+        let arrived = traces.find(|trace| trace.there.ending.is_delivered())?;
+        let is_linked = matches!(self.link, Some(Link::Exchange | Link::Ended));
+        (!is_linked).then(|| Leak {
+            trace: arrived.clone(),
+            range: None,
+        })
     }
 
     /// Adds what holds only under premises, and returns the number of pairs.

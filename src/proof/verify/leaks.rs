@@ -6,12 +6,12 @@ use by_address::ByAddress;
 
 use super::linked_peers::{LinkedPeer, linked_peers};
 use super::links::MeshLinks;
-use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId, Sites};
+use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId, SitePair, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
 use crate::kilo::peer::Translation;
+use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
-use crate::net::{Cidr, Family};
 use crate::packet::trace::Trace;
 use crate::packet::{Goal, Packet, Session};
 use crate::proof::bounded_list::APART;
@@ -102,14 +102,6 @@ pub(super) fn undeclared(
     declared: &Sites<Prefixes<()>>,
     bounded: &BoundedPeers,
 ) -> Vec<Leak> {
-    let site = fabric.site(number);
-    let sender = |family: Family| {
-        let nodes = site.model.topology.nodes.numbered();
-        let mut pods = nodes
-            .filter(|(_, it)| it.segment.is_some())
-            .flat_map(|(node, it)| it.kilo.pods().map(move |pods| (node, pods)));
-        pods.find(|(_, pods)| pods.family() == family)
-    };
     let mut leaks: BTreeMap<SiteId, Vec<Leak>> = BTreeMap::new();
     let linked = linked_peers(fabric, number, links);
     let open = linked.filter(|it| !bounded.contains(&ByAddress(it.share.translation)));
@@ -124,25 +116,23 @@ pub(super) fn undeclared(
             let outside = pieces
                 .filter(|piece| piece.slot.is_none())
                 .map(|it| it.span);
-            let arrives = |span: Span| {
-                let (node, pods) = sender(span.family)?;
-                let trace = fabric.exchange(Packet {
-                    from: At { site: number, node },
-                    source: pods.first(),
-                    to: Goal::Network(at.site),
-                    destination: span.first_address(),
-                    session: Session::New,
-                });
-                trace.there.ending.is_delivered().then_some(trace)
+            let mut arriving = outside.filter_map(|it| {
+                arriving(
+                    fabric,
+                    SitePair {
+                        from: number,
+                        to: at.site,
+                    },
+                    it,
+                )
+            });
+            let Some(trace) = arriving.next() else {
+                continue;
             };
             let claim = TunnelClaim {
                 tunnel: Tunnel::Peer(id),
                 range: Some(kept.id),
                 is_certain: kept.is_certain,
-            };
-            let mut arriving = outside.filter_map(arrives);
-            let Some(trace) = arriving.next() else {
-                continue;
             };
             let of_source = leaks.entry(at.site).or_default();
             let is_full = APART <= of_source.len();
@@ -161,4 +151,21 @@ pub(super) fn undeclared(
         }
     }
     leaks.into_values().flatten().collect()
+}
+
+/// Returns the trace of a packet from a pod of a cluster to the first of these addresses, if it arrives.
+fn arriving(fabric: &Fabric, SitePair { from, to }: SitePair, addresses: Span) -> Option<Trace> {
+    let nodes = fabric.site(from).model.topology.nodes.numbered();
+    let mut pods = nodes
+        .filter(|(_, it)| it.segment.is_some())
+        .flat_map(|(node, it)| it.kilo.pods().map(move |pods| (node, pods)));
+    let (node, pods) = pods.find(|(_, pods)| pods.family() == addresses.family)?;
+    let trace = fabric.exchange(Packet {
+        from: At { site: from, node },
+        source: pods.first(),
+        to: Goal::Network(to),
+        destination: addresses.first_address(),
+        session: Session::New,
+    });
+    trace.there.ending.is_delivered().then_some(trace)
 }

@@ -3,15 +3,15 @@
 use super::{CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE};
 use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::analysis::location_range::{
-    OfferChange, OfferProblem, OfferProblemKind, OutrankedOffer, OwnRange, OwnRangeUse, problems,
+    OfferChange, OfferProblem, OfferProblemKind, OutrankedOffer, OwnRangeUse, problems,
 };
 use crate::diagnostic::Quoted;
 use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::net::Cidr;
 use crate::plan::Plan;
-use crate::rules::Finding;
 use crate::rules::command::annotate;
+use crate::rules::{Finding, Rule};
 use crate::text::{and_more, listed, quoted};
 
 /// Returns findings about location ranges.
@@ -24,74 +24,66 @@ pub(super) fn findings(
     problems.iter().map(|it| finding(inspected, it)).collect()
 }
 
-fn finding(inspected: &InspectedCluster, problem: &OfferProblem) -> Finding {
-    let (rule, message) = match &problem.kind {
-        OfferProblemKind::Ignored { entries, .. } => (
-            &IGNORED_LOCATION_RANGE,
-            format!(
-                "Kilo ignores entries of {} that are not ranges: {}",
-                annotation::ALLOWED_LOCATION_IPS,
-                listed(entries.iter().map(|it| Quoted(it)))
-            ),
+fn rule(kind: &OfferProblemKind) -> &'static Rule {
+    match kind {
+        OfferProblemKind::Ignored { .. } => &IGNORED_LOCATION_RANGE,
+        OfferProblemKind::Outranked(_)
+        | OfferProblemKind::OwnedElsewhere { .. }
+        | OfferProblemKind::Foreign { .. } => &CONTESTED_LOCATION_RANGE,
+        OfferProblemKind::Undeclared(_) => &UNDECLARED_LOCATION_RANGE,
+    }
+}
+
+fn message(kind: &OfferProblemKind) -> String {
+    match kind {
+        OfferProblemKind::Ignored { entries, .. } => format!(
+            "Kilo ignores entries of {} that are not ranges: {}",
+            annotation::ALLOWED_LOCATION_IPS,
+            listed(entries.iter().map(|it| Quoted(it)))
         ),
-        OfferProblemKind::Outranked(OutrankedOffer {
-            range,
-            stronger,
-            holder,
-            segment,
-            by,
-            more,
-            ..
-        }) => (
-            &CONTESTED_LOCATION_RANGE,
-            format!(
-                "Kilo drops location range {range}: it overlaps {stronger} of {}, and segment {} \
-                 sorts after {}{}",
-                Quoted(&holder.name),
-                Quoted(by),
-                Quoted(segment),
-                and_more(*more, "")
-            ),
+        OfferProblemKind::Outranked(it) => format!(
+            "Kilo drops location range {}: it overlaps {} of {}, and segment {} sorts after {}{}",
+            it.range,
+            it.stronger,
+            Quoted(&it.holder.name),
+            Quoted(it.by),
+            Quoted(it.segment),
+            and_more(it.more, "")
         ),
-        OfferProblemKind::OwnedElsewhere {
-            range,
-            claim: OwnRange {
-                cidr, usage, node, ..
-            },
-            more,
-        } => (
-            &CONTESTED_LOCATION_RANGE,
-            format!(
-                "location range {range} overlaps {} {cidr} of {}, which is in another location{}",
-                called(*usage),
-                Quoted(node),
-                and_more(*more, "")
-            ),
+        OfferProblemKind::OwnedElsewhere { range, claim, more } => format!(
+            "location range {range} overlaps {} {} of {}, which is in another location{}",
+            called(claim.usage),
+            claim.cidr,
+            Quoted(claim.node),
+            and_more(*more, "")
         ),
         OfferProblemKind::Foreign {
             range,
             owner,
             given,
             more,
-        } => (
-            &CONTESTED_LOCATION_RANGE,
-            format!(
-                "location range {range} overlaps {given} of {}: Kilo drops it in favour of the Peer{}",
-                owner.entry.name,
-                and_more(*more, "")
-            ),
+        } => format!(
+            "location range {range} overlaps {given} of {}: Kilo drops it in favour of the Peer{}",
+            owner.entry.name,
+            and_more(*more, "")
         ),
-        OfferProblemKind::Undeclared(ranges) => (
-            &UNDECLARED_LOCATION_RANGE,
-            format!(
-                "location range {} is not declared, so only its own cluster reaches it",
-                listed(ranges)
-            ),
+        OfferProblemKind::Undeclared(ranges) => format!(
+            "location range {} is not declared, so only its own cluster reaches it",
+            listed(ranges)
         ),
-    };
+    }
+}
+
+fn finding(inspected: &InspectedCluster, problem: &OfferProblem) -> Finding {
     let place = inspected.annotation(problem.node, annotation::ALLOWED_LOCATION_IPS);
     let cluster = &inspected.member.entry.name;
-    let finding = Finding::on_node(rule, cluster, &problem.node.name, message).at(place, "");
+    let finding = Finding::on_node(
+        rule(&problem.kind),
+        cluster,
+        &problem.node.name,
+        message(&problem.kind),
+    )
+    .at(place, "");
     let finding = match &problem.kind {
         OfferProblemKind::Ignored { is_spaced, .. } => finding.help(if *is_spaced {
             "separate the ranges with commas, without spaces"

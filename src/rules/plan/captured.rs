@@ -10,52 +10,12 @@ use crate::rules::{Finding, bare};
 use crate::text::{and_more, listed};
 
 pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Captured) -> Finding {
-    let cidrs = listed_ranges(&captured.ranges);
-    let is_one = captured.ranges.cidrs.len() == 1;
-    let node = bare(&captured.node);
-    let more = and_more(captured.nodes.saturating_sub(1), "node");
-    let holder = format!("{target}/{node}{more}");
-    let own = match captured.own {
-        LocalAddress::Lan(lan) => format!("{lan}, the LAN of {holder}"),
-        LocalAddress::Address(address) => format!("{address}, the address of {holder}"),
-        LocalAddress::Endpoint(address) => format!("{address}, the endpoint of {holder}"),
-    };
-    let is_inside = |it: &Cidr| captured.own.cidr().contains(*it);
-    let is_on_lan = captured.own.address().is_none() && captured.ranges.cidrs.iter().all(is_inside);
-    let (lies, it) = match (is_on_lan, is_one) {
-        (true, true) => ("is inside", "it"),
-        (true, false) => ("are inside", "they"),
-        (false, true) => ("contains", "it"),
-        (false, false) => ("contain", "they"),
-    };
-    let stays = if is_one { "range stays" } else { "ranges stay" };
-    let message = match &captured.outcome {
-        CapturedOutcome::Withheld => format!("{cidrs} left out: {it} {lies} {own}"),
-        CapturedOutcome::Without(holes) => {
-            let holes = holes.iter().map(|it| {
-                if it.is_host() {
-                    it.first().to_string()
-                } else {
-                    it.to_string()
-                }
-            });
-            format!("{} removed from {cidrs}: {it} {lies} {own}", listed(holes))
-        }
-        CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
-            "{cidrs} {lies} {own}: Kilo will route this LAN into a tunnel there (the {stays} \
-             because too few nodes of {target} are on that LAN)"
-        ),
-        CapturedOutcome::Kept => format!(
-            "{cidrs} {lies} {own}: packets to this address will go into a tunnel (the \
-             {stays} because too few nodes of {target} have an address there)"
-        ),
-    };
     let rule = match captured.own {
         LocalAddress::Lan(_) if captured.outcome == CapturedOutcome::Kept => &LOST_LAN,
         LocalAddress::Endpoint(_) => &LOOPING_ENDPOINT,
         LocalAddress::Lan(_) | LocalAddress::Address(_) => &CAPTURED_NETWORK,
     };
-    let mut finding = Finding::on_cluster(rule, source, message);
+    let mut finding = Finding::on_cluster(rule, source, message(target, captured));
     add_declaration(&mut finding, &captured.ranges);
     let help = match (captured.own, &captured.outcome) {
         (LocalAddress::Lan(lan), CapturedOutcome::Kept) => format!(
@@ -70,9 +30,51 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
              the two networks"
         ),
     };
+    let node = bare(&captured.node);
     finding
         .at(captured.place.clone(), format!("of {target}/{node}"))
         .help(help)
+}
+
+/// Returns which ranges hold which addresses of a target, and what becomes of them.
+fn message(target: &ClusterName, captured: &Captured) -> String {
+    let cidrs = listed_ranges(&captured.ranges);
+    let is_one = captured.ranges.cidrs.len() == 1;
+    let more = and_more(captured.nodes.saturating_sub(1), "node");
+    let holder = format!("{target}/{}{more}", bare(&captured.node));
+    let own = match captured.own {
+        LocalAddress::Lan(lan) => format!("{lan}, the LAN of {holder}"),
+        LocalAddress::Address(address) => format!("{address}, the address of {holder}"),
+        LocalAddress::Endpoint(address) => format!("{address}, the endpoint of {holder}"),
+    };
+    let is_inside = |it: &Cidr| captured.own.cidr().contains(*it);
+    let is_on_lan = captured.own.address().is_none() && captured.ranges.cidrs.iter().all(is_inside);
+    let (lies, it) = match (is_on_lan, is_one) {
+        (true, true) => ("is inside", "it"),
+        (true, false) => ("are inside", "they"),
+        (false, true) => ("contains", "it"),
+        (false, false) => ("contain", "they"),
+    };
+    let stays = if is_one { "range stays" } else { "ranges stay" };
+    match &captured.outcome {
+        CapturedOutcome::Withheld => format!("{cidrs} left out: {it} {lies} {own}"),
+        CapturedOutcome::Without(holes) => {
+            let hole = |it: &Cidr| match it.is_host() {
+                true => it.first().to_string(),
+                false => it.to_string(),
+            };
+            let holes = listed(holes.iter().map(hole));
+            format!("{holes} removed from {cidrs}: {it} {lies} {own}")
+        }
+        CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
+            "{cidrs} {lies} {own}: Kilo will route this LAN into a tunnel there (the {stays} \
+             because too few nodes of {target} are on that LAN)"
+        ),
+        CapturedOutcome::Kept => format!(
+            "{cidrs} {lies} {own}: packets to this address will go into a tunnel (the \
+             {stays} because too few nodes of {target} have an address there)"
+        ),
+    }
 }
 
 /// Returns a finding about ranges on a network that people call the target's own.

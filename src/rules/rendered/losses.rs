@@ -224,20 +224,7 @@ fn allowed_by(losses: &[Loss]) -> Vec<String> {
 
 fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
     match loss {
-        Loss::SilentSource { source } => {
-            let mut finding = match members(fleet, source).next() {
-                Some(member) => {
-                    let finding = membership::silent(member, plan);
-                    let cause = finding.cause.clone();
-                    let cause = cause.or_else(|| separation(fleet, &member.entry.name));
-                    let place = member.entry.place.key("name");
-                    finding.with_cause(cause).at(place, "")
-                }
-                None => Finding::on_named(&SILENT_CLUSTER, source, "has no Peer".to_owned()),
-            };
-            finding.severity = Severity::Error;
-            finding
-        }
+        Loss::SilentSource { source } => silent(source, fleet, plan),
         Loss::EmptyTarget { target } => {
             let message = no_peers(fleet, target);
             let finding = Finding::on_named(&EMPTY_TARGET, target, message);
@@ -292,6 +279,21 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
             }
         }
     }
+}
+
+fn silent(source: &str, fleet: &Fleet, plan: &Plan) -> Finding {
+    let mut finding = match members(fleet, source).next() {
+        Some(member) => {
+            let finding = membership::silent(member, plan);
+            let cause = finding.cause.clone();
+            let cause = cause.or_else(|| separation(fleet, &member.entry.name));
+            let place = member.entry.place.key("name");
+            finding.with_cause(cause).at(place, "")
+        }
+        None => Finding::on_named(&SILENT_CLUSTER, source, "has no Peer".to_owned()),
+    };
+    finding.severity = Severity::Error;
+    finding
 }
 
 /// Describes that a target would have no Peers, with the clusters that have none for it.
