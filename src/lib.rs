@@ -41,7 +41,6 @@ pub mod joining;
 pub mod changes;
 pub mod proposal;
 pub mod outputs;
-pub mod analysis;
 pub mod rules;
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! Words for the access to clusters with the Secrets that their meshes name for the operator.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, Rule, bare};
-use crate::analysis::access::{
-    AccessProblem, AccessProblemKind, EntryAccess, SecretLocation, problems,
-};
-use crate::mesh::{Mesh, SecretKeyRef};
+use crate::mesh::{Entry, Mesh, SecretKeyRef};
 use crate::name::ClusterName;
 use crate::place::Place;
 
@@ -23,102 +20,174 @@ rules! {
 
 /// Returns findings about it, except for clusters whose access the config sets.
 pub(super) fn findings(meshes: &[Mesh], configured: &BTreeSet<&ClusterName>) -> Vec<Finding> {
-    let problems = problems(meshes, configured);
-    problems.iter().map(finding).collect()
+    let mut findings = Vec::new();
+    let mut accesses = Vec::new();
+    for mesh in meshes {
+        let own = mesh.entries.iter().map(|entry| EntryAccess { mesh, entry });
+        let own = own.filter(|it| !configured.contains(it.cluster()));
+        let own: Vec<EntryAccess> = own.collect();
+        // A mesh without any of these fields was never used by the operator.
+        if own.iter().any(EntryAccess::is_declared) {
+            findings.extend(own.iter().filter_map(EntryAccess::mistake));
+            accesses.extend(own);
+        }
+    }
+    findings.extend(contradicting(&accesses));
+    findings.extend(shared(&accesses));
+    findings.extend(scattered(&accesses));
+    findings
 }
 
-fn finding(problem: &AccessProblem) -> Finding {
-    let access = &problem.access;
-    match problem.kind {
-        AccessProblemKind::Missing => missing(access),
-        AccessProblemKind::Unused => unused(access),
-        AccessProblemKind::NoNamespace(secret) => without_namespace(access, secret),
-        AccessProblemKind::Invalid { secret, problem } => {
-            let message = format!(
-                "invalid Secret reference: {problem} (name `{}`, key `{}`)",
-                bare(&secret.name),
-                bare(&secret.key)
-            );
-            on_secret(access, &INVALID_SECRET, message).help(
-                "write the name of a Secret and one of its keys as `kubectl describe secret` prints them",
-            )
+/// An entry of a mesh, for the operator's access to its cluster.
+#[derive(Clone, Copy)]
+struct EntryAccess<'a> {
+    mesh: &'a Mesh,
+    entry: &'a Entry,
+}
+
+/// The location of a cluster's kubeconfig.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+struct SecretLocation<'a> {
+    /// The namespace, if the mesh has one.
+    namespace: Option<&'a str>,
+    /// The Secret, and the key in it.
+    secret: &'a SecretKeyRef,
+}
+
+impl<'a> EntryAccess<'a> {
+    fn cluster(&self) -> &'a ClusterName {
+        &self.entry.name
+    }
+
+    fn is_declared(&self) -> bool {
+        self.entry.local || self.entry.kubeconfig.is_some()
+    }
+
+    fn location(&self) -> Option<SecretLocation<'a>> {
+        Some(SecretLocation {
+            namespace: self.mesh.namespace.as_deref(),
+            secret: self.entry.kubeconfig.as_ref()?,
+        })
+    }
+
+    fn secret_place(&self) -> Place {
+        self.entry.place.key("kubeconfigSecretRef")
+    }
+
+    /// Returns a finding about the Secret.
+    fn on_secret(&self, rule: &'static Rule, message: String) -> Finding {
+        Finding::on_cluster(rule, self.cluster(), message).at(self.secret_place(), "")
+    }
+
+    /// Reports what is wrong with the entry by itself.
+    fn mistake(&self) -> Option<Finding> {
+        match (&self.entry.kubeconfig, &self.mesh.namespace) {
+            (None, _) if self.entry.local => None,
+            (None, _) => Some(self.missing()),
+            (Some(_), _) if self.entry.local => {
+                let message = "`kubeconfigSecretRef` is not used because the cluster is `local`";
+                let place = self.entry.place.key("local");
+                let finding = self.on_secret(&UNUSED_SECRET, message.to_owned());
+                Some(finding.at(place, "local here"))
+            }
+            (Some(secret), None) => Some(self.without_namespace(secret)),
+            (Some(secret), Some(namespace)) => {
+                let problem = secret.problem(namespace)?;
+                let (name, key) = (bare(&secret.name), bare(&secret.key));
+                let message =
+                    format!("invalid Secret reference: {problem} (name `{name}`, key `{key}`)");
+                let finding = self.on_secret(&INVALID_SECRET, message);
+                Some(finding.help(
+                    "write the name of a Secret and one of its keys as `kubectl describe secret` prints them",
+                ))
+            }
         }
-        AccessProblemKind::Contradicting {
-            earlier,
-            there,
-            here,
-        } => {
-            let message = format!(
-                "meshes {} and {} name different Secrets for its kubeconfig: {} and {}",
-                earlier.mesh.name,
-                access.mesh.name,
-                secret_of(there),
-                secret_of(here)
-            );
-            on_secret(access, &CONTRADICTING_SECRETS, message)
-                .at(secret_place(&earlier), "another one here")
-        }
-        AccessProblemKind::Shared { earlier, secret } => {
-            let message = format!(
-                "uses the same kubeconfig as {}: {}",
-                earlier.cluster(),
-                secret_of(secret)
-            );
-            on_secret(access, &SHARED_SECRET, message)
-                .at(secret_place(&earlier), "the same here")
-                .help("give each cluster its own Secret, or remove one of the two names")
-        }
-        AccessProblemKind::Scattered(first) => scattered(access, &first),
+    }
+
+    fn missing(&self) -> Finding {
+        let message =
+            "has no `local` and no `kubeconfigSecretRef`, unlike other clusters of its mesh";
+        Finding::on_cluster(&MISSING_ACCESS, self.cluster(), message.to_owned())
+            .at(self.entry.place.key("name"), "")
+            .help(format!(
+                "if the context is not named `{}`, set it in the config under `clusters`",
+                self.cluster()
+            ))
+    }
+
+    fn without_namespace(&self, secret: &SecretKeyRef) -> Finding {
+        let message = format!(
+            "the namespace of Secret {} is unknown: mesh {} has no `metadata.namespace`",
+            bare(&secret.name),
+            self.mesh.name
+        );
+        self.on_secret(&MISSING_NAMESPACE, message)
+            .at(self.mesh.place.key("metadata"), "without a namespace")
+            .help("set `metadata.namespace` to the namespace of the ClusterMesh object in the cluster")
     }
 }
 
-fn missing(access: &EntryAccess) -> Finding {
-    let message = "has no `local` and no `kubeconfigSecretRef`, unlike other clusters of its mesh";
-    Finding::on_cluster(&MISSING_ACCESS, access.cluster(), message.to_owned())
-        .at(access.entry.place.key("name"), "")
-        .help(format!(
-            "if the context is not named `{}`, set it in the config under `clusters`",
-            access.cluster()
-        ))
+/// Reports clusters for which meshes name different Secrets.
+fn contradicting(accesses: &[EntryAccess]) -> Vec<Finding> {
+    let mut first: BTreeMap<&ClusterName, (&EntryAccess, SecretLocation)> = BTreeMap::new();
+    let located = accesses.iter().filter_map(|it| Some((it, it.location()?)));
+    let found = located.filter_map(|(access, here)| {
+        let (earlier, there) = *first.entry(access.cluster()).or_insert((access, here));
+        let message = format!(
+            "meshes {} and {} name different Secrets for its kubeconfig: {} and {}",
+            earlier.mesh.name,
+            access.mesh.name,
+            secret_of(there),
+            secret_of(here)
+        );
+        let finding = || access.on_secret(&CONTRADICTING_SECRETS, message);
+        (there != here).then(|| finding().at(earlier.secret_place(), "another one here"))
+    });
+    found.collect()
 }
 
-fn unused(access: &EntryAccess) -> Finding {
-    let message = "`kubeconfigSecretRef` is not used because the cluster is `local`".to_owned();
-    let place = access.entry.place.key("local");
-    on_secret(access, &UNUSED_SECRET, message).at(place, "local here")
+/// Reports clusters with the same Secret: they are one cluster, or one of them is wrong.
+fn shared(accesses: &[EntryAccess]) -> Vec<Finding> {
+    let mut first: BTreeMap<SecretLocation, &EntryAccess> = BTreeMap::new();
+    let located = accesses.iter().filter_map(|it| Some((it, it.location()?)));
+    let found = located.filter_map(|(access, secret)| {
+        let earlier = *first.entry(secret).or_insert(access);
+        let message = format!(
+            "uses the same kubeconfig as {}: {}",
+            earlier.cluster(),
+            secret_of(secret)
+        );
+        let finding = || access.on_secret(&SHARED_SECRET, message);
+        (earlier.cluster() != access.cluster()).then(|| {
+            finding()
+                .at(earlier.secret_place(), "the same here")
+                .help("give each cluster its own Secret, or remove one of the two names")
+        })
+    });
+    found.collect()
 }
 
-fn without_namespace(access: &EntryAccess, secret: &SecretKeyRef) -> Finding {
-    let message = format!(
-        "the namespace of Secret {} is unknown: mesh {} has no `metadata.namespace`",
-        bare(&secret.name),
-        access.mesh.name
-    );
-    on_secret(access, &MISSING_NAMESPACE, message)
-        .at(access.mesh.place.key("metadata"), "without a namespace")
-        .help("set `metadata.namespace` to the namespace of the ClusterMesh object in the cluster")
-}
-
-fn scattered(access: &EntryAccess, first: &EntryAccess) -> Finding {
-    let message = format!(
-        "is `local` in mesh {}, but {} is `local` in mesh {}: --secrets-from reads only one cluster",
-        access.mesh.name,
-        first.cluster(),
-        first.mesh.name
-    );
-    Finding::on_cluster(&SCATTERED_LOCAL_CLUSTERS, access.cluster(), message)
-        .at(access.entry.place.key("local"), "")
-        .at(first.entry.place.key("local"), "the other")
-        .help("set the contexts of these clusters in the config under `clusters`")
-}
-
-/// Returns a finding about the Secret of an entry.
-fn on_secret(access: &EntryAccess, rule: &'static Rule, message: String) -> Finding {
-    Finding::on_cluster(rule, access.cluster(), message).at(secret_place(access), "")
-}
-
-fn secret_place(access: &EntryAccess) -> Place {
-    access.entry.place.key("kubeconfigSecretRef")
+/// Reports further local clusters: the operator runs in one only.
+fn scattered(accesses: &[EntryAccess]) -> Vec<Finding> {
+    let mut local = accesses.iter().filter(|access| access.entry.local);
+    let Some(first) = local.next() else {
+        return Vec::new();
+    };
+    let mut seen = BTreeSet::from([first.cluster()]);
+    let others = local.filter(|access| seen.insert(access.cluster()));
+    let found = others.map(|access| {
+        let message = format!(
+            "is `local` in mesh {}, but {} is `local` in mesh {}: --secrets-from reads only one cluster",
+            access.mesh.name,
+            first.cluster(),
+            first.mesh.name
+        );
+        Finding::on_cluster(&SCATTERED_LOCAL_CLUSTERS, access.cluster(), message)
+            .at(access.entry.place.key("local"), "")
+            .at(first.entry.place.key("local"), "the other")
+            .help("set the contexts of these clusters in the config under `clusters`")
+    });
+    found.collect()
 }
 
 fn secret_of(location: SecretLocation) -> String {

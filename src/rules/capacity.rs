@@ -1,10 +1,11 @@
 //! Does it stay within what Kilo and GitOps can carry? By the plan alone: Peers are counted, and no
 //! file is read for it.
 
+pub mod target_load;
+
 use super::endpoints::DNS_ENDPOINT;
 use super::gitops::{CROWDED_TARGET, LARGE_FILE};
 use super::{Finding, Rule};
-use crate::analysis::target_load;
 use crate::capacity::{Estimate, Load, Wave, estimates, units};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;

@@ -4,11 +4,11 @@ use super::rendered::PlannedFleet;
 use super::{
     Finding, Levels, Purpose, access, capacity, costs, findings, gitops, rendered, states,
 };
-use crate::analysis::target_load;
 use crate::config::{Config, Date};
 use crate::fleet::Fleet;
 use crate::mesh::Mesh;
 use crate::plan::Plan;
+use crate::rules::capacity::target_load;
 use crate::tree_diff::{OnDiskTree, TreeDiff};
 
 /// Everything that is judged.

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 
+mod learned_endpoint;
+mod silent_leaders;
+
 use super::command::{annotate_keepalive, annotate_nat};
 use super::{Finding, Rule, bare};
-use crate::analysis::learned_endpoint::LearnedEndpoints;
-use crate::analysis::silent_leaders::SilentLeaders;
 use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::text::{NAMED, count, listed, noun};
+use learned_endpoint::LearnedEndpoints;
+use silent_leaders::SilentLeaders;
 
 rules! {
     "costs" about Plan;

@@ -1,10 +1,12 @@
 //! Can one side of every pair dial the other?
 
 use super::{Finding, Rule};
-use crate::analysis::endpoint::DialledEndpoint;
 use crate::fleet::{Fleet, Member};
 use crate::packet::rule::NO_INITIATOR;
+use dialled::DialledEndpoint;
 
+mod dialled;
+mod roaming_pairs;
 mod address;
 mod network;
 mod port;

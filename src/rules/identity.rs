@@ -1,15 +1,21 @@
 //! Has every node an identity of its own?
 
 use super::{Finding, bare};
-use crate::analysis::captured_endpoint::{self, CapturedEndpoint};
-use crate::analysis::cloned_key::{self, ClonedKey};
-use crate::analysis::shared_endpoint::{self, SharedEndpoint};
-use crate::analysis::shared_internal_ip::{self, SharedInternalIp, place};
-use crate::analysis::shared_nodes::{self, SharedNodes};
 use crate::diagnostic::Quoted;
 use crate::fleet::{Claimant, Fleet};
 use crate::kilo::node::annotation;
 use crate::plan::Plan;
+use captured_endpoint::CapturedEndpoint;
+use cloned_key::ClonedKey;
+use shared_endpoint::SharedEndpoint;
+use shared_internal_ip::{SharedInternalIp, place};
+use shared_nodes::SharedNodes;
+
+mod captured_endpoint;
+mod cloned_key;
+mod shared_endpoint;
+mod shared_internal_ip;
+mod shared_nodes;
 
 rules! {
     "identity" about Plan;

@@ -1,11 +1,15 @@
 //! Does Kilo on the nodes fit?
 
 use super::Finding;
-use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::fleet::Fleet;
 use crate::plan::Plan;
 use crate::snapshot::Node;
+use inspected_cluster::InspectedCluster;
 
+mod inspected_cluster;
+mod location_problem;
+mod misspelling;
+mod mixed_families;
 mod annotations;
 mod family;
 mod granularity;

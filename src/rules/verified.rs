@@ -20,7 +20,7 @@ use crate::wireguard::Endpoint;
 mod assumed;
 mod outdated_tree;
 mod outsiders;
-pub(super) mod unproved_nodes;
+pub mod unproved_nodes;
 
 pub use outdated_tree::OutdatedTree;
 

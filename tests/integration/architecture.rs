@@ -110,13 +110,8 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Judgement
     (
-        "analysis",
-        "name net wireguard granularity place mesh snapshot kilo membership fleet plan tree_diff agent \
-         capacity",
-    ),
-    (
         "rules",
-        "analysis text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
+        "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
          guard fleet plan yaml manifest tree_diff agent packet proof capacity proposal",
     ),
 ];

@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use clustermesh::analysis::target_load;
 use clustermesh::fleet::Fleet;
 use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wrong_output};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
+use clustermesh::rules::capacity::target_load;
 
 use crate::disk::beside::Beside;
 use crate::disk::tree::RECORD;

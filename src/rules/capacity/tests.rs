@@ -7,7 +7,6 @@ use base64::engine::general_purpose::STANDARD;
 use super::*;
 use crate::agent::applied::AppliedFile;
 use crate::agent::model::Model;
-use crate::analysis::target_load::loads;
 use crate::config::capacity::Steps;
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
@@ -15,6 +14,7 @@ use crate::manifest;
 use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::plan::plan;
+use crate::rules::capacity::target_load::loads;
 use crate::snapshot::{Node, Snapshot};
 use crate::testing::{mesh_of, node};
 

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use super::dialled::DialledEndpoint;
 use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, on_endpoint};
-use crate::analysis::endpoint::DialledEndpoint;
 use crate::rules::Finding;
 use crate::wireguard::Host;
 

@@ -1,7 +1,7 @@
 //! Networks: is there a way from those who dial to the address that they dial?
 
+use super::dialled::{DialProblem, DialSide, UnreachableEndpoints, problems};
 use super::{NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
-use crate::analysis::endpoint::{DialProblem, DialSide, UnreachableEndpoints, problems};
 use crate::fleet::{Fleet, Member};
 use crate::mesh::EndpointSource;
 use crate::net::family;

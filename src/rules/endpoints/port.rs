@@ -1,7 +1,7 @@
 //! Ports: does the node listen on the dialled one?
 
+use super::dialled::DialledEndpoint;
 use super::{UNANSWERED_PORT, UNDECLARED_PORT, on_endpoint};
-use crate::analysis::endpoint::DialledEndpoint;
 use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
 use crate::membership::Origin;

@@ -1,7 +1,7 @@
 //! Roaming nodes: can those of two clusters open a tunnel between them?
 
 use super::NO_INITIATOR;
-use crate::analysis::roaming_pairs::RoamingPairs;
+use super::roaming_pairs::RoamingPairs;
 use crate::fleet::Member;
 use crate::membership::PeerCandidate;
 use crate::rules::Finding;

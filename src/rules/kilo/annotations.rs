@@ -1,7 +1,7 @@
 //! Annotations that Kilo ignores or reads with another meaning.
 
+use super::inspected_cluster::InspectedCluster;
 use super::{IGNORED_ANNOTATION, MISREAD_LEADER, annotated};
-use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::diagnostic::{Quoted, escaped};
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::inspected_cluster::InspectedCluster;
+use super::mixed_families::{FamilyChange, FamilyMixture, MixedFamilies};
 use super::{DIFFERENT_FAMILIES, MISMATCHED_SUBNET};
-use crate::analysis::inspected_cluster::InspectedCluster;
-use crate::analysis::mixed_families::{FamilyChange, FamilyMixture, MixedFamilies};
 use crate::diagnostic::FindingCause;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;

@@ -1,7 +1,7 @@
 //! Granularity: is it known how the cluster is cut?
 
+use super::inspected_cluster::InspectedCluster;
 use super::{MISSING_GRANULARITY, UNCONFIRMED_CROSS};
-use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::diagnostic::Label;
 use crate::granularity::Granularity;
 use crate::rules::Finding;

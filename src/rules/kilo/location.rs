@@ -1,12 +1,12 @@
 //! Locations: words for nodes that share one by mistake, and for unclear leaders.
 
+use super::inspected_cluster::InspectedCluster;
+use super::location_problem::{
+    self, AddresslessNode, LocationProblem, OtherLabel, SeveralLeaders, UncertainLeader,
+};
 use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
     annotated,
-};
-use crate::analysis::inspected_cluster::InspectedCluster;
-use crate::analysis::location::{
-    self, AddresslessNode, LocationProblem, OtherLabel, SeveralLeaders, UncertainLeader,
 };
 use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::node::annotation;
@@ -17,7 +17,7 @@ use crate::text::listed;
 
 /// Returns findings about locations.
 pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
-    location::problems(inspected)
+    location_problem::problems(inspected)
         .into_iter()
         .map(|problem| finding(inspected, problem))
         .collect()

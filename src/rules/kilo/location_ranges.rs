@@ -1,111 +1,184 @@
 //! Location ranges: what a node offers beside its own, by `allowed-location-ips`.
 
+use std::collections::BTreeMap;
+
+use super::inspected_cluster::InspectedCluster;
 use super::{CONTESTED_LOCATION_RANGE, IGNORED_LOCATION_RANGE, UNDECLARED_LOCATION_RANGE};
-use crate::analysis::inspected_cluster::InspectedCluster;
-use crate::analysis::location_range::{
-    OfferChange, OfferProblem, OfferProblemKind, OutrankedOffer, OwnRangeUse, problems,
-};
+use crate::agent::location_ranges::Outranked;
 use crate::diagnostic::Quoted;
 use crate::fleet::Fleet;
+use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
 use crate::net::Cidr;
+use crate::place::Place;
 use crate::plan::Plan;
 use crate::rules::command::annotate;
 use crate::rules::{Finding, Rule};
 use crate::text::{and_more, listed, quoted};
+use contestants::{Contestants, Offer, OfferChange, offers};
 
-/// Returns findings about location ranges.
+mod contestants;
+
+/// Returns findings about location ranges, in order of node. Without a plan the Peers of the cluster are not known.
 pub(super) fn findings(
     fleet: &Fleet,
     plan: Option<&Plan>,
     inspected: &InspectedCluster,
 ) -> Vec<Finding> {
-    let problems = problems(fleet, plan, inspected);
-    problems.iter().map(|it| finding(inspected, it)).collect()
-}
-
-fn rule(kind: &OfferProblemKind) -> &'static Rule {
-    match kind {
-        OfferProblemKind::Ignored { .. } => &IGNORED_LOCATION_RANGE,
-        OfferProblemKind::Outranked(_)
-        | OfferProblemKind::OwnedElsewhere { .. }
-        | OfferProblemKind::Foreign { .. } => &CONTESTED_LOCATION_RANGE,
-        OfferProblemKind::Undeclared(_) => &UNDECLARED_LOCATION_RANGE,
+    let offers = offers(inspected);
+    if offers.is_empty() {
+        return Vec::new();
     }
+    let cluster = &inspected.member.entry.name;
+    let declared = fleet.memberships(cluster);
+    let declared = declared.flat_map(|it| it.entry.networks.all());
+    let outranked = inspected.cluster().topology.outranked_location_ranges();
+    let report = OfferReport {
+        inspected,
+        contestants: Contestants::new(fleet, plan, inspected, &offers),
+        offers: &offers,
+        declared: declared.map(|it| it.cidr).collect(),
+        outranked: outranked
+            .into_iter()
+            .map(|it| ((it.segment, it.range), it))
+            .collect(),
+    };
+    let all = offers.iter().flat_map(|offer| {
+        [
+            report.ignored(offer),
+            report.outranked(offer),
+            report.owned_elsewhere(offer),
+            report.foreign(offer),
+            report.undeclared(offer),
+        ]
+    });
+    all.flatten().collect()
 }
 
-fn message(kind: &OfferProblemKind) -> String {
-    match kind {
-        OfferProblemKind::Ignored { entries, .. } => format!(
+/// The location ranges that nodes of a cluster offer, and everything that can be wrong with them.
+struct OfferReport<'r, 'f> {
+    inspected: &'r InspectedCluster<'f>,
+    contestants: Contestants<'f, 'r>,
+    offers: &'r [Offer<'f>],
+    /// The ranges that entries of the cluster declare.
+    declared: Vec<Cidr>,
+    /// The ranges that Kilo drops in favour of another segment's.
+    outranked: BTreeMap<(SegmentId, Cidr), Outranked>,
+}
+
+impl OfferReport<'_, '_> {
+    fn finding(&self, rule: &'static Rule, offer: &Offer, message: String) -> Finding {
+        let place = self.place(offer);
+        let cluster = &self.inspected.member.entry.name;
+        Finding::on_node(rule, cluster, &offer.node.name, message).at(place, "")
+    }
+
+    fn place(&self, offer: &Offer) -> Place {
+        let key = annotation::ALLOWED_LOCATION_IPS;
+        self.inspected.annotation(offer.node, key)
+    }
+
+    /// Reports entries that are not ranges.
+    fn ignored(&self, offer: &Offer) -> Option<Finding> {
+        let is_range = |entry: &&str| entry.trim().parse::<Cidr>().is_ok();
+        let message = format!(
             "Kilo ignores entries of {} that are not ranges: {}",
             annotation::ALLOWED_LOCATION_IPS,
-            listed(entries.iter().map(|it| Quoted(it)))
-        ),
-        OfferProblemKind::Outranked(it) => format!(
-            "Kilo drops location range {}: it overlaps {} of {}, and segment {} sorts after {}{}",
-            it.range,
-            it.stronger,
-            Quoted(&it.holder.name),
-            Quoted(it.by),
-            Quoted(it.segment),
-            and_more(it.more, "")
-        ),
-        OfferProblemKind::OwnedElsewhere { range, claim, more } => format!(
-            "location range {range} overlaps {} {} of {}, which is in another location{}",
-            called(claim.usage),
-            claim.cidr,
-            Quoted(claim.node),
-            and_more(*more, "")
-        ),
-        OfferProblemKind::Foreign {
-            range,
-            owner,
-            given,
-            more,
-        } => format!(
-            "location range {range} overlaps {given} of {}: Kilo drops it in favour of the Peer{}",
-            owner.entry.name,
-            and_more(*more, "")
-        ),
-        OfferProblemKind::Undeclared(ranges) => format!(
-            "location range {} is not declared, so only its own cluster reaches it",
-            listed(ranges)
-        ),
-    }
-}
-
-fn finding(inspected: &InspectedCluster, problem: &OfferProblem) -> Finding {
-    let place = inspected.annotation(problem.node, annotation::ALLOWED_LOCATION_IPS);
-    let cluster = &inspected.member.entry.name;
-    let finding = Finding::on_node(
-        rule(&problem.kind),
-        cluster,
-        &problem.node.name,
-        message(&problem.kind),
-    )
-    .at(place, "");
-    let finding = match &problem.kind {
-        OfferProblemKind::Ignored { is_spaced, .. } => finding.help(if *is_spaced {
+            listed(offer.ignored.iter().map(|it| Quoted(it)))
+        );
+        let help = if offer.ignored.iter().any(is_range) {
             "separate the ranges with commas, without spaces"
         } else {
             "write ranges such as `172.31.5.0/24`, and single addresses such as `172.31.6.1/32`"
-        }),
-        OfferProblemKind::Outranked(OutrankedOffer { holder, .. }) => {
-            let place = inspected.annotation(holder, annotation::ALLOWED_LOCATION_IPS);
-            finding.at(place, "Kilo keeps this range")
+        };
+        let finding = || self.finding(&IGNORED_LOCATION_RANGE, offer, message);
+        (!offer.ignored.is_empty()).then(|| finding().help(help))
+    }
+
+    /// Reports ranges that Kilo drops because nodes of a later segment offer overlapping ones.
+    fn outranked(&self, offer: &Offer) -> Option<Finding> {
+        let topology = &self.inspected.cluster().topology;
+        let segment = offer.counted?;
+        let ranges = offer.ranges.iter();
+        let dropped = ranges.filter_map(|range| self.outranked.get(&(segment, *range)));
+        let dropped: Vec<&Outranked> = dropped.collect();
+        let first = *dropped.first()?;
+        let mut offers = self.offers.iter();
+        let holder = offers
+            .find(|it| it.counted == Some(first.by) && it.ranges.contains(&first.stronger))?;
+        let key = |segment: SegmentId| Quoted(&topology.segments[segment].key);
+        let message = format!(
+            "Kilo drops location range {}: it overlaps {} of {}, and segment {} sorts after {}{}",
+            first.range,
+            first.stronger,
+            Quoted(&holder.node.name),
+            key(first.by),
+            key(first.segment),
+            and_more(dropped.len() - 1, "")
+        );
+        let dropped: Vec<Cidr> = dropped.iter().map(|it| it.range).collect();
+        let changes = self.contestants.concessions(offer, &dropped);
+        let finding = self.finding(&CONTESTED_LOCATION_RANGE, offer, message);
+        let finding = finding.at(self.place(holder), "Kilo keeps this range");
+        Some(finding.help(uncontested(&changes)))
+    }
+
+    /// Reports ranges that nodes of another location have for themselves.
+    fn owned_elsewhere(&self, offer: &Offer) -> Option<Finding> {
+        let ranges = offer.ranges.iter();
+        let mut contested = ranges.filter_map(|range| {
+            let (_, claim) = self.contestants.own_of_others(offer, *range).next()?;
+            Some((range, claim))
+        });
+        let (range, claim) = contested.next()?;
+        let message = format!(
+            "location range {range} overlaps {} {} of {}, which is in another location{}",
+            claim.usage,
+            claim.cidr,
+            Quoted(claim.node),
+            and_more(contested.count(), "")
+        );
+        let finding = self.finding(&CONTESTED_LOCATION_RANGE, offer, message);
+        Some(finding.help(uncontested(&[self.contestants.change(offer)])))
+    }
+
+    /// Reports ranges that Kilo drops because Peers have overlapping ones.
+    fn foreign(&self, offer: &Offer) -> Option<Finding> {
+        let ranges = offer.ranges.iter();
+        let mut contested = ranges.filter_map(|range| {
+            let (given, owner) = self.contestants.of_peers(*range)?;
+            Some((range, given, owner))
+        });
+        let (range, given, owner) = contested.next()?;
+        let message = format!(
+            "location range {range} overlaps {given} of {}: Kilo drops it in favour of the Peer{}",
+            owner.entry.name,
+            and_more(contested.count(), "")
+        );
+        let mut finding = self.finding(&CONTESTED_LOCATION_RANGE, offer, message);
+        if let Some(declared) = owner.declaration(given) {
+            finding = finding.at(declared.place.clone(), "declared here");
         }
-        OfferProblemKind::Foreign { owner, given, .. } => match owner.declaration(*given) {
-            Some(declared) => finding.at(declared.place.clone(), "declared here"),
-            None => finding,
-        },
-        OfferProblemKind::OwnedElsewhere { .. } => finding,
-        OfferProblemKind::Undeclared(_) => finding.help(format!(
+        Some(finding.help(uncontested(&[self.contestants.change(offer)])))
+    }
+
+    /// Reports ranges that no entry declares. Those that a Peer has are reported elsewhere.
+    fn undeclared(&self, offer: &Offer) -> Option<Finding> {
+        let is_undeclared = |range: &&Cidr| {
+            let is_declared = self.declared.iter().any(|it| it.contains(**range));
+            !is_declared && !self.contestants.are_of_peer(**range)
+        };
+        let ranges: Vec<&Cidr> = offer.ranges.iter().filter(is_undeclared).collect();
+        let message = format!(
+            "location range {} is not declared, so only its own cluster reaches it",
+            listed(&ranges)
+        );
+        let cluster = &self.inspected.member.entry.name;
+        let help = format!(
             "if other clusters should reach it, add it to `additionalCIDRs` of `{cluster}`"
-        )),
-    };
-    match problem.changes.as_slice() {
-        [] => finding,
-        changes => finding.help(uncontested(changes)),
+        );
+        let finding = || self.finding(&UNDECLARED_LOCATION_RANGE, offer, message);
+        (!ranges.is_empty()).then(|| finding().help(help))
     }
 }
 
@@ -133,14 +206,6 @@ fn uncontested(changes: &[OfferChange]) -> String {
         "remove the ranges of other segments and clusters from {key} of {}",
         listed(names)
     )
-}
-
-fn called(usage: OwnRangeUse) -> &'static str {
-    match usage {
-        OwnRangeUse::Pods => "pod CIDR",
-        OwnRangeUse::InternalAddress => "internal address",
-        OwnRangeUse::WireguardAddress => "WireGuard address",
-    }
 }
 
 #[cfg(test)]

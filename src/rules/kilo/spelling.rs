@@ -1,8 +1,8 @@
 //! Words for names and values that look like what Kilo reads, and are not.
 
+use super::inspected_cluster::InspectedCluster;
+use super::misspelling::{self, KeyOnNodes, Spellings};
 use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
-use crate::analysis::inspected_cluster::InspectedCluster;
-use crate::analysis::spelling::{self, KeyOnNodes, Spellings};
 use crate::diagnostic::{Quoted, Severity};
 use crate::document::nearest;
 use crate::kilo::node::annotation;
@@ -14,9 +14,9 @@ use crate::text::listed;
 
 /// Returns findings about misspelled or misplaced names and values, one for each name.
 pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
-    let labels = spelling::labels(inspected);
-    let unknown = spelling::unknown(inspected);
-    let similar = spelling::similar_locations(inspected);
+    let labels = misspelling::labels(inspected);
+    let unknown = misspelling::unknown(inspected);
+    let similar = misspelling::similar_locations(inspected);
     labels
         .iter()
         .filter_map(|it| label(inspected, it))
@@ -62,7 +62,7 @@ fn unknown_annotation(inspected: &InspectedCluster, unknown: &KeyOnNodes) -> Opt
     let mut finding = counted(&UNKNOWN_ANNOTATION, inspected, unknown, &message)
         .at(inspected.annotation(node, unknown.key).named(), "");
     let name = unknown.key.strip_prefix(annotation::PREFIX)?;
-    let names = spelling::known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
+    let names = misspelling::known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
     match nearest(name, names) {
         Some(meant) => {
             finding.help = Some(format!("did you mean `{}{meant}`?", annotation::PREFIX));

@@ -1,7 +1,7 @@
 //! Subnets: has Kilo an address for every tunnel end?
 
 use super::FULL_SUBNET;
-use crate::analysis::inspected_cluster::InspectedCluster;
+use super::inspected_cluster::InspectedCluster;
 use crate::diagnostic::Label;
 use crate::kilo::node::{KiloNode, annotation};
 use crate::net::Cidr;

@@ -1,7 +1,7 @@
 //! Words for declared ranges that undo a selector.
 
 use super::UNDONE_SELECTOR;
-use crate::analysis::undone_selector::{SERVICES, UndoneSelector, undone, unselected};
+use super::undone_selector::{SERVICES, UndoneSelector, undone, unselected};
 use crate::diagnostic::{Quoted, Severity};
 use crate::fleet::Member;
 use crate::rules::Finding;

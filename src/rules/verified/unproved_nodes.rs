@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::unproved_nodes::{self, Unproved, UnprovedNode, UnprovedNodes};
 use crate::config::Limits;
 use crate::diagnostic::Label;
 use crate::fleet::{Fleet, Member};
@@ -13,6 +12,9 @@ use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
 use crate::rules::membership::{contradicted, rule_of};
 use crate::rules::{Finding, Rule, bare, excluded, plan};
 use crate::text::{count, first};
+use left_nodes::{Unproved, UnprovedNode, UnprovedNodes};
+
+pub mod left_nodes;
 
 /// The number of nodes with the same reason that are named.
 const SHOWN: usize = 20;
@@ -24,7 +26,7 @@ pub(in crate::rules) fn findings(
     plan: Option<&Plan>,
     limits: &Limits,
 ) -> Vec<Finding> {
-    let found = unproved_nodes::unproved_nodes(fleet, plan);
+    let found = left_nodes::unproved_nodes(fleet, plan);
     found.iter().map(|it| finding(it, limits)).collect()
 }
 

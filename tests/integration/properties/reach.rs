@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
-use clustermesh::analysis::unproved_nodes::unproved_nodes;
 use clustermesh::fleet::Fleet;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
@@ -17,6 +16,7 @@ use clustermesh::packet::{Ending, Goal, Packet, Session};
 use clustermesh::plan::{TargetReason, plan};
 use clustermesh::proof::reach::{AddressBlock, ClassFate, Proven, Reach, address_blocks};
 use clustermesh::proof::verify::{Asked, verify};
+use clustermesh::rules::verified::unproved_nodes::left_nodes::unproved_nodes;
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use clustermesh::wireguard::Endpoint;
 use proptest::prelude::*;

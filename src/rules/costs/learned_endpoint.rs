@@ -9,20 +9,20 @@ use crate::name::ClusterName;
 
 /// Nodes of a cluster that others may forget.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LearnedEndpoints<'f> {
+pub(super) struct LearnedEndpoints<'f> {
     /// The cluster.
-    pub cluster: &'f ClusterName,
+    pub(super) cluster: &'f ClusterName,
     /// The names of the nodes.
-    pub nodes: BTreeSet<&'f str>,
+    pub(super) nodes: BTreeSet<&'f str>,
     /// The clusters that may forget them.
-    pub targets: BTreeSet<&'f ClusterName>,
+    pub(super) targets: BTreeSet<&'f ClusterName>,
     /// Those of them that have too few nodes which can be dialled, so that no annotation helps.
-    pub small_targets: BTreeSet<&'f ClusterName>,
+    pub(super) small_targets: BTreeSet<&'f ClusterName>,
 }
 
 impl<'f> LearnedEndpoints<'f> {
     /// Returns those of all clusters, in order of name.
-    pub fn all(fleet: &'f Fleet) -> Vec<Self> {
+    pub(super) fn all(fleet: &'f Fleet) -> Vec<Self> {
         let found = fleet.clusters().map(|it| Self::of(it, fleet));
         let are_any = |it: &Self| !it.nodes.is_empty() && !it.targets.is_empty();
         found.filter(are_any).collect()

@@ -12,19 +12,19 @@ use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
 
 /// A usable node with the internal address of one before it.
-pub struct SharedInternalIp<'f> {
+pub(super) struct SharedInternalIp<'f> {
     /// Its cluster.
-    pub member: &'f Member<'f>,
+    pub(super) member: &'f Member<'f>,
     /// The address.
-    pub address: IpAddr,
+    pub(super) address: IpAddr,
     /// The node.
-    pub node: &'f Node,
+    pub(super) node: &'f Node,
     /// The first node with the address.
-    pub first: &'f Node,
+    pub(super) first: &'f Node,
 }
 
 /// Finds the internal addresses that two nodes of a cluster have.
-pub fn shared<'f>(fleet: &'f Fleet<'f>) -> Vec<SharedInternalIp<'f>> {
+pub(super) fn shared<'f>(fleet: &'f Fleet<'f>) -> Vec<SharedInternalIp<'f>> {
     fleet
         .clusters()
         .filter_map(|cluster| fleet.memberships(cluster).next())
@@ -67,7 +67,7 @@ fn already_reported<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
 }
 
 /// Returns where the snapshot has the internal address that Kilo uses.
-pub fn place(member: &Member, node: &Node) -> Place {
+pub(super) fn place(member: &Member, node: &Node) -> Place {
     let annotations = Snapshot::place(&member.file.source, node.position).key("annotations");
     let is_there = |key: &&str| node.annotations.contains_key(*key);
     let keys = [annotation::FORCE_INTERNAL_IP, annotation::INTERNAL_IP];

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{OfferChange, OfferProblemKind, OutrankedOffer, OwnRange, OwnRangeUse};
-use crate::analysis::inspected_cluster::InspectedCluster;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
@@ -12,6 +10,7 @@ use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use crate::plan::Plan;
+use crate::rules::kilo::inspected_cluster::InspectedCluster;
 use crate::snapshot::Node;
 
 /// The number of nodes for which there are commands.
@@ -34,6 +33,25 @@ pub(super) struct Offer<'f> {
     pub(super) ranges: BTreeSet<Cidr>,
     /// The texts that Kilo ignores.
     pub(super) ignored: Vec<&'f str>,
+}
+
+/// A change of the location ranges of a node.
+pub(super) struct OfferChange<'f> {
+    /// The node.
+    pub(super) node: &'f Node,
+    /// The ranges that nothing contests; nothing if they are too many to write.
+    pub(super) left: Option<Vec<Cidr>>,
+}
+
+/// A range of a node's own.
+#[derive(Clone, Copy)]
+pub(super) struct OwnRange<'f> {
+    pub(super) cidr: Cidr,
+    /// Its use, in words.
+    pub(super) usage: &'static str,
+    /// The node.
+    pub(super) node: &'f str,
+    segment: usize,
 }
 
 /// Everything that can contest a location range.
@@ -60,72 +78,38 @@ impl<'f, 'o> Contestants<'f, 'o> {
         }
     }
 
-    pub(super) fn owned_elsewhere(&self, offer: &Offer<'f>) -> Option<OfferProblemKind<'f>> {
-        let mut contested = offer.ranges.iter().filter_map(|range| {
-            let claim = self.own_of_others(offer, *range).next()?;
-            Some((*range, *claim.1))
-        });
-        let (range, claim) = contested.next()?;
-        Some(OfferProblemKind::OwnedElsewhere {
-            range,
-            claim,
-            more: contested.count(),
-        })
+    /// Returns a range of a Peer that overlaps this one, and its source.
+    pub(super) fn of_peers(&self, range: Cidr) -> Option<(Cidr, &'f Member<'f>)> {
+        let (given, owner) = meeting(&self.peers, range).next()?;
+        Some((given, *owner))
     }
 
-    pub(super) fn of_other_clusters(&self, offer: &Offer<'f>) -> Option<OfferProblemKind<'f>> {
-        let mut contested = offer
-            .ranges
-            .iter()
-            .filter_map(|range| Some((*range, meeting(&self.peers, *range).next()?)));
-        let (range, (given, owner)) = contested.next()?;
-        Some(OfferProblemKind::Foreign {
-            range,
-            owner,
-            given,
-            more: contested.count(),
-        })
+    /// Returns whether a Peer has this range.
+    pub(super) fn are_of_peer(&self, range: Cidr) -> bool {
+        self.peers.contain(range)
     }
 
-    /// Returns the problem of ranges that no entry declares. Those that a Peer has are another problem.
-    pub(super) fn undeclared(
-        &self,
-        offer: &Offer<'f>,
-        declared: &[Cidr],
-    ) -> Option<OfferProblemKind<'f>> {
-        let is_undeclared = |range: &Cidr| {
-            let is_given = self.peers.contain(*range);
-            !is_given && !declared.iter().any(|it| it.contains(*range))
-        };
-        let ranges: Vec<Cidr> = offer.ranges.iter().copied().filter(is_undeclared).collect();
-        (!ranges.is_empty()).then_some(OfferProblemKind::Undeclared(ranges))
-    }
-
-    /// Returns the changes that end a contest: of the wider offers of stronger segments, of this one as far
-    /// as it gives way. If these are too many to write, only this node is named.
-    pub(super) fn changes(
-        &self,
-        offer: &'o Offer<'f>,
-        kind: &OfferProblemKind<'f>,
-    ) -> Vec<OfferChange<'f>> {
-        let change = |offer: &Offer<'f>| OfferChange {
+    /// Returns the change of an offer after which nothing contests it.
+    pub(super) fn change(&self, offer: &Offer<'f>) -> OfferChange<'f> {
+        OfferChange {
             node: offer.node,
             left: self.uncontested(offer),
-        };
-        match kind {
-            OfferProblemKind::Outranked(OutrankedOffer { dropped, .. }) => {
-                match self.contesting(offer, dropped) {
-                    Some(offers) => offers.into_iter().map(change).collect(),
-                    None => vec![OfferChange {
-                        node: offer.node,
-                        left: None,
-                    }],
-                }
-            }
-            OfferProblemKind::OwnedElsewhere { .. } | OfferProblemKind::Foreign { .. } => {
-                vec![change(offer)]
-            }
-            OfferProblemKind::Ignored { .. } | OfferProblemKind::Undeclared(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the changes that end a contest between segments: of the wider offers of stronger ones, and of
+    /// this one as far as it gives way. If these are too many to write, only this node is named.
+    pub(super) fn concessions(
+        &self,
+        offer: &'o Offer<'f>,
+        dropped: &[Cidr],
+    ) -> Vec<OfferChange<'f>> {
+        match self.contesting(offer, dropped) {
+            Some(offers) => offers.into_iter().map(|it| self.change(it)).collect(),
+            None => vec![OfferChange {
+                node: offer.node,
+                left: None,
+            }],
         }
     }
 
@@ -153,7 +137,7 @@ impl<'f, 'o> Contestants<'f, 'o> {
     }
 
     /// Returns what other segments than that of an offer have of their own that meets a range.
-    fn own_of_others(
+    pub(super) fn own_of_others(
         &self,
         offer: &Offer<'f>,
         range: Cidr,
@@ -263,9 +247,9 @@ fn own_ranges<'f>(inspected: &InspectedCluster<'f>) -> Prefixes<OwnRange<'f>> {
             let wireguard = kilo.wireguard_ip().map(|it| it.address);
             let host = |address: Option<IpAddr>| address.map(Cidr::host);
             let own = [
-                (kilo.pod_cidr, OwnRangeUse::Pods),
-                (host(kilo.internal_address()), OwnRangeUse::InternalAddress),
-                (host(wireguard), OwnRangeUse::WireguardAddress),
+                (kilo.pod_cidr, "pod CIDR"),
+                (host(kilo.internal_address()), "internal address"),
+                (host(wireguard), "WireGuard address"),
             ];
             own.into_iter().filter_map(move |(cidr, usage)| {
                 let own = OwnRange {

@@ -11,15 +11,15 @@ use crate::plan::{Plan, TargetReason};
 type NamedNodes<'a> = BTreeSet<(&'a str, &'a str)>;
 
 /// A node with the key of another one.
-pub struct ClonedKey<'f> {
+pub(super) struct ClonedKey<'f> {
     /// The node.
-    pub claimant: &'f Claimant<'f>,
+    pub(super) claimant: &'f Claimant<'f>,
     /// Another node with the key.
-    pub other: &'f Claimant<'f>,
+    pub(super) other: &'f Claimant<'f>,
 }
 
 /// Finds the claimants of a key that no other finding names.
-pub fn cloned<'f>(
+pub(super) fn cloned<'f>(
     fleet: &'f Fleet,
     plan: Option<&Plan>,
     nodes: &[SharedNodes],

@@ -18,7 +18,7 @@ const LABELS: [&str; 4] = [
 ];
 
 /// A problem of the locations of one cluster.
-pub enum LocationProblem<'f> {
+pub(super) enum LocationProblem<'f> {
     /// A node without an internal address.
     NoInternalAddress(AddresslessNode<'f>),
     /// A node whose empty annotation hides its label.
@@ -39,49 +39,49 @@ pub enum LocationProblem<'f> {
 }
 
 /// A node without an internal address in a location in which another has one.
-pub struct AddresslessNode<'f> {
+pub(super) struct AddresslessNode<'f> {
     /// The node.
-    pub node: &'f Node,
+    pub(super) node: &'f Node,
     /// The other one.
-    pub other: &'f Node,
+    pub(super) other: &'f Node,
     /// Whether that makes the agents of the location crash; else it is a segment of its own.
-    pub agents_crash: bool,
+    pub(super) agents_crash: bool,
 }
 
 /// A label that distinguishes nodes of one location.
-pub struct OtherLabel<'f> {
+pub(super) struct OtherLabel<'f> {
     /// The label.
-    pub label: &'static str,
+    pub(super) label: &'static str,
     /// Its values; at least two.
-    pub values: BTreeSet<&'f str>,
+    pub(super) values: BTreeSet<&'f str>,
     /// The first node with it.
-    pub first: &'f Node,
+    pub(super) first: &'f Node,
     /// The number of nodes in the location.
-    pub nodes: usize,
+    pub(super) nodes: usize,
 }
 
 /// A location in which more than one node volunteers to lead.
-pub struct SeveralLeaders<'f> {
+pub(super) struct SeveralLeaders<'f> {
     /// The location.
-    pub location: &'f str,
+    pub(super) location: &'f str,
     /// The node that leads.
-    pub leader: &'f Node,
+    pub(super) leader: &'f Node,
     /// All that volunteer; at least two.
-    pub volunteers: Vec<&'f Node>,
+    pub(super) volunteers: Vec<&'f Node>,
 }
 
 /// A location whose only WireGuard address is not on the node that Kilo probably elects.
-pub struct UncertainLeader<'f> {
+pub(super) struct UncertainLeader<'f> {
     /// The location.
-    pub location: &'f str,
+    pub(super) location: &'f str,
     /// The node with the address.
-    pub holder: &'f Node,
+    pub(super) holder: &'f Node,
     /// The node that Kilo elects.
-    pub elected: &'f Node,
+    pub(super) elected: &'f Node,
 }
 
 /// Finds the problems of the locations of a cluster.
-pub fn problems<'f>(inspected: &InspectedCluster<'f>) -> Vec<LocationProblem<'f>> {
+pub(super) fn problems<'f>(inspected: &InspectedCluster<'f>) -> Vec<LocationProblem<'f>> {
     let mut problems: Vec<LocationProblem> = addressless(inspected)
         .into_iter()
         .map(LocationProblem::NoInternalAddress)

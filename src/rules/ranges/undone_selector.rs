@@ -9,31 +9,31 @@ use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 
 /// The field of a range that cannot be split.
-pub const SERVICES: &str = "serviceCIDR";
+pub(super) const SERVICES: &str = "serviceCIDR";
 
 /// A range or address of an unselected node.
-pub struct UnselectedRange<'a> {
+pub(super) struct UnselectedRange<'a> {
     /// The node.
-    pub node: &'a str,
+    pub(super) node: &'a str,
     /// The range.
-    pub cidr: Cidr,
+    pub(super) cidr: Cidr,
     /// Whether its pods have it.
-    pub is_pods: bool,
+    pub(super) is_pods: bool,
 }
 
 /// A declared range of a cluster as a whole with addresses of nodes that its `nodeSelector` leaves
 /// out: one node carries such a range for all of them.
-pub struct UndoneSelector<'m, 'u> {
+pub(super) struct UndoneSelector<'m, 'u> {
     /// The field that declares the range.
-    pub field: &'static str,
+    pub(super) field: &'static str,
     /// The range.
-    pub range: &'m Range,
+    pub(super) range: &'m Range,
     /// The ranges of unselected nodes in it; at least one.
-    pub reached: Vec<&'u UnselectedRange<'m>>,
+    pub(super) reached: Vec<&'u UnselectedRange<'m>>,
 }
 
 /// Returns the pod CIDRs and addresses of the nodes that only the selector leaves out.
-pub fn unselected<'m>(member: &'m Member) -> Vec<UnselectedRange<'m>> {
+pub(super) fn unselected<'m>(member: &'m Member) -> Vec<UnselectedRange<'m>> {
     let excluded = member
         .membership
         .excluded
@@ -54,7 +54,7 @@ pub fn unselected<'m>(member: &'m Member) -> Vec<UnselectedRange<'m>> {
 }
 
 /// Returns the declared ranges that undo the selector of a cluster.
-pub fn undone<'m, 'u>(
+pub(super) fn undone<'m, 'u>(
     member: &'m Member,
     unselected: &'u [UnselectedRange<'m>],
 ) -> Vec<UndoneSelector<'m, 'u>> {

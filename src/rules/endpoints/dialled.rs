@@ -15,21 +15,21 @@ use crate::wireguard::Endpoint;
 
 /// A node that others dial.
 #[derive(Clone, Copy, Debug)]
-pub struct DialledEndpoint<'f> {
+pub(super) struct DialledEndpoint<'f> {
     /// Its cluster.
-    pub member: &'f Member<'f>,
+    pub(super) member: &'f Member<'f>,
     /// Its Peer.
-    pub candidate: &'f PeerCandidate,
+    pub(super) candidate: &'f PeerCandidate,
     /// The node.
-    pub node: &'f Node,
+    pub(super) node: &'f Node,
     /// The endpoint.
-    pub endpoint: &'f Endpoint,
+    pub(super) endpoint: &'f Endpoint,
     /// The origin of the endpoint.
-    pub origin: Origin,
+    pub(super) origin: Origin,
 }
 
 /// A problem that prevents clusters from dialling each other.
-pub enum DialProblem<'f> {
+pub(super) enum DialProblem<'f> {
     /// Neither of two clusters can dial the other.
     NoInitiator(DialSide<'f>, DialSide<'f>),
     /// Endpoints of a family that no node of some clusters has.
@@ -39,30 +39,30 @@ pub enum DialProblem<'f> {
 }
 
 /// One of two clusters that cannot dial each other.
-pub struct DialSide<'f> {
+pub(super) struct DialSide<'f> {
     /// The cluster.
-    pub cluster: &'f ClusterName,
+    pub(super) cluster: &'f ClusterName,
     /// The family of its endpoints, if it has any.
-    pub family: Option<Family>,
+    pub(super) family: Option<Family>,
     /// The place of the first one in the snapshot.
-    pub place: Option<Place>,
+    pub(super) place: Option<Place>,
 }
 
 /// Endpoints of a cluster that some clusters cannot dial.
-pub struct UnreachableEndpoints<'f> {
+pub(super) struct UnreachableEndpoints<'f> {
     /// The first endpoint.
-    pub first: DialledEndpoint<'f>,
+    pub(super) first: DialledEndpoint<'f>,
     /// Its address.
-    pub address: IpAddr,
+    pub(super) address: IpAddr,
     /// All endpoints.
-    pub endpoints: Vec<&'f Endpoint>,
+    pub(super) endpoints: Vec<&'f Endpoint>,
     /// The clusters that cannot dial them.
-    pub targets: Vec<&'f ClusterName>,
+    pub(super) targets: Vec<&'f ClusterName>,
 }
 
 impl<'f> DialledEndpoint<'f> {
     /// Returns the nodes of a cluster that are dialled, in order of name.
-    pub fn all(member: &'f Member<'f>) -> Vec<Self> {
+    pub(super) fn all(member: &'f Member<'f>) -> Vec<Self> {
         let dialled = member.membership.candidates.iter().filter_map(|candidate| {
             Some(Self {
                 member,
@@ -76,23 +76,26 @@ impl<'f> DialledEndpoint<'f> {
     }
 
     /// Returns the address that is dialled, if it is not behind a name.
-    pub fn address(&self) -> Option<IpAddr> {
+    pub(super) fn address(&self) -> Option<IpAddr> {
         self.endpoint.address()
     }
 
     /// Returns where the snapshot has the endpoint.
-    pub fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         self.member.endpoint_place(self.candidate)
     }
 
     /// Returns where Kilo itself dials the node, and the annotation with that endpoint.
-    pub fn of_kilo(&self) -> Option<(&'static str, Endpoint)> {
+    pub(super) fn of_kilo(&self) -> Option<(&'static str, Endpoint)> {
         node::listening(self.node)
     }
 }
 
 /// Returns which clusters cannot dial which endpoints.
-pub fn problems<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<DialProblem<'f>> {
+pub(super) fn problems<'f>(
+    fleet: &'f Fleet<'f>,
+    members: &[&'f Member<'f>],
+) -> Vec<DialProblem<'f>> {
     let clusters: BTreeMap<&ClusterName, Surroundings> = fleet
         .clusters()
         .filter_map(|cluster| {

@@ -9,24 +9,24 @@ use crate::membership::PeerCandidate;
 use crate::wireguard::Endpoint;
 
 /// A node whose internal address is where a node of another cluster is dialled.
-pub struct CapturedEndpoint<'f> {
+pub(super) struct CapturedEndpoint<'f> {
     /// The cluster of the node.
-    pub member: &'f Member<'f>,
+    pub(super) member: &'f Member<'f>,
     /// The node.
-    pub node: &'f ClusterNode<'f>,
+    pub(super) node: &'f ClusterNode<'f>,
     /// The address.
-    pub address: IpAddr,
+    pub(super) address: IpAddr,
     /// The cluster of the node that is dialled there.
-    pub source: &'f Member<'f>,
+    pub(super) source: &'f Member<'f>,
     /// The Peer of that node.
-    pub candidate: &'f PeerCandidate,
+    pub(super) candidate: &'f PeerCandidate,
 }
 
 /// Finds the internal addresses of nodes at which Peers of their cluster are dialled.
 ///
 /// Kilo routes the internal address of a node to its segment on the leaders of all others, unless it is where
 /// they dial the segment itself (`kilo.md` §2.6).
-pub fn captured<'f>(fleet: &'f Fleet<'f>) -> Vec<CapturedEndpoint<'f>> {
+pub(super) fn captured<'f>(fleet: &'f Fleet<'f>) -> Vec<CapturedEndpoint<'f>> {
     let mut captured = Vec::new();
     for cluster in fleet.clusters() {
         let Some(member) = fleet.memberships(cluster).next() else {

@@ -8,18 +8,18 @@ use crate::kilo::node::annotation;
 use crate::snapshot::Node;
 
 /// A label or annotation, and the nodes that have it; at least one.
-pub struct KeyOnNodes<'f> {
+pub(super) struct KeyOnNodes<'f> {
     /// Its name.
-    pub key: &'f str,
+    pub(super) key: &'f str,
     /// The nodes.
-    pub nodes: Vec<&'f Node>,
+    pub(super) nodes: Vec<&'f Node>,
 }
 
 /// The spellings of one location, each with its nodes; at least two.
-pub type Spellings<'f> = BTreeMap<&'f str, Vec<&'f Node>>;
+pub(super) type Spellings<'f> = BTreeMap<&'f str, Vec<&'f Node>>;
 
 /// Finds labels that Kilo reads only as annotations.
-pub fn labels<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
+pub(super) fn labels<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
     let granularity = inspected.granularity();
     let matters = |key: &&str| match *key {
         annotation::LOCATION => {
@@ -47,14 +47,14 @@ pub fn labels<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
 }
 
 /// Returns the annotations that Kilo knows.
-pub fn known() -> impl Iterator<Item = &'static str> {
+pub(super) fn known() -> impl Iterator<Item = &'static str> {
     annotation::BY_PEOPLE
         .into_iter()
         .chain(annotation::BY_AGENT)
 }
 
 /// Finds annotations with Kilo's prefix that Kilo does not know.
-pub fn unknown<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
+pub(super) fn unknown<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
     let mut unknown: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
     for (node, _) in inspected.all_nodes() {
         let keys = node.annotations.keys();
@@ -69,7 +69,7 @@ pub fn unknown<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
 }
 
 /// Finds locations that differ only in case, white space, `-` and `_`.
-pub fn similar_locations<'f>(inspected: &InspectedCluster<'f>) -> Vec<Spellings<'f>> {
+pub(super) fn similar_locations<'f>(inspected: &InspectedCluster<'f>) -> Vec<Spellings<'f>> {
     if inspected.granularity() == Granularity::Full {
         return Vec::new();
     }

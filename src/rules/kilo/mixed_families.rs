@@ -9,21 +9,21 @@ use crate::net::{Cidr, Family, family};
 use crate::snapshot::Node;
 
 /// Nodes with addresses of both families.
-pub struct MixedFamilies<'f> {
+pub(super) struct MixedFamilies<'f> {
     /// The first node.
-    pub first: &'f Node,
+    pub(super) first: &'f Node,
     /// The number of nodes with the same mixture.
-    pub nodes: usize,
+    pub(super) nodes: usize,
     /// The mixture.
-    pub mixture: FamilyMixture,
+    pub(super) mixture: FamilyMixture,
     /// The change after which everything is of one family. Without it, the cluster would share no family
     /// with its partners.
-    pub change: Option<FamilyChange<'f>>,
+    pub(super) change: Option<FamilyChange<'f>>,
 }
 
 /// Two addresses of a node, one of each family.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FamilyMixture {
+pub(super) enum FamilyMixture {
     /// The first pod CIDR is of this family, the internal IP of the other.
     Pods(Family),
     /// The WireGuard address is of this family, the internal IP of the other.
@@ -31,20 +31,20 @@ pub enum FamilyMixture {
 }
 
 /// The change of a cluster after which its Kilo routes one family.
-pub struct FamilyChange<'f> {
+pub(super) struct FamilyChange<'f> {
     /// The family.
-    pub family: Family,
+    pub(super) family: Family,
     /// Whether Kubernetes must assign the pod CIDR of this family first.
-    pub is_for_pods: bool,
+    pub(super) is_for_pods: bool,
     /// The first node that needs an internal IP of this family.
-    pub internal: Option<&'f Node>,
+    pub(super) internal: Option<&'f Node>,
     /// Whether Kilo needs another `--subnet`.
-    pub is_for_subnet: bool,
+    pub(super) is_for_subnet: bool,
 }
 
 impl<'f> MixedFamilies<'f> {
     /// Finds the nodes of a cluster with addresses of both families.
-    pub fn find(fleet: &Fleet, inspected: &InspectedCluster<'f>) -> Option<Self> {
+    pub(super) fn find(fleet: &Fleet, inspected: &InspectedCluster<'f>) -> Option<Self> {
         // Kilo sets no route to the pods of its own node.
         let counted = inspected.cluster().topology.nodes.iter();
         let has_routes = 1 < counted.filter(|it| it.segment.is_some()).count();
@@ -82,7 +82,7 @@ impl<'f> MixedFamilies<'f> {
 
 impl<'f> FamilyChange<'f> {
     /// Finds what must change so that a cluster routes a family, if most of its nodes have pods of it.
-    pub fn to(inspected: &InspectedCluster<'f>, family: Family) -> Option<Self> {
+    pub(super) fn to(inspected: &InspectedCluster<'f>, family: Family) -> Option<Self> {
         has_pods(inspected.member, family).then(|| Self::new(inspected, family))
     }
 

@@ -9,16 +9,16 @@ use crate::name::ClusterName;
 
 /// The silent leaders of a cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SilentLeaders<'f> {
+pub(super) struct SilentLeaders<'f> {
     /// The cluster.
-    pub cluster: &'f ClusterName,
+    pub(super) cluster: &'f ClusterName,
     /// Their names.
-    pub nodes: BTreeSet<&'f str>,
+    pub(super) nodes: BTreeSet<&'f str>,
 }
 
 impl<'f> SilentLeaders<'f> {
     /// Returns those of all clusters that get Peers, or will when they have joined, in order of name.
-    pub fn all(fleet: &'f Fleet) -> Vec<Self> {
+    pub(super) fn all(fleet: &'f Fleet) -> Vec<Self> {
         let members = fleet.clusters().filter_map(|it| {
             let mut members = fleet.memberships(it);
             members.find(|it| has_partners(it))

@@ -11,16 +11,16 @@ use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
 
 /// A cluster, and the nodes that are inspected for how its own Kilo uses them.
-pub struct InspectedCluster<'f> {
+pub(super) struct InspectedCluster<'f> {
     /// Its membership that ranks first; in what Kilo does they all agree.
-    pub member: &'f Member<'f>,
+    pub(super) member: &'f Member<'f>,
     /// Nodes that other findings cover.
     excluded: BTreeSet<&'f str>,
 }
 
 impl<'f> InspectedCluster<'f> {
     /// Finds the nodes that Kilo does not use, or that have a worse finding.
-    pub fn new(member: &'f Member<'f>) -> Self {
+    pub(super) fn new(member: &'f Member<'f>) -> Self {
         // Kilo uses these in their own cluster, even if no other cluster gets them.
         let matters = |reason: &ExcludedReason| {
             matches!(
@@ -43,22 +43,22 @@ impl<'f> InspectedCluster<'f> {
     }
 
     /// Returns what Kilo knows of the cluster.
-    pub fn cluster(&self) -> &'f Cluster<'f> {
+    pub(super) fn cluster(&self) -> &'f Cluster<'f> {
         &self.member.cluster
     }
 
     /// Returns the granularity of its agents.
-    pub fn granularity(&self) -> Granularity {
+    pub(super) fn granularity(&self) -> Granularity {
         self.cluster().topology.granularity
     }
 
     /// Returns all its nodes, in order of name.
-    pub fn all_nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+    pub(super) fn all_nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
         self.cluster().nodes.iter().map(|it| (it.node, &*it.kilo))
     }
 
     /// Returns the nodes that Kilo uses and that have no worse finding.
-    pub fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (&'f Node, &'f KiloNode)> {
         self.all_nodes()
             .filter(|(node, kilo)| self.is_inspected(node, kilo))
     }
@@ -68,12 +68,12 @@ impl<'f> InspectedCluster<'f> {
     }
 
     /// Returns where the snapshot has a node.
-    pub fn place(&self, node: &Node) -> Place {
+    pub(super) fn place(&self, node: &Node) -> Place {
         Snapshot::place(&self.member.file.source, node.position)
     }
 
     /// Returns where the snapshot has an annotation of a node.
-    pub fn annotation(&self, node: &Node, key: &str) -> Place {
+    pub(super) fn annotation(&self, node: &Node, key: &str) -> Place {
         self.place(node).key("annotations").key(key)
     }
 }

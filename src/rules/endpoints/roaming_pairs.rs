@@ -7,22 +7,22 @@ use crate::membership::PeerCandidate;
 
 /// The nodes without an endpoint of a cluster, and those of others that get their Peers: each of them and
 /// each of the others are a pair that cannot open a tunnel.
-pub struct RoamingPairs<'f> {
+pub(super) struct RoamingPairs<'f> {
     /// The cluster.
-    pub member: &'f Member<'f>,
+    pub(super) member: &'f Member<'f>,
     /// Its nodes, by their Peers.
-    pub nodes: Vec<&'f PeerCandidate>,
+    pub(super) nodes: Vec<&'f PeerCandidate>,
     /// The nodes of other clusters.
-    pub others: Vec<RoamingNode<'f>>,
+    pub(super) others: Vec<RoamingNode<'f>>,
 }
 
 /// A node without an endpoint.
 #[derive(Clone, Copy)]
-pub struct RoamingNode<'f> {
+pub(super) struct RoamingNode<'f> {
     /// Its cluster.
-    pub member: &'f Member<'f>,
+    pub(super) member: &'f Member<'f>,
     /// Its Peer.
-    pub candidate: &'f PeerCandidate,
+    pub(super) candidate: &'f PeerCandidate,
 }
 
 impl<'f> RoamingPairs<'f> {
@@ -30,7 +30,7 @@ impl<'f> RoamingPairs<'f> {
     ///
     /// Of two clusters most of whose nodes have no endpoint, neither gets Peers of the other one: that is a
     /// finding of the plan.
-    pub fn all(members: &[&'f Member<'f>]) -> Vec<Self> {
+    pub(super) fn all(members: &[&'f Member<'f>]) -> Vec<Self> {
         let by_name: BTreeMap<_, &Member> = members
             .iter()
             .map(|member| ((&member.mesh.name, &member.entry.name), *member))
@@ -57,7 +57,7 @@ impl<'f> RoamingPairs<'f> {
     }
 
     /// Returns how many pairs they are.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.nodes.len().saturating_mul(self.others.len())
     }
 }

@@ -17,24 +17,24 @@ const ANNOTATIONS: [&str; 3] = [
 
 /// A candidate that others dial.
 #[derive(Clone, Copy)]
-pub struct DialledCandidate<'a> {
+pub(super) struct DialledCandidate<'a> {
     /// Its cluster.
-    pub member: &'a Member<'a>,
+    pub(super) member: &'a Member<'a>,
     /// The candidate.
-    pub candidate: &'a PeerCandidate,
+    pub(super) candidate: &'a PeerCandidate,
 }
 
 /// A candidate with the endpoint of another one.
-pub struct SharedEndpoint<'a> {
+pub(super) struct SharedEndpoint<'a> {
     /// The candidate.
-    pub again: DialledCandidate<'a>,
+    pub(super) again: DialledCandidate<'a>,
     /// The first one with the endpoint.
-    pub first: DialledCandidate<'a>,
+    pub(super) first: DialledCandidate<'a>,
 }
 
 /// Returns the candidates with the endpoint of one before them: of all meshes, as an endpoint is one
 /// place in the world, or on the network that all of them share.
-pub fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedEndpoint<'a>> {
+pub(super) fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedEndpoint<'a>> {
     let mut dialled: Vec<DialledCandidate> = fleet
         .members()
         .iter()
@@ -69,13 +69,13 @@ pub fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedEndpoint
 
 impl<'a> DialledCandidate<'a> {
     /// Returns the names of its cluster and node.
-    pub fn who(self) -> (&'a str, &'a str) {
+    pub(super) fn who(self) -> (&'a str, &'a str) {
         let cluster = self.member.entry.name.as_str();
         (cluster, self.candidate.leader.as_str())
     }
 
     /// Returns where the snapshot has the endpoint: the annotation or the address that it is made of.
-    pub fn place(self) -> Place {
+    pub(super) fn place(self) -> Place {
         let place = &self.candidate.place;
         let endpoint = self.candidate.endpoint.as_ref();
         let Some(node) = self.member.file.snapshot.node(self.who().1) else {

@@ -14,22 +14,22 @@ struct Owned<'a> {
 }
 
 /// The nodes that a cluster has in common with one that ranks before it.
-pub struct SharedNodes<'a> {
+pub(super) struct SharedNodes<'a> {
     /// The cluster.
-    pub cluster: &'a ClusterName,
+    pub(super) cluster: &'a ClusterName,
     /// The other one.
-    pub before: &'a ClusterName,
+    pub(super) before: &'a ClusterName,
     /// The number of nodes of the cluster.
-    pub of: usize,
+    pub(super) of: usize,
     /// The nodes, by name.
-    pub nodes: BTreeSet<&'a str>,
+    pub(super) nodes: BTreeSet<&'a str>,
     /// The first of them, where either snapshot has it.
-    pub places: [Place; 2],
+    pub(super) places: [Place; 2],
 }
 
 /// Returns the nodes that two clusters claim. A UID is given once, so both snapshots are most likely
 /// of one cluster.
-pub fn shared<'a>(fleet: &'a Fleet) -> Vec<SharedNodes<'a>> {
+pub(super) fn shared<'a>(fleet: &'a Fleet) -> Vec<SharedNodes<'a>> {
     let mut owners: BTreeMap<&str, Owned> = BTreeMap::new();
     let mut known = BTreeSet::new();
     let mut found: BTreeMap<(&ClusterName, &ClusterName), SharedNodes> = BTreeMap::new();
@@ -71,7 +71,7 @@ impl Owned<'_> {
 
 impl SharedNodes<'_> {
     /// Returns whether a node of a cluster is reported here.
-    pub fn has(&self, cluster: &ClusterName, node: &str) -> bool {
+    pub(super) fn has(&self, cluster: &ClusterName, node: &str) -> bool {
         self.cluster == cluster && self.nodes.contains(node)
     }
 }
