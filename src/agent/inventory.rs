@@ -1,7 +1,9 @@
 //! Inventories: the Peers that a cluster has, compared with the wanted ones, and the ranges that
 //! foreign ones take over.
 
-use super::applied::{AppliedFile, OptionalField};
+use std::collections::BTreeMap;
+
+use super::applied::{AppliedFile, OptionalField, OptionalFields};
 use super::comparison::{Pair, compare};
 use super::difference::Difference;
 use super::fabric::{Fabric, Holding, Site, SiteId};
@@ -111,14 +113,17 @@ impl Inventory {
     /// Peers; a cluster without a snapshot is not in it.
     pub fn new(
         cluster: &ClusterName,
-        (has, shall): (&[AppliedFile], &[AppliedFile]),
+        live: &[AppliedFile],
+        rendered: &[AppliedFile],
         meshes: &[Mesh],
         fabric: &Fabric,
     ) -> Self {
-        let (has, shall) = (
-            AppliedPeers::decided(has, &[]),
-            AppliedPeers::decided(shall, &[]),
-        );
+        let has = AppliedPeers::decided(live, &[]);
+        let shall = AppliedPeers::decided(rendered, &[]);
+        let of_rendered = shall.all.iter().map(|it| it.applied);
+        let rendered_fields: BTreeMap<&str, OptionalFields> = of_rendered
+            .map(|it| (it.name.as_str(), it.fields))
+            .collect();
         let site = fabric.sites.position(|it| it.cluster == cluster);
         let mut inventory = Self::default();
         let name = |peer: &ClusterPeer| peer.applied.name.clone();
@@ -128,7 +133,21 @@ impl Inventory {
                 Pair::Same(peer) | Pair::Changed { before: peer, .. } if peer.applied.is_ending => {
                     inventory.missing.push(name(peer));
                 }
-                Pair::Same(_) => inventory.in_sync += 1,
+                Pair::Same(peer) => {
+                    // Also a field without an effect stays until somebody removes it.
+                    let rendered = rendered_fields.get(peer.applied.name.as_str());
+                    let rendered = rendered.copied().unwrap_or_default();
+                    let added = peer.applied.fields.beyond(rendered);
+                    if added.is_empty() {
+                        inventory.in_sync += 1;
+                    } else {
+                        inventory.changed.push(DriftedPeer {
+                            name: name(peer),
+                            differences: Vec::new(),
+                            added,
+                        });
+                    }
+                }
                 Pair::Added(peer) => inventory.missing.push(name(peer)),
                 Pair::Changed { before, after } => inventory.changed.push(DriftedPeer {
                     name: name(before),

@@ -296,8 +296,8 @@ fn compared(
     let fabric = applied.fabric(inputs);
     for (cluster, state) in &mut states {
         if let (Ok(found), Some(has)) = (&mut state.found, has.get(cluster)) {
-            let files = (has.as_slice(), rendered.files(cluster));
-            found.inventory = Inventory::new(cluster, files, &inputs.meshes, &fabric);
+            let rendered = rendered.files(cluster);
+            found.inventory = Inventory::new(cluster, has, rendered, &inputs.meshes, &fabric);
             if found.rendered != RenderedFolder::Whole {
                 // They may be rendered, in what cannot be read.
                 found.inventory.left_over.clear();
