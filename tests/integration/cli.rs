@@ -144,7 +144,7 @@ impl Folder {
         self.run_with(&[], arguments)
     }
 
-    fn run_with_input(&self, arguments: &[&str], input: &str) -> Run {
+    fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
         clustermesh_with_input(self.0.path(), arguments, input)
     }
 

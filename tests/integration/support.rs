@@ -110,13 +110,17 @@ pub(crate) fn clustermesh(folder: &Path, arguments: &[&str]) -> Run {
 }
 
 /// Runs the program in a folder, with nothing in its environment and something on standard input.
-pub(crate) fn clustermesh_with_input(folder: &Path, arguments: &[&str], input: &str) -> Run {
+pub(crate) fn clustermesh_with_input(
+    folder: &Path,
+    arguments: &[&str],
+    input: impl AsRef<[u8]>,
+) -> Run {
     let output = assert_cmd::Command::cargo_bin("clustermesh")
         .unwrap()
         .env_clear()
         .current_dir(folder)
         .args(arguments)
-        .write_stdin(input)
+        .write_stdin(input.as_ref())
         .output()
         .unwrap();
     output.into()

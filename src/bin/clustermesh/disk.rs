@@ -25,7 +25,9 @@ mod known_files;
 mod whole_path;
 
 pub(crate) use entry_type::EntryType;
-pub(crate) use read::{entries, files_in, is_file, is_folder, is_there, read_text, type_of};
+pub(crate) use read::{
+    entries, files_in, is_file, is_folder, is_there, read_text, standard_input, type_of,
+};
 pub(crate) use revision::Revision;
 pub(crate) use roots::Roots;
 

@@ -34,6 +34,7 @@ pub fn unsent(fabric: &Fabric, reason: &NoEnd, other: Option<SiteId>) -> Option<
         | NoEnd::Several { .. }
         | NoEnd::Unreadable(_)
         | NoEnd::Port(_)
+        | NoEnd::PortOfName(..)
         | NoEnd::Silent { .. }
         | NoEnd::OneCluster(_) => None,
     }

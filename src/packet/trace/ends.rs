@@ -71,6 +71,9 @@ pub enum NoEnd {
     /// An address with a port that does not exist.
     #[error("{} has a port that is not a number from 0 to 65535", Quoted(.0))]
     Port(String),
+    /// The name of a cluster or of a node with a port.
+    #[error("{} has a port, but {} is not an address", Quoted(.0), Quoted(.1))]
+    PortOfName(String, String),
     /// Something that nothing is sent from.
     #[error("{address} cannot be a source: it is not the address of a pod or a node")]
     Silent {
@@ -166,6 +169,18 @@ impl<'f, 'a> EndFinder<'f, 'a> {
     /// # Errors
     /// The end does not exist, or exists more than once.
     pub fn find(&mut self, text: &str, class: Option<AddressClass>) -> Result<NamedEnd, NoEnd> {
+        let found = self.named(text, class);
+        if let (Err(NoEnd::Unreadable(_) | NoEnd::Node { .. }), Some((name, port))) =
+            (&found, text.rsplit_once(':'))
+            && port.parse::<u16>().is_ok()
+            && self.named(name, None).is_ok()
+        {
+            return Err(NoEnd::PortOfName(text.to_owned(), name.to_owned()));
+        }
+        found
+    }
+
+    fn named(&mut self, text: &str, class: Option<AddressClass>) -> Result<NamedEnd, NoEnd> {
         let Some((cluster, rest)) = text.split_once('/') else {
             if let Some(site) = self.fabric.site_named(text) {
                 return self.of_cluster(site, class.unwrap_or(AddressClass::Pod));

@@ -534,6 +534,29 @@ fn a_batch_has_a_line_for_each_pair() {
     {"apiVersion":"kilo-clustermesh.io/v1","kind":"TraceMistake","line":3,"message":"expected FROM and TO, with a space between them"}
     "#);
     assert_eq!(run("# none\n"), (2, vec![]));
+    // One line that cannot be read leaves the others as they are.
+    let run = folder.run_with_input(&["trace", "--batch"], b"west east\n\xff x\nwest east\n");
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!((run.code, lines.len()), (2, 3), "{}", run.stderr);
+    insta::assert_snapshot!(lines[1], @r#"{"apiVersion":"kilo-clustermesh.io/v1","kind":"TraceMistake","line":2,"message":"the line is not UTF-8"}"#);
+}
+
+#[test]
+fn only_an_address_has_a_port() {
+    let folder = Folder::rendered();
+    let report = [
+        refused(&folder, &["west", "east:443"]),
+        refused(&folder, &["west/n1:80", "east"]),
+        refused(&folder, &["west", "east/none:80"]),
+    ];
+    insta::assert_snapshot!(report.concat(), @"
+    error: TO: `east:443` has a port, but `east` is not an address; no route depends on a port, so leave it out; for a Service, write its address
+    error: FROM: `west/n1:80` has a port, but `west/n1` is not an address; no route depends on a port, so leave it out; for a Service, write its address
+    error: TO: east has no node `none:80`; known nodes: `n1`, `n2`
+    ");
+    // The advice, followed.
+    traced(&folder, &["west", "east"]);
+    traced(&folder, &["west", "10.1.2.7:443"]);
 }
 
 #[test]

@@ -23,16 +23,13 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// Whether the standard input is read already.
 static IS_INPUT_READ: AtomicBool = AtomicBool::new(false);
 
+const NO_INPUT: &str = "cannot read the standard input";
+
 /// Returns the text of a file of at most `limit` bytes, which must be within the roots. A file that
 /// a person named may also be a pipe, or `-` for the standard input.
 pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Result<String> {
     if roots.is_anywhere() && path == Path::new("-") {
-        // It would look empty to the second.
-        if IS_INPUT_READ.swap(true, Ordering::Relaxed) {
-            bail!("only one input can be `-`: the standard input is read already");
-        }
-        let text = bounded_text(&mut io::stdin().lock(), 0, limit);
-        return text.context("cannot read the standard input");
+        return text_of(standard_input(limit)?).context(NO_INPUT);
     }
     if let Some(revision) = roots.revision() {
         let text = text_of(revision.read(path, limit)?);
@@ -43,6 +40,15 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
         bounded_text(&mut file, metadata.len(), limit)
     };
     read().with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// Returns the standard input, of at most `limit` bytes, to the first who asks.
+pub(crate) fn standard_input(limit: u64) -> anyhow::Result<Vec<u8>> {
+    // It would look empty to the second.
+    if IS_INPUT_READ.swap(true, Ordering::Relaxed) {
+        bail!("only one input can be `-`: the standard input is read already");
+    }
+    bounded(&mut io::stdin().lock(), 0, limit).context(NO_INPUT)
 }
 
 /// Returns whether a path leads to a file that can be read again. A path that leaves the roots counts as one, whether
@@ -186,6 +192,10 @@ pub(super) fn bounded_text(
     expected: u64,
     limit: u64,
 ) -> anyhow::Result<String> {
+    text_of(bounded(reader, expected, limit)?)
+}
+
+fn bounded(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<Vec<u8>> {
     let room = usize::try_from(expected.min(limit))?;
     let mut bytes = Vec::with_capacity(room.saturating_add(1));
     reader
@@ -194,7 +204,7 @@ pub(super) fn bounded_text(
     if limit < bytes.len() as u64 {
         bail!("it is larger than the limit of {limit} bytes");
     }
-    text_of(bytes)
+    Ok(bytes)
 }
 
 /// Returns bytes as text.

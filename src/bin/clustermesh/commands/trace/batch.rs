@@ -1,13 +1,12 @@
 //! Batches: many packets from standard input, each with a line of JSON.
 
 use std::io::Write;
-use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use super::tracer::Tracer;
 use crate::Outcome;
-use crate::disk::{self, Roots};
+use crate::disk;
 use crate::output::{TraceAnswer, TraceMistake};
 
 /// The largest size of the input, in bytes.
@@ -18,10 +17,10 @@ const PAIR_LIMIT: usize = 10_000;
 
 /// Traces every pair of the standard input.
 pub(super) fn run(tracer: &mut Tracer, result: &mut impl Write) -> anyhow::Result<Outcome> {
-    let text = disk::read_text(&Roots::anywhere(), Path::new("-"), INPUT_LIMIT)?;
-    let lines = (1..).zip(text.lines().map(str::trim));
-    let pairs = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#'));
-    let pairs: Vec<(usize, &str)> = pairs.collect();
+    let input = disk::standard_input(INPUT_LIMIT)?;
+    let lines = (1..).zip(input.split(|it| *it == b'\n').map(<[u8]>::trim_ascii));
+    let pairs = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with(b"#"));
+    let pairs: Vec<(usize, &[u8])> = pairs.collect();
     if PAIR_LIMIT < pairs.len() {
         bail!(
             "the standard input has {} pairs; one run traces at most {PAIR_LIMIT}",
@@ -43,7 +42,8 @@ pub(super) fn run(tracer: &mut Tracer, result: &mut impl Write) -> anyhow::Resul
     Ok(worst)
 }
 
-fn answer<'r>(tracer: &mut Tracer<'r>, pair: &str) -> anyhow::Result<TraceAnswer<'r>> {
+fn answer<'r>(tracer: &mut Tracer<'r>, pair: &[u8]) -> anyhow::Result<TraceAnswer<'r>> {
+    let pair = str::from_utf8(pair).ok().context("the line is not UTF-8")?;
     let words: Vec<&str> = pair.split_whitespace().collect();
     let [from, to] = words.as_slice() else {
         bail!("expected FROM and TO, with a space between them");

@@ -130,6 +130,10 @@ impl<'r> Tracer<'r> {
                 site.map_or_else(String::new, |site| of_nodes(site, node))
             }
             NoEnd::NoAddress { class, .. } => of_class(*class).to_owned(),
+            NoEnd::PortOfName(..) => {
+                "no route depends on a port, so leave it out; for a Service, write its address"
+                    .to_owned()
+            }
             NoEnd::Nobody { .. }
             | NoEnd::Unassigned { .. }
             | NoEnd::Families { .. }
