@@ -89,7 +89,9 @@ fn order(
             "cannot read the template {}: {reason}",
             Quoted(&output.template)
         );
-        Box::new(wrong(output, "template", message))
+        let help =
+            "restore the file or correct its path; to give up its outputs, delete this entry";
+        Box::new(wrong(output, "template", message).help(help))
     })?;
     Ok(FillOrder {
         template: output.template.clone(),

@@ -9,6 +9,7 @@ use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wron
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
 use clustermesh::rules::capacity::target_load;
+use clustermesh::text::count;
 
 use crate::disk::beside::Beside;
 use crate::disk::tree::RECORD;
@@ -83,6 +84,11 @@ pub(crate) fn compare(
     if wanted.is_empty() && record.is_none() {
         return Ok(Outputs::default());
     }
+    if let (None, Some(record)) = (&config.path.value, &record)
+        && !record.0.is_empty()
+    {
+        return Err(vec![without_config(settings, record)]);
+    }
     let texts = if wanted.is_empty() {
         TemplateTexts::new()
     } else {
@@ -112,6 +118,19 @@ pub(crate) fn compare(
         survey.unwanted(path, digest);
     }
     survey.finish(&texts)
+}
+
+/// Reports that the config is gone, and not only its list of outputs.
+fn without_config(settings: &Settings, record: &Record) -> Finding {
+    let message = format!(
+        "{} lists {} of `outputs`, but there is no config",
+        input_file::name(&settings.rendered.value.join(RECORD)),
+        count(record.0.len(), "file")
+    );
+    wrong_output(message).help(
+        "restore the config, for example with `git restore clustermesh.yaml`; to give up these files, write one \
+         without `outputs`",
+    )
 }
 
 /// Returns whether the rendered tree is that of the config. Outputs belong to it, and not to one that a

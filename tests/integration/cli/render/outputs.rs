@@ -102,6 +102,54 @@ fn are_written_with_the_tree_and_kept_up_to_date() {
     assert!(folder.path("templates/app.yaml").exists());
 }
 
+/// Their files may be what Flux applies, so deleting the config by mistake must not delete them.
+#[test]
+fn without_a_config_they_stay() {
+    let folder = folder();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let config = folder.read("clustermesh.yaml");
+    std::fs::remove_file(folder.path("clustermesh.yaml")).unwrap();
+    let refused = folder.refusal(1, |it| it.run(&["render"]));
+    insta::assert_snapshot!(refused, @"
+    error[invalid-output]: rendered/.clustermesh-outputs lists 3 files of `outputs`, but there is no config
+    help: restore the config, for example with `git restore clustermesh.yaml`; to give up these files, write one without `outputs`
+
+    1 error
+    nothing was written
+    ");
+    assert_eq!(folder.run(&["render", "--check"]).code, 1);
+    // Both ways of the advice.
+    folder.write("clustermesh.yaml", config);
+    assert_eq!(folder.run(&["render", "--check"]).code, 0);
+    configure(&folder, "  []");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert!(!folder.path("apps").exists());
+    std::fs::remove_file(folder.path("clustermesh.yaml")).unwrap();
+    assert_eq!(folder.run(&["render", "--check"]).code, 0);
+}
+
+#[test]
+fn a_lost_template_has_a_remedy() {
+    let folder = folder();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    std::fs::remove_file(folder.path("templates/app.yaml")).unwrap();
+    let refused = folder.refusal(1, |it| it.run(&["render"]));
+    insta::assert_snapshot!(refused, @"
+    error[invalid-output]: cannot read the template `templates/app.yaml`: No such file or directory (os error 2)
+     --> clustermesh.yaml:4:15
+      |
+    4 | - { template: templates/app.yaml, path: 'apps/{{ target.name }}.yaml' }
+      |               ^^^^^^^^^^^^^^^^^^
+    help: restore the file or correct its path; to give up its outputs, delete this entry
+
+    1 error
+    nothing was written
+    ");
+    configure(&folder, "  []");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
+}
+
 #[test]
 fn there_is_one_for_each_mesh_or_for_all() {
     let folder = folder();
