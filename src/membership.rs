@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
-use crate::kilo::id::NodeId;
+use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::seen::SeenAddress;
 use crate::name::{MeshName, NodeName};
 use crate::net::Cidr;
@@ -28,7 +28,7 @@ pub use local_node::LocalNode;
 #[derive(Clone, Debug)]
 pub struct Membership {
     /// One for each segment that can be given to others, in order of their leaders' names.
-    pub candidates: Vec<PeerCandidate>,
+    pub candidates: Numbered<OfCandidate, PeerCandidate>,
     /// Nodes whose ranges are given: they pass every check that applies to them.
     pub usable: BTreeSet<String>,
     /// The addresses and networks of the usable nodes, and of those that only the mesh does not select.
@@ -45,6 +45,13 @@ pub struct Membership {
     /// The lines of the mesh that more than half of the nodes contradict.
     pub contradictions: Vec<Contradiction>,
 }
+
+/// Candidates of a membership.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum OfCandidate {}
+
+/// The number of a candidate in its membership.
+pub type CandidateId = Id<OfCandidate>;
 
 /// A tunnel end, and what lies behind it.
 #[derive(Clone, Debug)]

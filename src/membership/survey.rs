@@ -10,7 +10,7 @@ use super::{
     WithheldRange, WithheldReason,
 };
 use crate::kilo::cluster::{Cluster, ClusterNode};
-use crate::kilo::id::{NodeId, Nodes};
+use crate::kilo::id::{NodeId, Nodes, Numbered};
 use crate::kilo::node_checks;
 use crate::kilo::segment::Segment;
 use crate::mesh::Entry;
@@ -206,7 +206,7 @@ impl<'a> NodeSurvey<'a> {
             overlaps: self.overlaps,
             dissenters,
             contradictions,
-            candidates,
+            candidates: Numbered::new(candidates),
         }
     }
 

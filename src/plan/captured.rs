@@ -15,6 +15,7 @@ use super::withheld::{
 };
 use crate::fleet::Member;
 use crate::granularity::Granularity;
+use crate::kilo::id::NodeId;
 use crate::kilo::node::{annotation, listening};
 use crate::mesh::Range;
 use crate::net::{Cidr, Family, family};
@@ -31,11 +32,11 @@ type MetRanges<'m, 'f> = (&'m Conflict<'f>, Vec<Cidr>);
 #[derive(Default)]
 struct Hit {
     /// The nodes on whose LAN the range lies.
-    on_lan: BTreeSet<usize>,
+    on_lan: BTreeSet<NodeId>,
     /// The LANs that are a part of it, with the nodes on them.
-    lans: BTreeMap<Cidr, BTreeSet<usize>>,
+    lans: BTreeMap<Cidr, BTreeSet<NodeId>>,
     /// The addresses in it, with the nodes that have them.
-    hosts: BTreeMap<IpAddr, BTreeSet<usize>>,
+    hosts: BTreeMap<IpAddr, BTreeSet<NodeId>>,
 }
 
 /// The decision about a range.
@@ -50,9 +51,9 @@ enum RangeOutcome {
 struct AlikeCaptures<'f> {
     declared: &'f Range,
     ranges: BTreeSet<Cidr>,
-    local_nodes: BTreeSet<usize>,
+    local_nodes: BTreeSet<NodeId>,
     holes: BTreeSet<Cidr>,
-    first: (usize, LocalAddress),
+    first: (NodeId, LocalAddress),
 }
 
 /// Settles what becomes of ranges of a source that hold what the target has of its own.
@@ -74,7 +75,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
     for (alike, outcome) in alike(&met, &outcomes) {
         decision
             .reasons
-            .extend(reason(source, alike, outcome).map(Arc::new));
+            .push(Arc::new(reason(source, alike, outcome)));
     }
     for (range, outcome) in outcomes {
         match outcome {
@@ -136,7 +137,7 @@ fn hits(met: &[MetRanges], decision: &SourceDecision) -> BTreeMap<Cidr, Hit> {
                 LocalAddress::Lan(lan) if lan.contains(range) => &mut hit.on_lan,
                 LocalAddress::Lan(lan) => hit.lans.entry(lan).or_default(),
             };
-            having.extend(&conflict.whose);
+            having.extend(&conflict.nodes);
         }
     }
     hits
@@ -164,7 +165,7 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
     if is_affordable(&all) {
         return RangeOutcome::Without(all);
     }
-    let local_nodes: BTreeSet<usize> = hit.hosts.values().flatten().copied().collect();
+    let local_nodes: BTreeSet<NodeId> = hit.hosts.values().flatten().copied().collect();
     if own.membership.local_nodes.len() < 2 * local_nodes.len() {
         return RangeOutcome::Withheld;
     }
@@ -181,7 +182,7 @@ fn outcome(own: &Member, range: Cidr, hit: &Hit) -> RangeOutcome {
 
 impl Hit {
     /// Returns the nodes on a LAN, with its own prefix or a shorter one.
-    fn standing(&self, lan: Cidr) -> BTreeSet<usize> {
+    fn standing(&self, lan: Cidr) -> BTreeSet<NodeId> {
         let wider = self
             .lans
             .iter()
@@ -193,7 +194,7 @@ impl Hit {
 
 /// Returns whether the nodes on a LAN are enough for it to be their cluster's: at least two that are
 /// more than half of a location, or any where there is only one.
-fn is_lan(own: &Member, on_lan: &BTreeSet<usize>) -> bool {
+fn is_lan(own: &Member, on_lan: &BTreeSet<NodeId>) -> bool {
     let local_nodes = &own.membership.local_nodes;
     if local_nodes.len() == 1 {
         return !on_lan.is_empty();
@@ -202,9 +203,9 @@ fn is_lan(own: &Member, on_lan: &BTreeSet<usize>) -> bool {
         return 2 <= on_lan.len();
     }
     let mut locations: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for (index, home) in local_nodes.iter().enumerate() {
+    for home in local_nodes {
         let (standing, all) = locations.entry(&home.location).or_default();
-        *standing += usize::from(on_lan.contains(&index));
+        *standing += usize::from(on_lan.contains(&home.node));
         *all += 1;
     }
     let mut locations = locations.into_values();
@@ -220,7 +221,7 @@ fn densest_first(hit: &Hit) -> Vec<IpAddr> {
         };
         Cidr::host(address).widened(length)
     };
-    let mut neighbours: BTreeMap<Option<Cidr>, BTreeSet<usize>> = BTreeMap::new();
+    let mut neighbours: BTreeMap<Option<Cidr>, BTreeSet<NodeId>> = BTreeMap::new();
     for (&address, local_nodes) in &hit.hosts {
         neighbours
             .entry(around(address))
@@ -242,7 +243,7 @@ fn alike<'f>(
 ) -> Vec<(AlikeCaptures<'f>, CapturedOutcome)> {
     let mut found: BTreeMap<(Cidr, CapturedOutcome, bool), AlikeCaptures> = BTreeMap::new();
     for (conflict, ranges) in met {
-        let (Conflicting::Own(own), Some(&home)) = (conflict.what, conflict.whose.first()) else {
+        let (Conflicting::Own(own), Some(&home)) = (conflict.what, conflict.nodes.first()) else {
             continue;
         };
         for range in ranges {
@@ -276,7 +277,7 @@ fn alike<'f>(
                 first: (home, own),
             });
             alike.ranges.insert(*range);
-            alike.local_nodes.extend(&conflict.whose);
+            alike.local_nodes.extend(&conflict.nodes);
             alike.holes.extend(cut_out);
         }
     }
@@ -292,14 +293,10 @@ fn alike<'f>(
     found.collect()
 }
 
-fn reason(
-    source: &TargetSource,
-    alike: AlikeCaptures,
-    outcome: CapturedOutcome,
-) -> Option<TargetReason> {
+fn reason(source: &TargetSource, alike: AlikeCaptures, outcome: CapturedOutcome) -> TargetReason {
     let (home, own) = alike.first;
     let member = source.own;
-    let (node, place) = member.node_at(member.membership.local_nodes.get(home)?.node);
+    let (node, place) = member.node_at(home);
     let has = |key: &&str| node.annotations.contains_key(*key);
     let place = match own {
         LocalAddress::Lan(_) | LocalAddress::Address(_) => {
@@ -320,7 +317,7 @@ fn reason(
             }
         }
     };
-    Some(TargetReason::Captured(Captured {
+    TargetReason::Captured(Captured {
         ranges: WithheldRanges {
             cidrs: alike.ranges.into_iter().collect(),
             declared: Some(alike.declared.place.clone()),
@@ -330,7 +327,7 @@ fn reason(
         place,
         nodes: alike.local_nodes.len(),
         outcome,
-    }))
+    })
 }
 
 fn annotated(place: &Place, key: &str) -> Place {

@@ -10,19 +10,18 @@ use std::net::IpAddr;
 use super::own_loops::{self, Inside, OwnLoops};
 use super::withheld::LocalAddress;
 use crate::fleet::{Fleet, Member, MemberId, Members};
-use crate::membership::LocalNode;
+use crate::kilo::id::NodeId;
+use crate::membership::{CandidateId, LocalNode};
 use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 
-/// Facts about all members, collected before the first target is examined. Clusters are identified by
-/// their places in [`Fleet::clusters`].
+/// Facts about all members, collected before the first target is examined.
 pub(super) struct Conflicts<'f> {
     pub(super) fleet: &'f Fleet<'f>,
     /// The loops of each member inside its own cluster, for every target.
     own_loops: Members<OwnLoops>,
-    clusters: BTreeMap<&'f ClusterName, usize>,
     /// Of each member, the endpoints of its candidates that are in ranges of other clusters, by
     /// these.
     endpoints: Members<ConflictsByCluster<'f>>,
@@ -33,12 +32,12 @@ pub(super) struct Conflicts<'f> {
 }
 
 /// The conflicts with ranges of other clusters, by cluster.
-pub(super) type ConflictsByCluster<'f> = BTreeMap<usize, Vec<Conflict<'f>>>;
+pub(super) type ConflictsByCluster<'f> = BTreeMap<&'f ClusterName, Vec<Conflict<'f>>>;
 
 /// Something that meets a declared range of another cluster.
 pub(super) struct Conflict<'f> {
-    /// The candidates that have it, or the local nodes.
-    pub(super) whose: Vec<usize>,
+    /// The local nodes that have it.
+    pub(super) nodes: Vec<NodeId>,
     pub(super) what: Conflicting,
     pub(super) range: &'f Range,
 }
@@ -47,7 +46,7 @@ pub(super) struct Conflict<'f> {
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Conflicting {
     /// Of a source's Peer.
-    Endpoint(IpAddr),
+    Endpoint(CandidateId, IpAddr),
     /// An address or network of a node of the target.
     Own(LocalAddress),
     /// A network in the target's entry, with its index in that list.
@@ -55,23 +54,17 @@ pub(super) enum Conflicting {
 }
 
 /// Every declared range of the fleet, with its cluster.
-type DeclaredRanges<'f> = Prefixes<(usize, &'f Range)>;
+type DeclaredRanges<'f> = Prefixes<(&'f ClusterName, &'f Range)>;
 
 impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
-        let clusters: BTreeMap<&ClusterName, usize> = fleet
-            .clusters()
-            .enumerate()
-            .map(|(index, name)| (name, index))
-            .collect();
+        let clusters = fleet.clusters();
         // All meshes have the same ranges of a cluster, so the first one is used.
-        let first = clusters
-            .iter()
-            .filter_map(|(name, index)| Some((*index, fleet.memberships(name).next()?)));
+        let first = clusters.filter_map(|it| Some((it, fleet.memberships(it).next()?)));
         let declared: DeclaredRanges = first
-            .flat_map(|(index, member)| {
+            .flat_map(|(cluster, member)| {
                 let ranges = member.entry.networks.all().into_iter();
-                ranges.map(move |range| (range.cidr, (index, range)))
+                ranges.map(move |range| (range.cidr, (cluster, range)))
             })
             .collect();
         let mut conflicts = Self {
@@ -80,25 +73,16 @@ impl<'f> Conflicts<'f> {
             endpoints: Members::default(),
             local_nodes: Members::default(),
             given: fleet.members().map(|_| OnceCell::new()),
-            clusters,
         };
         for member in fleet.members() {
-            let own = conflicts.cluster(member);
-            let (endpoints, inside) = endpoints(member, own, &declared);
+            let (endpoints, inside) = endpoints(member, &declared);
             conflicts.endpoints.push(endpoints);
-            conflicts
-                .local_nodes
-                .push(local_nodes(member, own, &declared));
+            conflicts.local_nodes.push(local_nodes(member, &declared));
             conflicts
                 .own_loops
                 .push(own_loops::own_loops(member, inside));
         }
         conflicts
-    }
-
-    /// Returns which cluster a member is.
-    pub(super) fn cluster(&self, member: &Member) -> Option<usize> {
-        self.clusters.get(&member.entry.name).copied()
     }
 
     /// Returns what a member leaves out for its own sake.
@@ -110,14 +94,14 @@ impl<'f> Conflicts<'f> {
     pub(super) fn endpoints(
         &self,
         member: MemberId,
-    ) -> impl Iterator<Item = (usize, &[Conflict<'f>])> {
+    ) -> impl Iterator<Item = (&'f ClusterName, &[Conflict<'f>])> {
         let meetings = self.endpoints[member].iter();
         meetings.map(|(cluster, meetings)| (*cluster, meetings.as_slice()))
     }
 
     /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
-    pub(super) fn local_nodes(&self, member: MemberId, cluster: Option<usize>) -> &[Conflict<'f>] {
-        let meetings = cluster.and_then(|it| self.local_nodes[member].get(&it));
+    pub(super) fn local_nodes(&self, member: MemberId, cluster: &ClusterName) -> &[Conflict<'f>] {
+        let meetings = self.local_nodes[member].get(cluster);
         meetings.map_or(&[], Vec::as_slice)
     }
 
@@ -139,24 +123,23 @@ impl<'f> Conflicts<'f> {
 /// endpoints are in their own cluster's.
 fn endpoints<'f>(
     member: &'f Member<'f>,
-    own: Option<usize>,
     declared: &DeclaredRanges<'f>,
 ) -> (ConflictsByCluster<'f>, Vec<Inside>) {
     let mut meetings = ConflictsByCluster::new();
     let mut inside = Vec::new();
-    for (index, candidate) in member.membership.candidates.iter().enumerate() {
+    for (index, candidate) in member.membership.candidates.numbered() {
         let Some(address) = candidate.outer_address() else {
             continue;
         };
         let mut is_inside = false;
         for (_, (cluster, range)) in declared.holders(address) {
-            if Some(*cluster) == own {
+            if **cluster == member.entry.name {
                 is_inside = true;
                 continue;
             }
             meetings.entry(*cluster).or_default().push(Conflict {
-                whose: vec![index],
-                what: Conflicting::Endpoint(address),
+                nodes: Vec::new(),
+                what: Conflicting::Endpoint(index, address),
                 range,
             });
         }
@@ -171,19 +154,20 @@ fn endpoints<'f>(
 /// Returns what the nodes of a member have of their own that meets ranges of other clusters.
 fn local_nodes<'f>(
     member: &'f Member<'f>,
-    own: Option<usize>,
     declared: &DeclaredRanges<'f>,
 ) -> ConflictsByCluster<'f> {
     let mut meetings = ConflictsByCluster::new();
-    let mut add = |whose: &[usize], what: Conflicting, cluster: usize, range: &'f Range| {
-        if Some(cluster) != own {
-            meetings.entry(cluster).or_default().push(Conflict {
-                whose: whose.to_vec(),
-                what,
-                range,
-            });
-        }
-    };
+    let own = &member.entry.name;
+    let mut add =
+        |nodes: &[NodeId], what: Conflicting, cluster: &'f ClusterName, range: &'f Range| {
+            if cluster != own {
+                meetings.entry(cluster).or_default().push(Conflict {
+                    nodes: nodes.to_vec(),
+                    what,
+                    range,
+                });
+            }
+        };
     for (index, local) in member.entry.local_networks.iter().enumerate() {
         let what = Conflicting::Local(local.cidr, index);
         for (_, (cluster, range)) in declared
@@ -196,29 +180,29 @@ fn local_nodes<'f>(
     }
     // Networks first: a range that contains the network also contains the node's address, and one
     // reason is enough.
-    for (lan, whose) in &lans(member) {
+    for (lan, nodes) in &lans(member) {
         let what = Conflicting::Own(LocalAddress::Lan(*lan));
         let around = declared.containing(*lan).filter(|(range, _)| range != lan);
         for (_, (cluster, range)) in around.chain(declared.inside(*lan)) {
-            add(whose, what, *cluster, range);
+            add(nodes, what, *cluster, range);
         }
     }
-    for (index, home) in member.membership.local_nodes.iter().enumerate() {
+    for home in &member.membership.local_nodes {
         for (what, address) in points(home) {
             for (_, (cluster, range)) in declared.holders(address) {
-                add(&[index], what, *cluster, range);
+                add(&[home.node], what, *cluster, range);
             }
         }
     }
     meetings
 }
 
-/// Returns the networks in which nodes of a member stand, with these.
-fn lans(member: &Member) -> BTreeMap<Cidr, Vec<usize>> {
-    let mut lans: BTreeMap<Cidr, Vec<usize>> = BTreeMap::new();
-    for (index, home) in member.membership.local_nodes.iter().enumerate() {
+/// Returns the networks of the nodes of a member, with these nodes.
+fn lans(member: &Member) -> BTreeMap<Cidr, Vec<NodeId>> {
+    let mut lans: BTreeMap<Cidr, Vec<NodeId>> = BTreeMap::new();
+    for home in &member.membership.local_nodes {
         if let Some(lan) = home.networks.lan {
-            lans.entry(lan).or_default().push(index);
+            lans.entry(lan).or_default().push(home.node);
         }
     }
     lans
@@ -243,7 +227,7 @@ impl Conflicting {
     pub(super) fn met(self, given: &Prefixes<()>) -> Vec<Cidr> {
         let cidrs = |it: (Cidr, &())| it.0;
         match self {
-            Self::Endpoint(address)
+            Self::Endpoint(_, address)
             | Self::Own(LocalAddress::Endpoint(address) | LocalAddress::Address(address)) => {
                 given.holders(address).map(cidrs).collect()
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::withheld::TargetReason;
 use crate::fleet::MemberId;
+use crate::membership::CandidateId;
 use crate::net::Cidr;
 
 /// The parts that are cut out of ranges, by range.
@@ -14,7 +15,7 @@ pub(super) type Holes = BTreeMap<Cidr, BTreeSet<Cidr>>;
 #[derive(Default)]
 pub(super) struct SourceDecision {
     /// The candidates.
-    pub(super) excluded: BTreeSet<usize>,
+    pub(super) excluded: BTreeSet<CandidateId>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
     /// The parts that are cut out of the other ranges.

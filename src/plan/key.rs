@@ -22,7 +22,7 @@ pub(super) fn settle<'f>(
 ) {
     let own_loops = view.conflicts.own_loops(source.id);
     let (mut peers, mut nodes) = (0, 0);
-    for (index, candidate) in source.member.membership.candidates.iter().enumerate() {
+    for (index, candidate) in source.member.membership.candidates.numbered() {
         if decision.excluded.contains(&index) || own_loops.excluded.contains(&index) {
             continue;
         }

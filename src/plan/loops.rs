@@ -20,8 +20,7 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
             continue;
         };
         for conflict in meetings {
-            if let (Conflicting::Endpoint(address), Some(&candidate)) =
-                (conflict.what, conflict.whose.first())
+            if let Conflicting::Endpoint(candidate, address) = conflict.what
                 && view.could_reach(owner, address)
             {
                 let inside = Inside { candidate, address };
@@ -39,9 +38,7 @@ fn exclude_candidate(
     decisions: &mut Decisions,
 ) {
     let decision = decisions.entry(source.id).or_default();
-    let Some(candidate) = source.member.membership.candidates.get(inside.candidate) else {
-        return;
-    };
+    let candidate = &source.member.membership.candidates[inside.candidate];
     if decision.excluded.insert(inside.candidate) {
         decision
             .reasons

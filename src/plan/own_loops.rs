@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::withheld::{LoopingPeer, LoopingRanges, TargetReason, WithheldEndpoint, WithheldRanges};
 use crate::fleet::Member;
-use crate::membership::PeerCandidate;
+use crate::membership::{CandidateId, PeerCandidate};
 use crate::mesh::Networks;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
@@ -16,7 +16,7 @@ use crate::place::Place;
 #[derive(Debug, Default)]
 pub(super) struct OwnLoops {
     /// The candidates.
-    pub(super) excluded: BTreeSet<usize>,
+    pub(super) excluded: BTreeSet<CandidateId>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,
     /// The findings about both.
@@ -26,7 +26,7 @@ pub(super) struct OwnLoops {
 /// A candidate whose endpoint is in a range of its own cluster.
 #[derive(Clone, Copy)]
 pub(super) struct Inside {
-    pub(super) candidate: usize,
+    pub(super) candidate: CandidateId,
     pub(super) address: IpAddr,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
             inside.retain(|it| !is_in(it));
         }
     }
-    let addresses: BTreeMap<IpAddr, usize> =
+    let addresses: BTreeMap<IpAddr, CandidateId> =
         inside.iter().map(|it| (it.address, it.candidate)).collect();
     let claims = candidates.iter().flat_map(|it| &it.claims);
     let routes = claims.filter(|it| it.is_host() && addresses.contains_key(&it.first()));
@@ -122,9 +122,7 @@ impl OwnLoops {
         range: Cidr,
         range_place: Option<Place>,
     ) {
-        let Some(candidate) = member.membership.candidates.get(inside.candidate) else {
-            return;
-        };
+        let candidate = &member.membership.candidates[inside.candidate];
         if self.excluded.insert(inside.candidate) {
             self.reasons
                 .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
@@ -142,12 +140,10 @@ impl OwnLoops {
     }
 
     fn withhold(&mut self, member: &Member, cidrs: Vec<Cidr>, lying: &[Inside]) {
-        let first = lying
-            .first()
-            .and_then(|it| Some((member.membership.candidates.get(it.candidate)?, it.address)));
-        let (Some((candidate, address)), Some(cidr)) = (first, cidrs.first()) else {
+        let (Some(first), Some(cidr)) = (lying.first(), cidrs.first()) else {
             return;
         };
+        let candidate = &member.membership.candidates[first.candidate];
         self.withheld.extend(&cidrs);
         self.reasons
             .push(Arc::new(TargetReason::LoopingRanges(LoopingRanges {
@@ -158,7 +154,7 @@ impl OwnLoops {
                 cluster: member.entry.name.clone(),
                 node: candidate.leader.to_string(),
                 endpoint: WithheldEndpoint {
-                    address,
+                    address: first.address,
                     place: member.endpoint_place(candidate),
                 },
                 endpoints: lying.len(),

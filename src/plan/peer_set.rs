@@ -12,7 +12,7 @@ use super::promise::{self, BrokenPromise};
 use super::withheld::TargetReason;
 use crate::fleet::{Member, MemberId};
 use crate::kilo::peer::Peer;
-use crate::membership::PeerCandidate;
+use crate::membership::{CandidateId, PeerCandidate};
 use crate::name::{PeerName, PeerSetName};
 use crate::net::{Cidr, Family};
 use crate::wireguard::Endpoint;
@@ -24,7 +24,7 @@ use crate::wireguard::Endpoint;
 pub(super) struct PeerSetKey {
     pub(super) member: MemberId,
     pub(super) family: Option<Family>,
-    pub(super) excluded: BTreeSet<usize>,
+    pub(super) excluded: BTreeSet<CandidateId>,
     pub(super) withheld: BTreeSet<Cidr>,
     pub(super) holes: Holes,
 }
@@ -108,7 +108,7 @@ fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer
     let mut reasons = Vec::new();
     let mut unroutable = 0;
     let mut left: Vec<Carrier> = Vec::new();
-    for (index, candidate) in source.membership.candidates.iter().enumerate() {
+    for (index, candidate) in source.membership.candidates.numbered() {
         if key.excluded.contains(&index) || own_loops.excluded.contains(&index) {
             continue;
         }

@@ -34,7 +34,7 @@ pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut De
             .peekable();
         claims.peek().is_some() && claims.all(|it| !view.can_route(*it) || is_withheld(it))
     };
-    let candidates = source.member.membership.candidates.iter().enumerate();
+    let candidates = source.member.membership.candidates.numbered();
     let (mut peers, mut nodes) = (0, 0);
     for (index, candidate) in candidates {
         let is_dropped = decision.is_some_and(|decision| decision.excluded.contains(&index));

@@ -18,8 +18,7 @@ pub(super) struct TargetView<'g, 'f> {
     pub(super) families: BTreeSet<Family>,
     /// The sources that it sees, in order of rank.
     pub(super) sources: Vec<TargetSource<'f>>,
-    /// The index of each cluster in these.
-    by_cluster: BTreeMap<usize, usize>,
+    by_cluster: BTreeMap<&'f ClusterName, TargetSource<'f>>,
     /// The ranges that it accepts, by its own membership; nothing means everything.
     accepted: BTreeMap<Option<MemberId>, Accepted<'f>>,
 }
@@ -56,11 +55,8 @@ impl<'g, 'f> TargetView<'g, 'f> {
                 own_id: own_ids.get(&source.own.rank).copied().flatten(),
             })
             .collect();
-        let by_cluster = sources
-            .iter()
-            .enumerate()
-            .filter_map(|(position, it)| Some((conflicts.cluster(it.member)?, position)))
-            .collect();
+        let by_cluster = sources.iter().map(|it| (&it.member.entry.name, *it));
+        let by_cluster = by_cluster.collect();
         Self {
             conflicts,
             family: fleet.family(target),
@@ -72,8 +68,8 @@ impl<'g, 'f> TargetView<'g, 'f> {
     }
 
     /// Returns the source that is a cluster, if the target sees it.
-    pub(super) fn source(&self, cluster: usize) -> Option<&TargetSource<'f>> {
-        self.sources.get(*self.by_cluster.get(&cluster)?)
+    pub(super) fn source(&self, cluster: &ClusterName) -> Option<&TargetSource<'f>> {
+        self.by_cluster.get(cluster)
     }
 
     /// Returns what the target takes of a source, unless that is everything.
@@ -111,7 +107,6 @@ impl<'g, 'f> TargetView<'g, 'f> {
         let Some(own) = source.own_id else {
             return &[];
         };
-        self.conflicts
-            .local_nodes(own, self.conflicts.cluster(source.member))
+        self.conflicts.local_nodes(own, &source.member.entry.name)
     }
 }
