@@ -7,6 +7,7 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 
 use crate::command_groups::{GROUPS, names};
 use crate::commands::{self, explain::ExplainArgs};
+use crate::output::ReportFormat;
 use crate::settings::{Colour, FileOptions, PrintOptions};
 
 /// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
@@ -92,6 +93,20 @@ impl Command {
         GivenOptions {
             files: Some(files),
             printing,
+        }
+    }
+
+    /// Returns the format of findings, if the command has no other result.
+    pub(crate) fn findings_format(&self) -> ReportFormat {
+        match self {
+            Self::Validate(args) => args.output,
+            Self::Verify(args) => args.output.into(),
+            Self::Trace(args) => args.format().into(),
+            Self::Capacity(args) => args.output.into(),
+            #[cfg(feature = "snapshot")]
+            Self::Status(args) => args.output.into(),
+            Self::Config(args) => args.output.into(),
+            _ => ReportFormat::Human,
         }
     }
 

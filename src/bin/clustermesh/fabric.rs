@@ -25,8 +25,9 @@ use rayon::prelude::*;
 
 use crate::allowance::unknown_cluster;
 use crate::disk::tree_file;
-use crate::files::{LaterFile, LaterFiles, ShownFiles};
-use crate::input_file::{FileMistakes, Unreadable};
+use crate::failure::CommandFailure;
+use crate::files::{LaterFile, LaterFiles};
+
 use crate::inputs::Inputs;
 use crate::settings::{FileOptions, Settings};
 use crate::{Outcome, disk, input_file, inputs};
@@ -67,20 +68,21 @@ pub(crate) struct Gathered {
 ///
 /// # Errors
 /// There is no mesh, and why.
-pub(crate) fn gather(options: &FileOptions) -> Result<Gathered, Unreadable> {
+pub(crate) fn gather(options: &FileOptions) -> Result<Gathered, CommandFailure> {
     let inputs = inputs::gather(options)?;
     let grave = |it: &&Finding| it.severity == Severity::Error;
     let grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
     if inputs.is_unparsable || inputs.meshes.is_empty() {
         if grave.is_empty() {
-            let error = anyhow!("no mesh was found; run `clustermesh validate` for details");
-            return Err(Unreadable::Failed(error));
+            return Err(
+                anyhow!("no mesh was found; run `clustermesh validate` for details").into(),
+            );
         }
-        return Err(Unreadable::Nothing(FileMistakes {
-            files: inputs.files,
-            findings: grave,
-            outcome: Outcome::Unreadable,
-        }));
+        return Err(CommandFailure::mistakes(
+            inputs.files,
+            grave,
+            Outcome::Unreadable,
+        ));
     }
     Ok(Gathered { inputs, grave })
 }
@@ -89,7 +91,10 @@ pub(crate) fn gather(options: &FileOptions) -> Result<Gathered, Unreadable> {
 ///
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
-pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> Result<AppliedFiles, Unreadable> {
+pub(crate) fn read(
+    inputs: &mut Inputs,
+    dumps: Option<&Dumps>,
+) -> Result<AppliedFiles, CommandFailure> {
     read_and_keep(inputs, dumps, None)
 }
 
@@ -101,7 +106,7 @@ pub(crate) fn read_and_keep(
     inputs: &mut Inputs,
     dumps: Option<&Dumps>,
     known: Option<&KnownContents>,
-) -> Result<AppliedFiles, Unreadable> {
+) -> Result<AppliedFiles, CommandFailure> {
     let clusters = clusters(inputs);
     let mut applied = AppliedFiles::default();
     if let Some(dumps) = dumps {
@@ -163,12 +168,12 @@ pub(crate) fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
 fn within_ceiling<'f>(
     inputs: &Inputs,
     files: impl IntoIterator<Item = &'f AppliedFile>,
-) -> Result<(), Unreadable> {
+) -> Result<(), CommandFailure> {
     let files = files.into_iter();
     let peers = files.map(|file| file.content.peers.len()).sum();
     match inputs.settings.ceilings.exceeded(Counted::Peers, peers) {
         None => Ok(()),
-        Some(exceeded) => Err(Unreadable::beyond(&[exceeded], Vec::new())),
+        Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),
     }
 }
 
@@ -237,7 +242,7 @@ impl AppliedFiles {
         &self,
         inputs: &Inputs,
         files: &BTreeMap<ClusterName, Vec<AppliedFile>>,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, CommandFailure> {
         let mut all = self.files.clone();
         all.extend(files.clone());
         within_ceiling(inputs, all.values().flatten())?;
@@ -290,15 +295,12 @@ impl AppliedFiles {
         clusters: &[ClusterName],
         help: &str,
         known: Option<&KnownContents>,
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), CommandFailure> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         if !disk::is_folder(&roots, root) {
-            return Err(Unreadable::Nothing(FileMistakes {
-                files: ShownFiles::new(Vec::new()),
-                findings: vec![reach::treeless(&input_file::name(root), help)],
-                outcome: Outcome::Unreadable,
-            }));
+            let treeless = vec![reach::treeless(&input_file::name(root), help)];
+            return Err(CommandFailure::without_files(treeless, Outcome::Unreadable));
         }
         let later = self.read_folders(&inputs.settings, clusters, known, |_, _| true)?;
         inputs.files.add_all_later(later);

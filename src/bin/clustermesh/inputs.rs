@@ -22,8 +22,9 @@ use rayon::prelude::*;
 
 use crate::Outcome;
 use crate::disk::{self, Roots};
+use crate::failure::CommandFailure;
 use crate::files::{LaterFile, ShownFiles};
-use crate::input_file::{self, MESH_LIMIT, Unreadable};
+use crate::input_file::{self, MESH_LIMIT};
 use crate::settings::{FileOptions, Settings};
 
 mod known_snapshots;
@@ -60,7 +61,7 @@ enum ReadSnapshot {
 }
 
 /// Reads the meshes and the snapshots of every cluster that they name.
-pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, Unreadable> {
+pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, CommandFailure> {
     gather_and_keep(options, None)
 }
 
@@ -68,17 +69,17 @@ pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, Unreadable> {
 pub(crate) fn gather_and_keep(
     options: &FileOptions,
     known: Option<&mut KnownSnapshots>,
-) -> Result<Inputs, Unreadable> {
+) -> Result<Inputs, CommandFailure> {
     let settings = options.settle()?;
     let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
     for file in settings.mesh_files()? {
         match input_file::source(&file, MESH_LIMIT) {
             Ok(source) => sources.push(source),
-            Err(Unreadable::Syntax(it)) => {
+            Err(CommandFailure::Syntax(it)) => {
                 findings.extend(it.problems);
                 broken.push(it.source);
             }
-            Err(unreadable) => return Err(unreadable),
+            Err(failure) => return Err(failure),
         }
     }
     let ceilings = settings.ceilings;

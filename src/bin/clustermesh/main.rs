@@ -10,6 +10,7 @@ use std::io;
 use std::process::ExitCode;
 
 use arguments::Command;
+use failure::CommandFailure;
 
 mod commands {
     pub(crate) mod argocd;
@@ -42,6 +43,7 @@ mod command_groups;
 mod completion;
 mod content;
 mod disk;
+mod failure;
 mod inputs;
 mod fabric;
 mod files;
@@ -80,19 +82,34 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let mut printer = output::Printer::new(command.options().printing);
-    if let Err(error) = threads::start() {
-        return finish(Err(error), &mut printer, &mut io::stdout());
-    }
     let mut result = io::stdout().lock();
     let outcome = run(&command, &mut printer, &mut result);
-    finish(outcome, &mut printer, &mut result)
+    let is_pipe_closed =
+        matches!(&outcome, Err(CommandFailure::Error(error)) if is_broken_pipe(error));
+    if is_pipe_closed || matches!(outcome, Ok(Outcome::Clean)) {
+        return ExitCode::SUCCESS;
+    }
+    let released = printer.release(&mut result).map_err(Into::into);
+    let printed = released
+        .and(outcome)
+        .or_else(|failure| printer.failure_as(failure, command.findings_format(), &mut result));
+    ExitCode::from(match printed {
+        Ok(Outcome::Clean) => 0,
+        Ok(Outcome::Findings) => 1,
+        Ok(Outcome::Unreadable) => 2,
+        Err(error) => {
+            printer.error(&error);
+            2
+        }
+    })
 }
 
 fn run(
     command: &Command,
     printer: &mut output::Printer,
     result: &mut impl io::Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
+    threads::start()?;
     if let Some(files) = command.options().files {
         files.enter()?;
         if command.has_settings() {
@@ -103,7 +120,7 @@ fn run(
         Command::Snapshot(args) => commands::snapshot::run(args, printer, result),
         Command::Render(args) => commands::render::run(args, printer, result),
         Command::Convert(args) => commands::convert::run(args, printer, result),
-        Command::Template(args) => commands::template::run(args, printer, result),
+        Command::Template(args) => commands::template::run(args, result),
         Command::Init(args) => commands::init::run(args, printer, result),
         Command::Validate(args) => commands::validate::run(args, printer, result),
         Command::Verify(args) => commands::verify::run(args, printer, result),
@@ -119,28 +136,6 @@ fn run(
         Command::Completions(args) => commands::completions::run(args, result),
         Command::Man(args) => commands::man::run(args, arguments::command(), result),
         Command::Argocd(args) => Ok(commands::argocd::run(args, result)),
-    }
-}
-
-/// Prints why a run failed, and returns its exit code.
-fn finish(
-    outcome: anyhow::Result<Outcome>,
-    printer: &mut output::Printer,
-    result: &mut impl io::Write,
-) -> ExitCode {
-    let outcome = match outcome {
-        Ok(Outcome::Clean) => return ExitCode::SUCCESS,
-        Err(error) if is_broken_pipe(&error) => return ExitCode::SUCCESS,
-        outcome => printer.release(result).map_err(Into::into).and(outcome),
-    };
-    match outcome {
-        Ok(Outcome::Clean) => ExitCode::SUCCESS,
-        Ok(Outcome::Findings) => ExitCode::from(1),
-        Ok(Outcome::Unreadable) => ExitCode::from(2),
-        Err(error) => {
-            printer.error(&error);
-            ExitCode::from(2)
-        }
     }
 }
 

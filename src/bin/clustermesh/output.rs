@@ -11,8 +11,8 @@ use clustermesh::plan::Plan;
 
 use crate::Outcome;
 use crate::disk::tree::TreeSurvey;
+use crate::failure::CommandFailure;
 use crate::files::ShownFiles;
-use crate::input_file::Unreadable;
 use crate::rendered::CountsByTarget;
 use crate::settings::{NoMesh, PrintOptions};
 
@@ -193,12 +193,15 @@ impl Printer {
         self.report(&[Group::with_title(note)]);
     }
 
-    /// Prints why there is no usable input.
-    pub(crate) fn unreadable(&mut self, unreadable: Unreadable) -> Outcome {
-        match unreadable.mistakes() {
+    /// Prints why there is no result, for a person.
+    pub(crate) fn failure(&mut self, failure: CommandFailure) -> Outcome {
+        match failure.into_mistakes() {
             Ok(mistakes) => {
                 self.findings(&mistakes.files, &mistakes.findings);
                 self.counts(&mistakes.findings, None);
+                if let Some(note) = mistakes.note {
+                    self.note(&note);
+                }
                 mistakes.outcome
             }
             Err(error) => {
@@ -208,42 +211,24 @@ impl Printer {
         }
     }
 
-    /// Reports why there is no usable input, in the requested format if it has a place for
-    /// mistakes, so that its reader always gets a report.
-    pub(crate) fn unreadable_as(
+    /// Reports why there is no result, in the requested format if it has a place for mistakes, so that
+    /// its reader always gets a report.
+    pub(crate) fn failure_as(
         &mut self,
-        unreadable: Unreadable,
+        failure: CommandFailure,
         format: ReportFormat,
         result: &mut impl std::io::Write,
     ) -> anyhow::Result<Outcome> {
         if format == ReportFormat::Human {
-            return Ok(self.unreadable(unreadable));
+            return Ok(self.failure(failure));
         }
-        let mistakes = unreadable.mistakes()?;
-        self.findings_as(&mistakes.files, &mistakes.findings, format, result)?;
-        Ok(mistakes.outcome)
-    }
-
-    /// Reports findings, where there is nothing else, in the form that was asked for: as the result,
-    /// unless that is for a person.
-    pub(crate) fn findings_as(
-        &mut self,
-        files: &ShownFiles,
-        findings: &[Finding],
-        format: ReportFormat,
-        result: &mut impl std::io::Write,
-    ) -> anyhow::Result<()> {
-        if format == ReportFormat::Human {
-            self.findings(files, findings);
-            self.counts(findings, None);
-            return Ok(());
-        }
-        let report = Report::new(files, findings);
+        let mistakes = failure.into_mistakes()?;
+        let report = Report::new(&mistakes.files, &mistakes.findings);
         crate::print(result, &report.text(format)?)?;
         if format == ReportFormat::Github {
             self.summarize(&report);
         }
-        Ok(())
+        Ok(mistakes.outcome)
     }
 
     /// Prints findings. Of many similar ones, it prints the first few and their number.

@@ -8,7 +8,8 @@ use clustermesh::mesh::SecretKeyRef;
 use clustermesh::name::ClusterName;
 
 use crate::disk::{self, Roots};
-use crate::input_file::{InputFile, Unreadable};
+use crate::failure::CommandFailure;
+use crate::input_file::InputFile;
 
 mod config_file;
 mod mesh_files;
@@ -83,7 +84,7 @@ pub(crate) enum ClusterAccess {
 impl FileOptions {
     /// Settles everything. Nothing but the config must be readable; what is there of the meshes is
     /// asked for later.
-    pub(crate) fn settle(&self) -> Result<Settings, Unreadable> {
+    pub(crate) fn settle(&self) -> Result<Settings, CommandFailure> {
         let config = ConfigFile::read(self.config.clone(), self.roots(), &self.surroundings)?;
         let said = config.content.meshes.iter();
         let meshes = match &self.meshes {

@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use clap::Subcommand;
 use clustermesh::rules::rendered::Allowing;
 
-use crate::input_file::{self, Clusters, Unreadable};
+use crate::failure::CommandFailure;
+use crate::input_file;
 use crate::inputs::{self, Inputs};
 use crate::output::{self, Report};
 use crate::printing::{self, PrintOrder};
@@ -57,12 +58,25 @@ In plugin.yaml:
   generate:
     command: [/clustermesh, argocd, generate]";
 
-/// The result of a command.
-enum PluginAnswer {
-    /// The text that was asked for.
-    Text(String),
-    /// The reason why nothing is printed.
-    Refusal(String, Outcome),
+/// The reason why nothing is printed, as Argo CD shows it.
+struct PluginRefusal(String, Outcome);
+
+impl From<anyhow::Error> for PluginRefusal {
+    fn from(error: anyhow::Error) -> Self {
+        Self(output::failure(&error), Outcome::Unreadable)
+    }
+}
+
+impl PluginRefusal {
+    fn new(failure: CommandFailure, threshold: Threshold) -> Self {
+        match failure.into_mistakes() {
+            Ok(mistakes) => {
+                let report = Report::new(&mistakes.files, &mistakes.findings);
+                Self(output::refusal(&report, threshold), mistakes.outcome)
+            }
+            Err(error) => error.into(),
+        }
+    }
 }
 
 impl ArgocdArgs {
@@ -81,34 +95,28 @@ pub(crate) fn run(args: &ArgocdArgs, result: &mut impl Write) -> Outcome {
         ArgocdCommand::Generate(options) => generate(options),
         ArgocdCommand::Parameters(MeshOptions(options)) => parameters(options),
     };
-    let answer = answer.and_then(|answer| {
-        if let PluginAnswer::Text(text) = &answer {
-            result.write_all(text.as_bytes()).context("cannot write")?;
-            result.flush().context("cannot write")?;
-        }
-        Ok(answer)
+    let written = answer.and_then(|text| {
+        result.write_all(text.as_bytes()).context("cannot write")?;
+        Ok(result.flush().context("cannot write")?)
     });
-    let (failure, outcome) = match answer {
-        Ok(PluginAnswer::Text(_)) => return Outcome::Clean,
-        Ok(PluginAnswer::Refusal(text, outcome)) => (text, outcome),
-        Err(error) => (output::failure(&error), Outcome::Unreadable),
+    let Err(PluginRefusal(text, outcome)) = written else {
+        return Outcome::Clean;
     };
     // There is no other place to report that standard error is closed.
-    let _ = io::stderr().write_all(failure.as_bytes());
+    let _ = io::stderr().write_all(text.as_bytes());
     outcome
 }
 
-fn generate(options: &FileOptions) -> anyhow::Result<PluginAnswer> {
+fn generate(options: &FileOptions) -> Result<String, PluginRefusal> {
     let application = Application::of_environment()?;
     let parameters = Parameters::of_environment()?;
     let target = application.target(parameters.target.as_deref())?;
     let options = options.enter_repository(application.root.clone())?;
     let threshold = parameters.threshold();
-    let mut inputs = match inputs::gather(&options) {
-        // The process ends with the command, and everything is freed then.
-        Ok(inputs) => ManuallyDrop::new(inputs),
-        Err(unreadable) => return refused(unreadable, threshold),
-    };
+    let inputs = inputs::gather(&options);
+    let inputs = inputs.map_err(|it| PluginRefusal::new(it, threshold))?;
+    // The process ends with the command, and everything is freed then.
+    let mut inputs = ManuallyDrop::new(inputs);
     find_overrides(&mut inputs, &application)?;
     let order = PrintOrder {
         target: &target,
@@ -118,11 +126,11 @@ fn generate(options: &FileOptions) -> anyhow::Result<PluginAnswer> {
     };
     let printed = ManuallyDrop::new(printing::print(&inputs, &order)?);
     if let Some(manifests) = &printed.manifests {
-        return Ok(PluginAnswer::Text(manifests.clone()));
+        return Ok(manifests.clone());
     }
     let report = Report::new(&inputs.files, &printed.checked.findings);
     let text = output::refusal(&report, threshold);
-    Ok(PluginAnswer::Refusal(text, inputs.failure()))
+    Err(PluginRefusal(text, inputs.failure()))
 }
 
 /// Finds files in the folder of the Application that change what Argo CD delivers from it.
@@ -134,26 +142,13 @@ fn find_overrides(inputs: &mut Inputs, application: &Application) -> anyhow::Res
     Ok(())
 }
 
-fn parameters(options: &FileOptions) -> anyhow::Result<PluginAnswer> {
+fn parameters(options: &FileOptions) -> Result<String, PluginRefusal> {
     let application = Application::of_environment()?;
     let options = options.enter_repository(application.root.clone())?;
+    let clusters = options
+        .settle()
+        .and_then(|settings| input_file::clusters(&settings.mesh_files()?, settings.ceilings));
     let threshold = Parameters::default().threshold();
-    let settings = match options.settle() {
-        Ok(settings) => settings,
-        Err(unreadable) => return refused(unreadable, threshold),
-    };
-    match input_file::clusters(&settings.mesh_files()?, settings.ceilings) {
-        Ok(Clusters { meshes, .. }) => {
-            let text = announcement::text(&meshes, application.name())?;
-            Ok(PluginAnswer::Text(text))
-        }
-        Err(unreadable) => refused(unreadable, threshold),
-    }
-}
-
-fn refused(unreadable: Unreadable, threshold: Threshold) -> anyhow::Result<PluginAnswer> {
-    let mistakes = unreadable.mistakes()?;
-    let report = Report::new(&mistakes.files, &mistakes.findings);
-    let text = output::refusal(&report, threshold);
-    Ok(PluginAnswer::Refusal(text, mistakes.outcome))
+    let clusters = clusters.map_err(|it| PluginRefusal::new(it, threshold))?;
+    Ok(announcement::text(&clusters.meshes, application.name())?)
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::diagnostic::{Quoted, Severity};
@@ -15,6 +15,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 use crate::allowance;
 use crate::check::{CheckResult, OutputCheck};
 use crate::fabric::{DumpedPeers, Dumps};
+use crate::failure::CommandFailure;
 use crate::output::wrap::Width;
 use crate::output::{self, Printer};
 use crate::settings::CommonOptions;
@@ -57,7 +58,7 @@ pub(crate) struct CapacityArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: CapacityFormat,
+    pub(crate) output: CapacityFormat,
 
     /// List which clusters can join in one commit
     ///
@@ -96,7 +97,7 @@ Examples:
 
 /// The output format.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum CapacityFormat {
+pub(crate) enum CapacityFormat {
     /// A table and the exceeded limits
     Human,
     /// JSON
@@ -120,11 +121,8 @@ pub(crate) fn run(
     args: &CapacityArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let mut inputs = match inputs::gather(&args.common.files) {
-        Ok(inputs) => inputs,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
+) -> Result<Outcome, CommandFailure> {
+    let mut inputs = inputs::gather(&args.common.files)?;
     // Without a mesh no cluster is known, and the mesh is the problem to report.
     let DumpedPeers {
         files: dumps,
@@ -133,12 +131,7 @@ pub(crate) fn run(
     } = if inputs.is_unparsable {
         DumpedPeers::default()
     } else {
-        match args.dumps.read(&mut inputs) {
-            Ok(dumps) => dumps,
-            Err(unreadable) => {
-                return printer.unreadable_as(unreadable, args.output.into(), result);
-            }
-        }
+        args.dumps.read(&mut inputs)?
     };
     let checked = check::check(
         &inputs,
@@ -154,9 +147,8 @@ pub(crate) fn run(
     } = &checked
     else {
         // Without a plan there is nothing to count, and what keeps it from being made is an error.
-        let format = args.output.into();
-        printer.findings_as(&inputs.files, &checked.findings, format, result)?;
-        return Ok(inputs.failure());
+        let (findings, outcome) = (checked.findings, inputs.failure());
+        return Err(CommandFailure::mistakes(inputs.files, findings, outcome));
     };
     check_targets(args.targets.iter().chain(&args.like), plan)?;
     // Unreadable parts of a dump are not counted either.
@@ -179,11 +171,12 @@ pub(crate) fn run(
     let limits = &inputs.settings.config.content.limits.capacity;
     outlook.outgrowth = Outgrowth::new(&inputs.meshes, args.like.as_deref(), &costs, limits);
     if let (Some(like), None) = (&args.like, &outlook.outgrowth) {
-        bail!(
-            "no cluster gets Peers of {}, so there is nothing that more clusters like it would add; name a joined \
-             cluster with `--like`",
-            Quoted(like)
-        );
+        let like = Quoted(like);
+        return Err(anyhow!(
+            "no cluster gets Peers of {like}, so there is nothing that more clusters like it would add; name a joined \
+             cluster with `--like`"
+        )
+        .into());
     }
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     let costs: Vec<Cost> = costs

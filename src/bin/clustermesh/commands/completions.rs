@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use clap_complete::env::Shells;
 
 use crate::Outcome;
+use crate::failure::CommandFailure;
 
 /// Print shell completions
 ///
@@ -37,7 +38,10 @@ Examples:
   source <(clustermesh completions zsh)      in ~/.zshrc, below compinit
   clustermesh completions fish | source      in ~/.config/fish/config.fish";
 
-pub(crate) fn run(args: &CompletionsArgs, result: &mut impl Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(
+    args: &CompletionsArgs,
+    result: &mut impl Write,
+) -> Result<Outcome, CommandFailure> {
     result.write_all(&script(args.shell)?)?;
     result.flush()?;
     Ok(Outcome::Clean)

@@ -12,7 +12,8 @@ use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 
 use crate::Outcome;
-use crate::input_file::{self, Unreadable};
+use crate::failure::CommandFailure;
+use crate::input_file;
 use crate::output::wrap::Width;
 use crate::output::{self, Printer};
 use crate::settings::{ClusterAccess, CommonOptions, Setting, SettingOrigin, Settings};
@@ -30,7 +31,7 @@ use shown::{Shown, ShownValue};
 pub(crate) struct ConfigArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: ConfigFormat,
+    pub(crate) output: ConfigFormat,
 
     #[command(flatten)]
     pub(crate) common: CommonOptions,
@@ -43,7 +44,7 @@ Examples:
 
 /// The format of the settings.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ConfigFormat {
+pub(crate) enum ConfigFormat {
     /// A table
     Human,
     /// JSON
@@ -66,18 +67,15 @@ pub(crate) fn run(
     args: &ConfigArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let settings = match args.common.files.settle() {
-        Ok(settings) => settings,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
+) -> Result<Outcome, CommandFailure> {
+    let settings = args.common.files.settle()?;
     let config = &settings.config.content;
     let named = config.clusters.keys().chain(config.accepted.keys());
     let mut clusters: BTreeSet<ClusterName> = named.cloned().collect();
     match clusters_of_meshes(&settings) {
         Ok(found) => clusters.extend(found),
-        Err(unreadable) => printer.note(&format!(
-            "clusters of unreadable meshes are missing: {unreadable}"
+        Err(failure) => printer.note(&format!(
+            "clusters of unreadable meshes are missing: {failure}"
         )),
     }
     let shown = all(&settings, &clusters);
@@ -91,7 +89,7 @@ pub(crate) fn run(
     Ok(Outcome::Clean)
 }
 
-fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, Unreadable> {
+fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, CommandFailure> {
     let read = input_file::meshes(&settings.mesh_files()?, settings.ceilings)?;
     let entries = read.into_iter().flat_map(|mesh| mesh.entries);
     Ok(entries.map(|entry| entry.name).collect())

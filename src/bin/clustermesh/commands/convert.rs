@@ -15,6 +15,7 @@ use clustermesh::plan;
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
+use crate::failure::CommandFailure;
 use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
@@ -73,11 +74,8 @@ pub(crate) fn run(
     args: &ConvertArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let inputs = match inputs::gather(&args.common.files) {
-        Ok(inputs) => inputs,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+) -> Result<Outcome, CommandFailure> {
+    let inputs = inputs::gather(&args.common.files)?;
     let errors: Vec<Finding> = inputs
         .findings
         .iter()
@@ -85,19 +83,13 @@ pub(crate) fn run(
         .cloned()
         .collect();
     if !inputs.is_whole || !errors.is_empty() {
-        printer.findings(&inputs.files, &errors);
-        printer.counts(&errors, None);
-        return Ok(inputs.failure());
+        let outcome = inputs.failure();
+        return Err(CommandFailure::mistakes(inputs.files, errors, outcome));
     }
     let files = inputs.settings.mesh_files()?;
     let chosen = chosen(args, &files)?;
-    let mut sources = Vec::new();
-    for file in &files {
-        match input_file::source(file, MESH_LIMIT) {
-            Ok(source) => sources.push(source),
-            Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-        }
-    }
+    let read = files.iter().map(|it| input_file::source(it, MESH_LIMIT));
+    let mut sources: Vec<Source> = read.collect::<Result<_, _>>()?;
     let source = sources
         .get(chosen)
         .ok_or_else(|| anyhow!("no mesh was found"))?;
@@ -107,15 +99,14 @@ pub(crate) fn run(
         .iter()
         .any(|it| it.place.source == source.name)
     {
-        bail!("`{}` contains no ClusterMesh", source.name);
+        return Err(anyhow!("`{}` contains no ClusterMesh", source.name).into());
     }
     let converted = converted(source, &inputs.meshes, &inputs.snapshots, args.to.into());
     let text = match converted {
         Ok(text) => text,
         Err(findings) => {
-            printer.findings(&inputs.files, &findings);
-            printer.counts(&findings, None);
-            return Ok(Outcome::Findings);
+            let outcome = Outcome::Findings;
+            return Err(CommandFailure::mistakes(inputs.files, findings, outcome));
         }
     };
     let edited = Source::parse(source.name.clone(), text.as_str())
@@ -125,7 +116,7 @@ pub(crate) fn run(
     }
     let meshes = mesh::read(&sources).meshes;
     crate::print(result, &text)?;
-    compare(&inputs, &meshes, printer)
+    Ok(compare(&inputs, &meshes, printer)?)
 }
 
 /// Returns which of the files is meant.

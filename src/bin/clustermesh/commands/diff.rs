@@ -16,7 +16,7 @@ use clustermesh::rules::{self, Purpose};
 
 use crate::check::{OutputCheck, RenderPlan};
 use crate::fabric::{AppliedFiles, Dumps};
-use crate::input_file::Unreadable;
+use crate::failure::{CommandFailure, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{Compared, DiffFormat, Printer};
 use crate::settings::CommonOptions;
@@ -138,44 +138,53 @@ pub(crate) fn run(
     args: &DiffArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
+    // Exit code 1 is for differences only.
+    diff(args, printer, result).map_err(|failure| {
+        failure.map(|it| FileMistakes {
+            outcome: Outcome::Unreadable,
+            ..it
+        })
+    })
+}
+
+fn diff(
+    args: &DiffArgs,
+    printer: &mut Printer,
+    result: &mut impl Write,
+) -> Result<Outcome, CommandFailure> {
     let against = Against::named_by(args)?;
     let name = against.name();
     let mut snapshots = KnownSnapshots::default();
-    let mut inputs = match inputs::gather_and_keep(&args.common.files, Some(&mut snapshots)) {
-        // The process ends after this. To free large fleets takes a twentieth of a run.
-        Ok(inputs) => ManuallyDrop::new(inputs),
-        Err(unreadable) => return Ok(failed(unreadable, printer)),
-    };
-    let mut before = match against.read(&args.common.files, &mut inputs, &mut snapshots) {
-        Ok(before) => before,
-        Err(unreadable) => {
-            let are_files = !matches!(unreadable, Unreadable::Failed(_));
-            let outcome = failed(unreadable, printer);
-            if are_files {
-                printer.note(&format!(
-                    "this is about the files of {name}; compare with another commit"
-                ));
-            }
-            return Ok(outcome);
-        }
-    };
+    // The process ends after this. To free large fleets takes a twentieth of a run.
+    let files = &args.common.files;
+    let inputs = inputs::gather_and_keep(files, Some(&mut snapshots))?;
+    let mut inputs = ManuallyDrop::new(inputs);
+    let before = against.read(files, &mut inputs, &mut snapshots);
+    let mut before = before.map_err(|failure| {
+        let note = format!("this is about the files of {name}; compare with another commit");
+        failure.map(|it| FileMistakes {
+            note: Some(note),
+            ..it
+        })
+    })?;
     // The rest of the run uses their memory again.
     drop(snapshots);
     let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
         let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-        printer.findings(&inputs.files.of_people(), &checked.findings);
-        printer.counts(&checked.findings, None);
-        return Ok(Outcome::Unreadable);
+        let files = inputs.files.of_people();
+        return Err(CommandFailure::mistakes(
+            files,
+            checked.findings,
+            Outcome::Unreadable,
+        ));
     };
     let RenderPlan { fleet, plan, texts } = &*planned;
     before.find_renamed(fleet);
     let known = mem::take(&mut before.known);
     let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, &known);
     drop(known);
-    if let Err(unreadable) = after.add_kept(&inputs) {
-        return Ok(failed(unreadable, printer));
-    }
+    after.add_kept(&inputs)?;
     let mut foreign = Vec::new();
     if args.dumps.are_any() {
         (after, foreign) = after.with_foreign(&before.applied, &inputs.meshes);
@@ -195,10 +204,7 @@ pub(crate) fn run(
         before.notes.extend(uncertain_leaders(&now));
     }
     let check = || LossCheck::new(&before, (&inputs, &name), (&args.common.files, &changes));
-    let losses = match args.check_losses.then(check).transpose() {
-        Ok(losses) => losses,
-        Err(unreadable) => return Ok(failed(unreadable, printer)),
-    };
+    let losses = args.check_losses.then(check).transpose()?;
     let is_refused = losses.as_ref().is_some_and(|it| it.fails);
     printer.findings(
         &inputs.files,
@@ -258,12 +264,6 @@ fn uncertain_leaders(now: &After) -> Vec<String> {
         format!("{rule}: {subject}: {message}{}", help.collect::<String>())
     });
     notes.collect()
-}
-
-/// Prints why nothing can be compared. Exit code 1 is for differences only.
-fn failed(unreadable: Unreadable, printer: &mut Printer) -> Outcome {
-    printer.unreadable(unreadable);
-    Outcome::Unreadable
 }
 
 /// The current state.

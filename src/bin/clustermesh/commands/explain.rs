@@ -12,6 +12,7 @@ use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::{self, QUESTIONS, Rule};
 
 use crate::Outcome;
+use crate::failure::CommandFailure;
 use crate::output::paper;
 use crate::settings::Colour;
 
@@ -47,7 +48,10 @@ const HEADING: Style = Style::new().bold();
 const LEVELS: usize = 30;
 const SUMMARIES: usize = 39;
 
-pub(crate) fn run(args: &ExplainArgs, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(
+    args: &ExplainArgs,
+    result: &mut impl io::Write,
+) -> Result<Outcome, CommandFailure> {
     let text = match &args.rule {
         _ if args.all => rules::manual(),
         None => list(),

@@ -19,8 +19,8 @@ use self::starter_files::{MESH, StarterFile, files};
 use crate::check::{self, OutputCheck};
 use crate::commands::snapshot;
 use crate::disk::{self, Roots};
+use crate::failure::CommandFailure;
 use crate::files::ShownFiles;
-use crate::input_file::Unreadable;
 use crate::output::Printer;
 use crate::settings::{CommonOptions, FolderOptions};
 use crate::{Outcome, input_file, inputs};
@@ -110,25 +110,23 @@ pub(crate) fn run(
     args: &InitArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
     let home = Home::find();
     let flag = (args.ci != Ci::None).then_some("--ci");
     if let Some(flag) = flag.or(args.pre_commit.then_some("--pre-commit"))
         && !home.is_root()
     {
-        bail!(
-            "CI jobs and hooks must be in the root of the repository: run this in {}, or without {flag}",
-            disk::shown(home.root())
-        );
+        let root = disk::shown(home.root());
+        return Err(anyhow!(
+            "CI jobs and hooks must be in the root of the repository: run this in {root}, or without {flag}"
+        )
+        .into());
     }
     if args.gitops != Gitops::None {
         home.check()?;
     }
     args.clusters.check()?;
-    let mut proposed = match proposed(args) {
-        Ok(proposed) => proposed,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+    let mut proposed = proposed(args)?;
     let files = files(args, &home, proposed.as_ref());
     check_outputs(&files, proposed.as_ref())?;
     // Only the last step makes a mesh: without one, a run was killed, and the next one does what is left.
@@ -138,12 +136,11 @@ pub(crate) fn run(
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
         save(args, proposed, printer, result)
     });
-    let saved = match saved.transpose() {
-        // Without all snapshots, the next run has to propose the mesh again.
-        Ok(Some(refused @ (Outcome::Findings | Outcome::Unreadable))) => return Ok(refused),
-        Ok(saved) => saved,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+    let saved = saved.transpose()?;
+    // Without all snapshots, the next run has to propose the mesh again.
+    if let Some(refused @ (Outcome::Findings | Outcome::Unreadable)) = saved {
+        return Ok(refused);
+    }
     kept.extend(write(mesh, printer)?);
     let written = match saved {
         Some(saved) => {
@@ -159,7 +156,7 @@ pub(crate) fn run(
 }
 
 /// Proposes a mesh, if there are clusters to propose one for.
-fn proposed(args: &InitArgs) -> Result<Option<ProposedMesh>, Unreadable> {
+fn proposed(args: &InitArgs) -> Result<Option<ProposedMesh>, CommandFailure> {
     if !args.clusters.are_given() {
         return Ok(None);
     }
@@ -241,9 +238,9 @@ fn save(
     proposed: &mut ProposedMesh,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> Result<Outcome, Unreadable> {
+) -> Result<Outcome, CommandFailure> {
     let settings = args.common.files.0.settle()?;
-    let source = Source::parse(MESH, proposed.yaml.clone()).map_err(Unreadable::Syntax)?;
+    let source = Source::parse(MESH, proposed.yaml.clone()).map_err(CommandFailure::Syntax)?;
     let meshes = input_file::clusters_of(vec![source], settings.ceilings)?.meshes;
     let nodes = mem::take(&mut proposed.nodes);
     Ok(snapshot::write_first(
@@ -261,9 +258,9 @@ fn check_saved(
 ) -> anyhow::Result<KeptNodes> {
     let inputs = match inputs::gather(&args.common.files.0) {
         Ok(inputs) => inputs,
-        Err(unreadable) => {
+        Err(failure) => {
             return Ok(KeptNodes {
-                outcome: printer.unreadable(unreadable),
+                outcome: printer.failure(failure),
                 ..KeptNodes::default()
             });
         }

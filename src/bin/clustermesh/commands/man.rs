@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
+use crate::failure::CommandFailure;
 use crate::{Outcome, command_groups};
 
 /// Print a manual page
@@ -30,7 +31,7 @@ pub(crate) fn run(
     args: &ManArgs,
     program: Command,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
     // There is no page for `help`.
     let mut program = program.disable_help_subcommand(true);
     // So that commands know the options of every command, and their full names.

@@ -9,6 +9,7 @@ use clustermesh::template::{self, Format};
 use minijinja::context;
 
 use crate::Outcome;
+use crate::failure::CommandFailure;
 
 /// Print the manifests that grant rights in a cluster
 ///
@@ -68,7 +69,7 @@ struct GrantedSecret {
     name: String,
 }
 
-pub(crate) fn run(args: &RbacArgs, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &RbacArgs, result: &mut impl io::Write) -> Result<Outcome, CommandFailure> {
     crate::print(result, &manifests(args)?)?;
     Ok(Outcome::Clean)
 }

@@ -15,6 +15,7 @@ use clustermesh::tree_diff::Loss;
 use crate::allowance::{self, Allowance};
 use crate::check::{CheckResult, OutputCheck};
 use crate::disk::swap;
+use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::printing::{self, PrintOrder};
@@ -66,14 +67,11 @@ pub(crate) fn run(
     args: &RenderArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let inputs = match inputs::gather(&args.common.files) {
-        // The process ends with the command, and everything is freed then.
-        Ok(inputs) => ManuallyDrop::new(inputs),
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+) -> Result<Outcome, CommandFailure> {
+    // The process ends with the command, and everything is freed then.
+    let inputs = ManuallyDrop::new(inputs::gather(&args.common.files)?);
     if let Some(target) = &args.target {
-        return print(args, target, &inputs, printer, result);
+        return Ok(print(args, target, &inputs, printer, result)?);
     }
     let fate = if args.check {
         Fate::Kept

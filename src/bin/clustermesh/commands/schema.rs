@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::ValueEnum;
 use clustermesh::kilo::peer;
 use clustermesh::{config, expectations, mesh, outputs, snapshot};
@@ -10,6 +10,7 @@ use clustermesh::{config, expectations, mesh, outputs, snapshot};
 use crate::commands::capacity;
 #[cfg(feature = "snapshot")]
 use crate::commands::status;
+use crate::failure::CommandFailure;
 use crate::{Outcome, output};
 
 /// Print the JSON Schema of a format
@@ -68,10 +69,13 @@ Examples:
 Editors find the schema in the first line of a YAML file:
   # yaml-language-server: $schema=mesh.schema.json";
 
-pub(crate) fn run(args: &SchemaArgs, result: &mut impl io::Write) -> anyhow::Result<Outcome> {
+pub(crate) fn run(
+    args: &SchemaArgs,
+    result: &mut impl io::Write,
+) -> Result<Outcome, CommandFailure> {
     let schema = match (args.kind, args.strict) {
         (SchemaKind::Peer, true) => peer::strict_schema(),
-        (_, true) => bail!("`--strict` works only with `peer`"),
+        (_, true) => return Err(anyhow!("`--strict` works only with `peer`").into()),
         (SchemaKind::Mesh, _) => mesh::schema(),
         (SchemaKind::Config, _) => config::schema(),
         (SchemaKind::Expectations, _) => expectations::schema(),

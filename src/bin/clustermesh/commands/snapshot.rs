@@ -17,6 +17,7 @@ use clustermesh::text;
 
 use self::keep::Keeper;
 use crate::disk::Roots;
+use crate::failure::CommandFailure;
 use crate::files::ShownFiles;
 use crate::input_file::{self, Clusters};
 use crate::output::Printer;
@@ -192,20 +193,14 @@ pub(crate) fn run(
     args: &SnapshotArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let settings = match args.common.files.0.settle() {
-        Ok(settings) => settings,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+) -> Result<Outcome, CommandFailure> {
+    let settings = args.common.files.0.settle()?;
     let files = settings.mesh_files_if_any()?;
     let Clusters {
         meshes,
         sources,
         problems,
-    } = match input_file::clusters(&files, settings.ceilings) {
-        Ok(clusters) => clusters,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+    } = input_file::clusters(&files, settings.ceilings)?;
     // They stop a render, but nodes can be listed.
     printer.findings(&ShownFiles::new(sources), &problems);
     let outcome = args

@@ -17,8 +17,8 @@ use clustermesh::text::count;
 use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
 use crate::fabric::{AppliedFiles, Gathered};
+use crate::failure::CommandFailure;
 use crate::git::GitRepository;
-use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 use crate::output::{Printer, Report, ReportFormat};
 use crate::reach::{Addressed, ReachOptions};
@@ -53,7 +53,7 @@ pub(crate) struct StatusArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: StatusFormat,
+    pub(crate) output: StatusFormat,
 
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
     ///
@@ -78,7 +78,7 @@ Examples:
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum StatusFormat {
+pub(crate) enum StatusFormat {
     /// A table, and what differs
     Human,
     /// JSON
@@ -102,22 +102,16 @@ pub(crate) fn run(
     args: &StatusArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
     let gathered = fabric::gather(&args.common.files).and_then(|gathered| {
         let Gathered { mut inputs, grave } = gathered;
         let rendered = fabric::read(&mut inputs, None)?;
         Ok((inputs, grave, rendered))
     });
-    let (mut inputs, mut findings, rendered) = match gathered {
-        Ok(gathered) => gathered,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
+    let (mut inputs, mut findings, rendered) = gathered?;
     args.reach.settle(&mut inputs.settings);
     let clusters = clusters(args, &inputs)?;
-    let states = match states(args, &clusters, &inputs, &rendered) {
-        Ok(states) => states,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
+    let states = states(args, &clusters, &inputs, &rendered)?;
     let is_about = |it: &&Finding| {
         let mut asked = clusters.iter().map(ClusterName::as_str);
         let cluster = it.cluster.as_deref();
@@ -175,7 +169,7 @@ fn states(
     clusters: &[ClusterName],
     inputs: &Inputs,
     rendered: &AppliedFiles,
-) -> Result<Vec<ClusterStatus>, Unreadable> {
+) -> Result<Vec<ClusterStatus>, CommandFailure> {
     let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
     let addressed = Addressed {
         read: &asked,
@@ -282,7 +276,7 @@ fn compared(
     answers: BTreeMap<ClusterName, LiveCluster>,
     inputs: &Inputs,
     rendered: &AppliedFiles,
-) -> Result<Vec<(ClusterName, ClusterStatus)>, Unreadable> {
+) -> Result<Vec<(ClusterName, ClusterStatus)>, CommandFailure> {
     let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
     let mut states: Vec<(ClusterName, ClusterStatus)> = Vec::new();
     for (cluster, live) in answers {

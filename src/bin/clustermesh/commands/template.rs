@@ -11,8 +11,8 @@ use clustermesh::rules::Purpose;
 use crate::allowance;
 use crate::check::OutputCheck;
 use crate::disk::{self, Roots};
+use crate::failure::CommandFailure;
 use crate::filling::FillProcess;
-use crate::output::Printer;
 use crate::outputs::{TEMPLATE_LIMIT, facts, read_template};
 use crate::settings::{CommonOptions, Settings};
 use crate::{Outcome, check, input_file, inputs};
@@ -48,20 +48,13 @@ Examples:
   clustermesh template templates/application.yaml --target west
   echo '{{ targets | length }}' | clustermesh template -";
 
-pub(crate) fn run(
-    args: &TemplateArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let inputs = match inputs::gather(&args.common.files) {
-        Ok(inputs) => inputs,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+pub(crate) fn run(args: &TemplateArgs, result: &mut impl Write) -> Result<Outcome, CommandFailure> {
+    let inputs = inputs::gather(&args.common.files)?;
     let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let Some((fleet, plan)) = &checked.planned else {
-        printer.findings(&inputs.files.of_people(), &checked.findings);
-        printer.counts(&checked.findings, None);
-        return Ok(inputs.failure());
+        let files = inputs.files.of_people();
+        let outcome = inputs.failure();
+        return Err(CommandFailure::mistakes(files, checked.findings, outcome));
     };
     let bytes: Vec<usize> = crate::rendered::texts(plan)
         .iter()
@@ -71,7 +64,7 @@ pub(crate) fn run(
     let subject = match &args.target {
         None => ResultSubject::Repository,
         Some(name) if facts.targets().any(|it| it == name) => ResultSubject::Target(name.clone()),
-        Some(name) => return Err(allowance::unknown_target(name, plan)),
+        Some(name) => return Err(allowance::unknown_target(name, plan).into()),
     };
     let text = match &args.file {
         None => {

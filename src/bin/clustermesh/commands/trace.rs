@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::packet::trace;
 
 use crate::fabric::{Dumps, Gathered};
+use crate::failure::CommandFailure;
 use crate::output::{Printer, TraceFormat};
 use crate::settings::CommonOptions;
 use crate::{Outcome, fabric};
@@ -89,31 +90,35 @@ impl From<ClassArgument> for trace::AddressClass {
     }
 }
 
+impl TraceArgs {
+    /// Returns the output format.
+    pub(crate) fn format(&self) -> TraceFormat {
+        let default = if self.batch {
+            TraceFormat::Json
+        } else {
+            TraceFormat::Human
+        };
+        self.output.unwrap_or(default)
+    }
+}
+
 pub(crate) fn run(
     args: &TraceArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let format = match args.output {
-        Some(TraceFormat::Json) => TraceFormat::Json,
-        Some(_) if args.batch => bail!("`--batch` prints JSON; omit `--output`"),
-        None if args.batch => TraceFormat::Json,
-        given => given.unwrap_or(TraceFormat::Human),
-    };
-    let Gathered { mut inputs, grave } = match fabric::gather(&args.common.files) {
-        Ok(gathered) => gathered,
-        Err(unreadable) => return printer.unreadable_as(unreadable, format.into(), result),
-    };
-    let applied = match fabric::read(&mut inputs, Some(&args.dumps)) {
-        Ok(applied) => applied,
-        Err(unreadable) => return printer.unreadable_as(unreadable, format.into(), result),
-    };
+) -> Result<Outcome, CommandFailure> {
+    let format = args.format();
+    if args.batch && format != TraceFormat::Json {
+        return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
+    }
+    let Gathered { mut inputs, grave } = fabric::gather(&args.common.files)?;
+    let applied = fabric::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
     let fabric = applied.fabric(&inputs);
     let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
     let (Some(from), Some(to)) = (&args.from, &args.to) else {
-        return batch::run(&mut tracer, result);
+        return Ok(batch::run(&mut tracer, result)?);
     };
     let answer = tracer.trace(from, to)?;
     let text = answer.text(format)?;

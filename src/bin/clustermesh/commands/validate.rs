@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
 use crate::check::OutputCheck;
+use crate::failure::CommandFailure;
 use crate::output::{Printer, Report, ReportFormat};
 use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
@@ -23,7 +24,7 @@ use crate::{Outcome, check, inputs};
 pub(crate) struct ValidateArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: ReportFormat,
+    pub(crate) output: ReportFormat,
 
     /// Count the findings by rule instead of listing them
     ///
@@ -50,14 +51,12 @@ pub(crate) fn run(
     args: &ValidateArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
     if args.statistics && !matches!(args.output, ReportFormat::Human | ReportFormat::Json) {
-        bail!("`--statistics` works only with `--output human` and `--output json`");
+        let problem = "`--statistics` works only with `--output human` and `--output json`";
+        return Err(anyhow!(problem).into());
     }
-    let inputs = match inputs::gather(&args.common.files) {
-        Ok(inputs) => inputs,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output, result),
-    };
+    let inputs = inputs::gather(&args.common.files)?;
     let mut checked = check::check(
         &inputs,
         Purpose::Validate,

@@ -18,7 +18,7 @@ use clustermesh::rules::verified::{self, InputGaps};
 use clustermesh::rules::{Finding, Levels, Purpose};
 
 use crate::fabric::{AppliedFiles, Dumps, Gathered, basis};
-use crate::input_file::Unreadable;
+use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::CommonOptions;
@@ -49,7 +49,7 @@ use wanted::WantedPeers;
 pub(crate) struct VerifyArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: VerifyFormat,
+    pub(crate) output: VerifyFormat,
 
     #[command(flatten)]
     fail_on: FailOn,
@@ -132,7 +132,7 @@ impl<'e> Proof<'e> {
         fabric: &Fabric,
         request: ProofRequest<'_, 'e>,
         excused: impl FnOnce() -> Excused,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, CommandFailure> {
         let ProofRequest {
             asked,
             expectations,
@@ -142,7 +142,7 @@ impl<'e> Proof<'e> {
         let reach = Reach::new(fabric, ceilings.most_steps());
         let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
         if let Some(exceeded) = ceilings.exceeded(Counted::Steps, steps) {
-            return Err(Unreadable::beyond(&[exceeded], Vec::new()));
+            return Err(CommandFailure::beyond(&[exceeded], Vec::new()));
         }
         let verification = match verify_sound(&reach, asked) {
             Some(verification) => verification,
@@ -194,23 +194,18 @@ pub(crate) fn run(
     args: &VerifyArgs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
-    let gathered = match fabric::gather(&args.common.files) {
-        Ok(gathered) => gathered,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
+) -> Result<Outcome, CommandFailure> {
+    let gathered = fabric::gather(&args.common.files)?;
     if let Some(revision) = &args.held_back {
         return held_back::list(args, revision, gathered.inputs, printer, result);
     }
-    match read(args, gathered) {
-        // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
-        Ok(read) => verify(args, &ManuallyDrop::new(read), printer, result),
-        Err(unreadable) => printer.unreadable_as(unreadable, args.output.into(), result),
-    }
+    // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
+    let read = ManuallyDrop::new(read(args, gathered)?);
+    verify(args, &read, printer, result)
 }
 
 /// Reads the expectations and the Peers.
-fn read(args: &VerifyArgs, gathered: Gathered) -> Result<ProofInputs, Unreadable> {
+fn read(args: &VerifyArgs, gathered: Gathered) -> Result<ProofInputs, CommandFailure> {
     let Gathered { mut inputs, grave } = gathered;
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = expectations::read(&mut inputs, given)?;
@@ -230,7 +225,7 @@ fn verify(
     read: &ProofInputs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
     let inputs = &read.inputs;
     let wanted = WantedPeers::plan(inputs, &args.dumps)?;
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
@@ -252,18 +247,12 @@ fn verify(
         gaps,
         ceilings: inputs.settings.ceilings,
     };
-    let proof = match Proof::new(&fabric, request, || wanted.excused()) {
-        Ok(proof) => proof,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
+    let proof = Proof::new(&fabric, request, || wanted.excused())?;
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
     let threshold = args.fail_on.threshold();
     let in_force = InForce::new(inputs);
-    let joined = match planned.prove(read, gaps, &proof, &in_force) {
-        Ok(joined) => joined,
-        Err(unreadable) => return printer.unreadable_as(unreadable, args.output.into(), result),
-    };
+    let joined = planned.prove(read, gaps, &proof, &in_force)?;
     let outlook = planned.outlook(inputs, joined.as_ref(), threshold);
     // An old tree explains everything else, so it comes first, however severe the rest is.
     let mut findings = in_force.of(wanted

@@ -20,12 +20,8 @@ use crate::Outcome;
 use crate::cluster::Wanted;
 use crate::disk::Roots;
 use crate::disk::tree_file::MANIFEST_LIMIT;
-#[cfg(feature = "snapshot")]
-use crate::files::ShownFiles;
+use crate::failure::CommandFailure;
 use crate::files::{LaterFile, manifests};
-#[cfg(feature = "snapshot")]
-use crate::input_file::FileMistakes;
-use crate::input_file::Unreadable;
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
 use crate::reach::{Addressed, ReachOptions};
@@ -118,7 +114,7 @@ impl Dumps {
     ///
     /// # Errors
     /// A file is of no cluster, cannot be read, or contains anything but Peers.
-    pub(crate) fn read(&self, inputs: &mut Inputs) -> Result<DumpedPeers, Unreadable> {
+    pub(crate) fn read(&self, inputs: &mut Inputs) -> Result<DumpedPeers, CommandFailure> {
         self.read_for(inputs, LeftClusters::Refused)
     }
 
@@ -126,7 +122,7 @@ impl Dumps {
     ///
     /// # Errors
     /// A file cannot be read, or contains anything but Peers.
-    pub(crate) fn read_all(&self, inputs: &mut Inputs) -> Result<DumpedPeers, Unreadable> {
+    pub(crate) fn read_all(&self, inputs: &mut Inputs) -> Result<DumpedPeers, CommandFailure> {
         self.read_for(inputs, LeftClusters::Read)
     }
 
@@ -134,7 +130,7 @@ impl Dumps {
         &self,
         inputs: &mut Inputs,
         of_left: LeftClusters,
-    ) -> Result<DumpedPeers, Unreadable> {
+    ) -> Result<DumpedPeers, CommandFailure> {
         let clusters = named_clusters(inputs);
         let mut dumped = DumpedPeers::default();
         for Dump { cluster, path } in &self.peers {
@@ -187,7 +183,7 @@ impl Live {
         inputs: &mut Inputs,
         clusters: &[ClusterName],
         dumped: &mut DumpedPeers,
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), CommandFailure> {
         if !self.live {
             if let Some(option) = self.reach.given() {
                 return Err(anyhow!("{option} works only with --live").into());
@@ -227,10 +223,6 @@ impl Live {
         if findings.is_empty() {
             return Ok(());
         }
-        Err(Unreadable::Nothing(FileMistakes {
-            files: ShownFiles::new(Vec::new()),
-            findings,
-            outcome: Outcome::Unreadable,
-        }))
+        Err(CommandFailure::without_files(findings, Outcome::Unreadable))
     }
 }

@@ -15,7 +15,8 @@ use super::owner::Owners;
 use super::setting::{Setting, SettingOrigin};
 use super::surroundings::WorkingRepository;
 use crate::disk::{self, Roots};
-use crate::input_file::{self, InputFile, Unreadable};
+use crate::failure::CommandFailure;
+use crate::input_file::{self, InputFile};
 
 /// The largest config that is read, in bytes.
 const LIMIT: u64 = 1 << 20;
@@ -41,7 +42,7 @@ impl ConfigFile {
         named: Option<Setting<PathBuf>>,
         roots: Roots,
         surroundings: &WorkingRepository,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, CommandFailure> {
         let path = match named {
             Some(Setting { value, origin }) => Setting {
                 value: Some(value),
@@ -86,10 +87,7 @@ impl ConfigFile {
                 content,
                 levels,
             }),
-            Err(problems) => Err(Unreadable::Wrong {
-                sources: vec![source],
-                problems,
-            }),
+            Err(problems) => Err(CommandFailure::wrong(vec![source], problems)),
         }
     }
 

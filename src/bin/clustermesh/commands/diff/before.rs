@@ -15,7 +15,7 @@ use clustermesh::rules::{clusters, reach};
 use super::DiffArgs;
 use crate::disk::{self, Revision, Roots};
 use crate::fabric::{AppliedFiles, Dumps, KnownContents};
-use crate::input_file::Unreadable;
+use crate::failure::CommandFailure;
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, Setting, SettingOrigin};
 use crate::{fabric, input_file};
@@ -118,7 +118,7 @@ impl<'a> Against<'a> {
         options: &FileOptions,
         inputs: &mut Inputs,
         snapshots: &mut KnownSnapshots,
-    ) -> Result<Before, Unreadable> {
+    ) -> Result<Before, CommandFailure> {
         let name = match &self {
             Self::Revision(_) | Self::Folder(_) => format!("`{}`", self.name()),
             Self::Dumps(_) | Self::Nothing => "the rendered tree".to_owned(),
@@ -133,7 +133,7 @@ impl<'a> Against<'a> {
         options: &FileOptions,
         inputs: &mut Inputs,
         snapshots: &mut KnownSnapshots,
-    ) -> Result<Before, Unreadable> {
+    ) -> Result<Before, CommandFailure> {
         match self {
             Self::Nothing => Ok(Before {
                 notes: vec!["all Peers count as new (--against none)".to_owned()],
@@ -219,7 +219,7 @@ impl Before {
 }
 
 /// Reads a rendered folder.
-fn of_folder(inputs: &mut Inputs) -> Result<Before, Unreadable> {
+fn of_folder(inputs: &mut Inputs) -> Result<Before, CommandFailure> {
     let folder = inputs.settings.rendered.value.clone();
     disk::entries(&Roots::anywhere(), &folder)?;
     let known = KnownContents::default();

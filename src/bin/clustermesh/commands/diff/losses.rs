@@ -12,7 +12,7 @@ use clustermesh::rules::{Finding, snapshots};
 
 use super::before::{Before, HEAD};
 use crate::disk::Revision;
-use crate::input_file::Unreadable;
+use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
 use crate::settings::FileOptions;
 
@@ -34,7 +34,7 @@ impl LossCheck {
         before: &Before,
         (now, name): (&Inputs, &str),
         (options, changes): (&FileOptions, &Changes),
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, CommandFailure> {
         let Some(old) = &before.inputs else {
             let error = anyhow!(
                 "losses cannot be checked without the old nodes; compare with a commit that has a mesh and its snapshots, not with {name}"

@@ -14,8 +14,8 @@ use clustermesh::snapshot::Snapshot;
 
 use crate::Outcome;
 use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
-use crate::files::ShownFiles;
-use crate::input_file::{FileMistakes, Unreadable};
+use crate::failure::CommandFailure;
+
 use crate::settings::Settings;
 
 #[cfg(feature = "snapshot")]
@@ -149,7 +149,7 @@ impl ClusterOptions {
     ///
     /// # Errors
     /// A cluster that cannot be read, or clusters that cannot be joined.
-    pub(super) fn propose(&self, settings: &mut Settings) -> Result<ProposedMesh, Unreadable> {
+    pub(super) fn propose(&self, settings: &mut Settings) -> Result<ProposedMesh, CommandFailure> {
         #[cfg(feature = "snapshot")]
         if let Some(context) = &self.secrets_from {
             return self.take_over(context, settings);
@@ -179,7 +179,7 @@ impl ClusterOptions {
             }
             let order: Vec<ClusterName> = snapshots.iter().map(|it| it.cluster.clone()).collect();
             let findings = proposal::obstacles(&obstacles, &uids.twins(&order));
-            failed(findings, Outcome::Findings)
+            CommandFailure::without_files(findings, Outcome::Findings)
         })?;
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
         mesh.subnets = proposal
@@ -238,7 +238,7 @@ impl ClusterOptions {
         clippy::unnecessary_wraps,
         reason = "as with the feature"
     )]
-    fn read_live(&self, _: &mut Settings) -> Result<Vec<ReadCluster>, Unreadable> {
+    fn read_live(&self, _: &mut Settings) -> Result<Vec<ReadCluster>, CommandFailure> {
         Ok(Vec::new())
     }
 }
@@ -257,14 +257,6 @@ impl ProposedMesh {
             contexts: Vec::new(),
         }
     }
-}
-
-fn failed(findings: Vec<Finding>, outcome: Outcome) -> Unreadable {
-    Unreadable::Nothing(FileMistakes {
-        files: ShownFiles::new(Vec::new()),
-        findings,
-        outcome,
-    })
 }
 
 fn read_file(dump: &ClusterDump, settings: &Settings) -> anyhow::Result<ReadCluster> {

@@ -8,7 +8,8 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
 
 use crate::disk::Roots;
-use crate::input_file::{self, InputFile, MESH_LIMIT, Unreadable};
+use crate::failure::CommandFailure;
+use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::inputs::Inputs;
 
 /// Reads the given file, else that of the settings. A file with mistakes has no expectations, and
@@ -16,7 +17,7 @@ use crate::inputs::Inputs;
 pub(super) fn read(
     inputs: &mut Inputs,
     given: Option<&PathBuf>,
-) -> Result<(Vec<Expectation>, Vec<Finding>), Unreadable> {
+) -> Result<(Vec<Expectation>, Vec<Finding>), CommandFailure> {
     let settled = inputs.settings.expectations.value.as_ref();
     let roots = given.map_or_else(
         || inputs.settings.config.roots.clone(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::mem;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::anyhow;
 use clustermesh::expectations::Expectation;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::name::ClusterName;
@@ -20,7 +20,7 @@ use super::{InForce, Proof, ProofRequest, VerifyArgs, expectations};
 use crate::check::{self, CheckResult, OutputCheck};
 use crate::disk::Revision;
 use crate::fabric::{AppliedFiles, KnownContents};
-use crate::input_file::Unreadable;
+use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
 use crate::settings::NoMesh;
@@ -54,14 +54,11 @@ pub(super) fn list(
     inputs: Inputs,
     printer: &mut Printer,
     result: &mut impl Write,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome, CommandFailure> {
     if args.dumps.are_any() {
-        bail!("--held-back cannot be combined with --peers and --live");
+        return Err(anyhow!("--held-back cannot be combined with --peers and --live").into());
     }
-    let refresh = match held(args, revision, inputs) {
-        Ok(refresh) => refresh,
-        Err(unreadable) => return Ok(printer.unreadable(unreadable)),
-    };
+    let refresh = held(args, revision, inputs)?;
     for (cluster, errors) in &refresh.held {
         let problems = text::count(errors.len(), "error");
         printer.note(&format!("the new snapshot of {cluster} causes {problems}:"));
@@ -74,7 +71,7 @@ pub(super) fn list(
 }
 
 /// Finds the snapshots to hold back, compared with those of a commit.
-fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh, Unreadable> {
+fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh, CommandFailure> {
     // A typing error is one also if there is nothing to hold back.
     let revision = Arc::new(Revision::open(revision)?);
     let (expectations, _) = expectations::read(&mut inputs, None)?;
@@ -109,13 +106,13 @@ fn refreshed(
     args: &VerifyArgs,
     revision: &Arc<Revision>,
     now: &Inputs,
-) -> Result<BTreeMap<ClusterName, SnapshotFile>, Unreadable> {
+) -> Result<BTreeMap<ClusterName, SnapshotFile>, CommandFailure> {
     let gathered = inputs::gather(&args.common.files.at(revision));
     revision.check()?;
     let mut old = match gathered {
         Ok(inputs) => inputs.snapshots,
-        Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => BTreeMap::new(),
-        Err(unreadable) => return Err(unreadable),
+        Err(CommandFailure::Error(error)) if error.is::<NoMesh>() => BTreeMap::new(),
+        Err(failure) => return Err(failure),
     };
     old.retain(|cluster, was| {
         let is = now.snapshots.get(cluster);
@@ -126,7 +123,7 @@ fn refreshed(
 
 impl Refresh {
     /// Admits the snapshots of clusters if these cause no new error together, else those of each half.
-    fn admit(&mut self, clusters: &[ClusterName]) -> Result<(), Unreadable> {
+    fn admit(&mut self, clusters: &[ClusterName]) -> Result<(), CommandFailure> {
         self.swap(clusters);
         let mut errors = self.errors()?;
         errors.retain(|kind, _| !self.known.contains(kind));
@@ -159,7 +156,7 @@ impl Refresh {
     }
 
     /// Returns the errors that the checks of a pull request would report after a render.
-    fn errors(&self) -> Result<Errors, Unreadable> {
+    fn errors(&self) -> Result<Errors, CommandFailure> {
         let inputs = &self.inputs;
         let fate = Some(Fate::Replaced);
         let mut checked = check::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
@@ -179,7 +176,7 @@ impl Refresh {
     }
 
     /// Returns what `verify` would find in the Peers of a plan.
-    fn proved(&self, checked: &CheckResult) -> Result<Vec<Finding>, Unreadable> {
+    fn proved(&self, checked: &CheckResult) -> Result<Vec<Finding>, CommandFailure> {
         let Some((fleet, plan)) = &checked.planned else {
             return Ok(Vec::new());
         };

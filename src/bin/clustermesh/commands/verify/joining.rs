@@ -13,7 +13,7 @@ use clustermesh::rules::{self, Finding};
 
 use super::{InForce, Proof, ProofInputs, ProofRequest};
 use crate::fabric::{AppliedFiles, KnownContents};
-use crate::input_file::Unreadable;
+use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{JoinVerification, Verified};
 use crate::rendered;
@@ -97,7 +97,7 @@ impl JoinPlan {
         gaps: InputGaps,
         now: &Proof,
         in_force: &InForce,
-    ) -> Result<Option<JoinProof<'p>>, Unreadable> {
+    ) -> Result<Option<JoinProof<'p>>, CommandFailure> {
         let Some(joined) = &self.joined else {
             return Ok(None);
         };

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use super::{Before, REMEDY, has_folders};
 use crate::disk::{self, Revision};
 use crate::fabric::{AppliedFiles, KnownContents};
-use crate::input_file::Unreadable;
+use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Settings};
 use crate::{check, fabric, git};
@@ -32,16 +32,16 @@ pub(super) fn read(
     options: &FileOptions,
     now: &mut Inputs,
     snapshots: &mut KnownSnapshots,
-) -> Result<Before, Unreadable> {
+) -> Result<Before, CommandFailure> {
     let options = options.at(revision);
     let gathered = inputs::gather_and_keep(&options, Some(snapshots));
     revision.check()?;
     let mut inputs = match gathered {
         Ok(inputs) => inputs,
-        Err(Unreadable::Failed(error)) if error.is::<NoMesh>() => {
+        Err(CommandFailure::Error(error)) if error.is::<NoMesh>() => {
             return without_mesh(revision, options.settle()?, now);
         }
-        Err(unreadable) => return Err(unreadable),
+        Err(failure) => return Err(failure),
     };
     let name = disk::shown(Path::new(revision.name()));
     let problem = UnusableInputs::find(&inputs);
@@ -85,7 +85,7 @@ fn of_mesh(
     inputs: &mut Inputs,
     now: &Inputs,
     known: &KnownContents,
-) -> Result<AppliedFiles, Unreadable> {
+) -> Result<AppliedFiles, CommandFailure> {
     if let Some(applied) = own_tree(inputs, known)? {
         return Ok(applied);
     }
@@ -97,7 +97,7 @@ fn of_mesh(
 }
 
 /// Returns the error about a commit of which the Peers are not known.
-fn unknown(revision: &Revision, problem: &str) -> Unreadable {
+fn unknown(revision: &Revision, problem: &str) -> CommandFailure {
     let name = disk::shown(Path::new(revision.name()));
     let error = revision.check().and_then(|()| {
         let history = git::missing_history()?;
@@ -158,7 +158,7 @@ fn without_mesh(
     revision: &Revision,
     settings: Settings,
     now: &mut Inputs,
-) -> Result<Before, Unreadable> {
+) -> Result<Before, CommandFailure> {
     let own = mem::replace(&mut now.settings, settings);
     let known = KnownContents::default();
     let read = tree(now, &known).and_then(|read| {
@@ -191,7 +191,10 @@ fn without_mesh(
 
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left. Nothing if no folder of a
 /// cluster is there.
-fn tree(inputs: &mut Inputs, known: &KnownContents) -> Result<Option<AppliedFiles>, Unreadable> {
+fn tree(
+    inputs: &mut Inputs,
+    known: &KnownContents,
+) -> Result<Option<AppliedFiles>, CommandFailure> {
     if !is_there(inputs) {
         return Ok(None);
     }
@@ -205,7 +208,7 @@ fn tree(inputs: &mut Inputs, known: &KnownContents) -> Result<Option<AppliedFile
 fn own_tree(
     inputs: &mut Inputs,
     known: &KnownContents,
-) -> Result<Option<AppliedFiles>, Unreadable> {
+) -> Result<Option<AppliedFiles>, CommandFailure> {
     if !is_there(inputs) {
         return Ok(None);
     }

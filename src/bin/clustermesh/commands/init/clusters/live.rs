@@ -10,10 +10,10 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault, UNREADABLE};
 use clustermesh::{mesh, yaml};
 
-use super::{ClusterContext, ClusterOptions, ProposedMesh, ReadCluster, failed};
+use super::{ClusterContext, ClusterOptions, ProposedMesh, ReadCluster};
 use crate::cluster::{ClusterAnswer, Kubeconfigs, Wanted, useless};
 use crate::commands::snapshot::ListedNodes;
-use crate::input_file::Unreadable;
+use crate::failure::CommandFailure;
 use crate::reach::{Addressed, Contact, ReachOptions};
 use crate::settings::Settings;
 use crate::{Outcome, clock};
@@ -29,7 +29,7 @@ impl ClusterOptions {
     pub(super) fn read_live(
         &self,
         settings: &mut Settings,
-    ) -> Result<Vec<ReadCluster>, Unreadable> {
+    ) -> Result<Vec<ReadCluster>, CommandFailure> {
         let clusters: BTreeSet<&ClusterName> = self.contexts.iter().map(|it| &it.cluster).collect();
         let addressed = Addressed {
             read: &clusters,
@@ -53,14 +53,17 @@ impl ClusterOptions {
         &self,
         context: &str,
         settings: &mut Settings,
-    ) -> Result<ProposedMesh, Unreadable> {
+    ) -> Result<ProposedMesh, CommandFailure> {
         let reach = self.reach(&[]).with_secrets_from(context);
         reach.settle(settings);
         let mut kubeconfigs = Kubeconfigs::new(reach.patience());
         let objects = reach.meshes(settings, &mut kubeconfigs);
-        let objects = objects
-            .map_err(anyhow::Error::from)?
-            .map_err(|fault| failed(vec![clusters::unread_meshes(&fault)], Outcome::Unreadable))?;
+        let objects = objects.map_err(anyhow::Error::from)?.map_err(|fault| {
+            CommandFailure::without_files(
+                vec![clusters::unread_meshes(&fault)],
+                Outcome::Unreadable,
+            )
+        })?;
         if objects.is_empty() {
             let context = Quoted(context);
             let problem = anyhow!("the cluster of context {context} has no ClusterMesh objects");
@@ -68,13 +71,10 @@ impl ClusterOptions {
         }
         let documents: Vec<String> = objects.iter().map(yaml::document).collect();
         let yaml = format!("{TAKEN_OVER}{}", documents.join("---\n"));
-        let source = Source::parse("mesh.yaml", yaml.as_str()).map_err(Unreadable::Syntax)?;
+        let source = Source::parse("mesh.yaml", yaml.as_str()).map_err(CommandFailure::Syntax)?;
         let reading = mesh::read(slice::from_ref(&source));
         if !reading.is_usable() {
-            return Err(Unreadable::Wrong {
-                sources: vec![source],
-                problems: reading.diagnostics,
-            });
+            return Err(CommandFailure::wrong(vec![source], reading.diagnostics));
         }
         let entries = reading.meshes.iter().flat_map(|it| &it.entries);
         let all: BTreeSet<&ClusterName> = entries.map(|it| &it.name).collect();
@@ -100,7 +100,7 @@ fn read(
     contact: &mut Contact,
     clusters: &BTreeSet<&ClusterName>,
     settings: &Settings,
-) -> Result<Vec<ReadCluster>, Unreadable> {
+) -> Result<Vec<ReadCluster>, CommandFailure> {
     let answers = contact.ask(clusters, Wanted::Nodes, None, |cluster, answer| {
         read_answer(cluster, answer?, settings)
     })?;
@@ -114,7 +114,7 @@ fn read(
     if faults.is_empty() {
         return Ok(read);
     }
-    Err(failed(faults, Outcome::Unreadable))
+    Err(CommandFailure::without_files(faults, Outcome::Unreadable))
 }
 
 fn read_answer(
