@@ -9,8 +9,10 @@
 pub mod bundle;
 pub mod estimate;
 pub mod growth;
+pub mod ledger;
 pub mod lever;
 pub mod load;
+pub mod outgrowth;
 pub mod units;
 pub mod time;
 pub mod wave;
@@ -20,8 +22,10 @@ mod text_length;
 pub use bundle::{Bundle, KnownBundles};
 pub use estimate::{Estimate, estimates, value};
 pub use growth::{ClusterLoad, Fit, Growth, Room};
+pub use ledger::{Cost, Ledger};
 pub use lever::{Effect, Lever, Measure, levers};
 pub use load::{FileLoad, Load, NodeLoad};
+pub use outgrowth::Outgrowth;
 pub use time::Applies;
 pub use wave::Wave;
 

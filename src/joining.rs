@@ -13,6 +13,10 @@ use crate::name::{ClusterName, MeshName};
 use crate::plan::{self, BrokenPromise, Plan, Target};
 use crate::text;
 
+mod planned;
+
+pub use planned::{JoinWave, WaveError};
+
 /// A cluster that joins a mesh.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Joiner {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::kilo::peer::{MANAGER, MANAGER_LABEL, Peer};
@@ -45,7 +46,12 @@ pub struct ManifestError {
 /// # Errors
 /// A template that does not fit its values, which is a mistake of this program.
 pub fn tree(plan: &Plan) -> Result<Tree, ManifestError> {
-    tree_of(plan, &plan.peer_sets.iter().map(text).collect::<Vec<_>>())
+    tree_of(plan, &texts(plan))
+}
+
+/// Returns the text of every set of Peers.
+pub fn texts(plan: &Plan) -> Vec<Arc<str>> {
+    plan.peer_sets.par_iter().map(text).collect()
 }
 
 /// Returns the files of every target, given the text of each set of Peers. They are independent of each

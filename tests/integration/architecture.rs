@@ -88,11 +88,11 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "capacity",
-        "name net wireguard granularity diagnostic config kilo agent",
+        "name net wireguard granularity diagnostic mesh config kilo fleet plan manifest tree_diff agent",
     ),
     (
         "joining",
-        "text name diagnostic mesh config kilo fleet plan capacity",
+        "text name diagnostic mesh config kilo fleet plan manifest capacity",
     ),
     (
         "changes",

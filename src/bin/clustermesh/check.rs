@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::fleet::{Fleet, Member, MissingSnapshot, UnreadMember};
+use clustermesh::manifest;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::{Allowing, PlannedFleet};
@@ -92,7 +93,7 @@ pub(crate) fn check(
     let config = &settings.config.content;
     let mut mistakes = mistakes(inputs, &missing)?;
     mistakes.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
-    let texts = plan.as_ref().map(rendered::texts).unwrap_or_default();
+    let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
     let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
     let mut rendered = plan
         .as_ref()
@@ -148,7 +149,7 @@ pub(crate) fn check(
 pub(crate) fn plan(inputs: &Inputs) -> anyhow::Result<Option<RenderPlan<'_>>> {
     let PlanAttempt { fleet, plan, .. } = PlanAttempt::make(inputs)?;
     Ok(plan.map(|plan| RenderPlan {
-        texts: rendered::texts(&plan),
+        texts: manifest::texts(&plan),
         fleet,
         plan,
     }))

@@ -36,11 +36,6 @@ pub(crate) struct Rendered {
     pub(crate) outputs: Outputs,
 }
 
-/// Returns the text of every peer set.
-pub(crate) fn texts(plan: &Plan) -> Vec<Arc<str>> {
-    plan.peer_sets.par_iter().map(manifest::text).collect()
-}
-
 /// Compares the tree on disk with a plan whose peer sets have these texts.
 pub(crate) fn compare(
     plan: &Plan,
@@ -82,15 +77,7 @@ pub(crate) type CountsByTarget = BTreeMap<String, PeerCounts>;
 /// changes or goes.
 pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByTarget {
     let Rendered { tree, survey, .. } = rendered;
-    let root = &settings.rendered.value;
-    let roots = settings.roots_of(&settings.rendered);
-    let old = survey.changed.iter().chain(&survey.stale);
-    let old = old.filter_map(|path| {
-        // An unreadable file is a finding.
-        let text = tree_file::read(&roots, &root.join(path)).ok()?;
-        Some((Arc::from(path.as_str()), text))
-    });
-    let old = peers_by_target(&old.collect::<Vec<_>>());
+    let old = peers_by_target(&differing(rendered, settings));
     let new = survey
         .changed
         .iter()
@@ -116,6 +103,18 @@ pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByT
         (target.clone(), counts)
     });
     counts.collect()
+}
+
+/// Returns the texts of files of the tree that change or go, by path. An unreadable file is a finding.
+pub(crate) fn differing(rendered: &Rendered, settings: &Settings) -> Vec<(Arc<str>, Arc<str>)> {
+    let root = &settings.rendered.value;
+    let roots = settings.roots_of(&settings.rendered);
+    let old = rendered.survey.changed.iter().chain(&rendered.survey.stale);
+    let texts = old.filter_map(|path| {
+        let text = tree_file::read(&roots, &root.join(path)).ok()?;
+        Some((Arc::from(path.as_str()), text))
+    });
+    texts.collect()
 }
 
 /// The specs of Peers, by name.

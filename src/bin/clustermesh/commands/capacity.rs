@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
+use clustermesh::capacity::{Cost, Ledger, Outgrowth};
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::joining::Joining;
 use clustermesh::plan::Plan;
@@ -22,7 +23,6 @@ use crate::settings::CommonOptions;
 use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, check, clock, inputs};
 
-mod cost;
 mod growth;
 mod json;
 mod markdown;
@@ -31,8 +31,6 @@ mod waves;
 
 pub(crate) use json::schema;
 
-use cost::{Cost, Ledger};
-use growth::Outgrowth;
 use waves::JoinOutlook;
 
 /// Estimate the load on each cluster, and how to reduce it
@@ -159,7 +157,11 @@ pub(crate) fn run(
     let levels = &inputs.settings.config.levels;
     let of_dumps = of_answers.into_iter().chain(unread).chain(moved).collect();
     let mut of_inputs = levels.apply(of_dumps, clock::today(), Purpose::Validate);
-    let ledger = Ledger::new(fleet, plan, rendered, &inputs.settings, &dumps);
+    let limits = &inputs.settings.config.content.limits.capacity;
+    let differing = crate::rendered::differing(rendered, &inputs.settings);
+    let ledger = Ledger::new(fleet, plan, &rendered.tree, limits)
+        .replacing(&rendered.on_disk, &differing)
+        .with_dumps(&dumps);
     let costs = ledger.costs();
     let joining = Joining {
         meshes: &inputs.meshes,
@@ -168,7 +170,6 @@ pub(crate) fn run(
     };
     let mut outlook = JoinOutlook::plan(&joining, &ledger, args.waves)?;
     outlook.advise(findings, fleet);
-    let limits = &inputs.settings.config.content.limits.capacity;
     outlook.outgrowth = Outgrowth::new(&inputs.meshes, args.like.as_deref(), &costs, limits);
     if let (Some(like), None) = (&args.like, &outlook.outgrowth) {
         let like = Quoted(like);

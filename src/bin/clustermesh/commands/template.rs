@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::builder::NonEmptyStringValueParser;
+use clustermesh::manifest;
 use clustermesh::outputs::{Facts, FillOrder, FleetFacts, ResultPath, ResultSubject};
 use clustermesh::rules::Purpose;
 
@@ -56,10 +57,7 @@ pub(crate) fn run(args: &TemplateArgs, result: &mut impl Write) -> Result<Outcom
         let outcome = inputs.failure();
         return Err(CommandFailure::mistakes(files, checked.findings, outcome));
     };
-    let bytes: Vec<usize> = crate::rendered::texts(plan)
-        .iter()
-        .map(|it| it.len())
-        .collect();
+    let bytes: Vec<usize> = manifest::texts(plan).iter().map(|it| it.len()).collect();
     let facts = facts(fleet, plan, &bytes, &inputs.settings);
     let subject = match &args.target {
         None => ResultSubject::Repository,

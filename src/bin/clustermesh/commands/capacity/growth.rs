@@ -1,101 +1,12 @@
-//! Growth: how many more clusters like one of the mesh fit.
+//! Growth: how many more clusters like one of the mesh fit, as a table.
 
 use std::fmt::Write as _;
 
-use clustermesh::capacity::{Bundle, ClusterLoad, Fit, Growth, Room, units};
-use clustermesh::config::Capacity;
-use clustermesh::config::capacity::Quantity;
-use clustermesh::mesh::{Mesh, State};
-use clustermesh::name::ClusterName;
+use clustermesh::capacity::{Fit, Outgrowth, Room, units};
 
-use super::cost::Cost;
 use super::shown;
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
-
-/// The limits of the number of clusters like one of the mesh.
-pub(super) struct Outgrowth {
-    /// The cluster.
-    pub(super) like: ClusterName,
-    /// The limits, the tightest first.
-    pub(super) rooms: Vec<Room>,
-    /// The seconds of a restart with as many clusters as the tightest limit allows.
-    pub(super) restart: Option<f64>,
-}
-
-impl Outgrowth {
-    /// Counts how many clusters fit that are like the last one of the meshes, or like a named one. Nothing if it
-    /// gives no Peers to any cluster.
-    pub(super) fn new(
-        meshes: &[Mesh],
-        like: Option<&str>,
-        costs: &[Cost],
-        capacity: &Capacity,
-    ) -> Option<Self> {
-        let entries = meshes.iter().rev().flat_map(|it| it.entries.iter().rev());
-        let mut joined = entries.filter(|it| it.state == State::Joined);
-        let found = joined.find(|it| like.is_none_or(|like| it.name.as_str() == like));
-        let like = &found?.name;
-        let files = Files::new(meshes, like);
-        let targets: Vec<ClusterLoad> = costs
-            .iter()
-            .filter_map(|cost| {
-                let added = files.given(cost, costs);
-                let target = ClusterLoad::new(&cost.cluster, &cost.load, &added);
-                (!added.is_empty()).then_some(target)
-            })
-            .collect();
-        if targets.is_empty() {
-            return None;
-        }
-        let growth = Growth { capacity, targets };
-        let rooms = growth.rooms();
-        let tightest = rooms.first().map(Room::clusters);
-        Some(Self {
-            like: like.clone(),
-            restart: tightest.and_then(|it| growth.value(Quantity::RestartSeconds, it)),
-            rooms,
-        })
-    }
-}
-
-/// The files with the Peers of a cluster, one for each of its meshes.
-struct Files<'a> {
-    like: &'a ClusterName,
-    /// The names, each with whether the cluster would be linked with another one like itself.
-    names: Vec<(String, bool)>,
-}
-
-impl<'a> Files<'a> {
-    fn new(meshes: &[Mesh], like: &'a ClusterName) -> Self {
-        let own = meshes.iter().filter(|mesh| {
-            let mut entries = mesh.entries.iter();
-            entries.any(|it| it.name == *like)
-        });
-        let names = own.map(|mesh| {
-            // The added cluster is in no list of links; a hub is linked with everything.
-            let is_linked = mesh.topology.is_hub(like) || mesh.topology.is_full();
-            (mesh.peer_set_name(like).to_string(), is_linked)
-        });
-        Self {
-            like,
-            names: names.collect(),
-        }
-    }
-
-    /// Returns the Peers that a cluster gets of each added one.
-    fn given<'c>(&self, cost: &'c Cost, costs: &'c [Cost]) -> Vec<&'c Bundle> {
-        let given = self.names.iter().filter_map(|(name, is_linked)| {
-            let of = |cost: &'c Cost| cost.load.bundles.iter().find(|it| it.name == *name);
-            if cost.cluster == self.like.as_str() {
-                // It has no Peers of its own: those of another cluster are the same.
-                return is_linked.then(|| costs.iter().find_map(of)).flatten();
-            }
-            of(cost)
-        });
-        given.collect()
-    }
-}
 
 /// Returns the limits as a table, and the sentences around it.
 pub(super) fn shown(outgrowth: &Outgrowth, width: Width) -> String {

@@ -1,16 +1,15 @@
 //! The costs of the mesh, as an object for programs in a versioned format.
 
-use clustermesh::capacity::{Effect, Estimate, Fit, Lever, Measure, Room};
+use clustermesh::capacity::{Cost, Effect, Estimate, Fit, Lever, Measure, Outgrowth, Room};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::{Severity, plain_json};
+use clustermesh::joining::JoinWave;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
 
-use super::cost::Cost;
-use super::growth::Outgrowth;
-use super::waves::{JoinOutlook, JoinWave};
+use super::waves::JoinOutlook;
 use crate::output::{WrittenJoiner, number};
 
 /// The version of the format.

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::joining;
+use clustermesh::capacity::Cost;
+use clustermesh::joining::{self, JoinWave};
 
-use super::cost::Cost;
 use super::growth;
 use super::shown;
-use super::waves::{self, JoinOutlook, JoinWave};
+use super::waves::{self, JoinOutlook};
 use crate::output::wrap::Width;
 use crate::output::{COMMENT, fenced, prose};
 

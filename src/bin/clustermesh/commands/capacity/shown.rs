@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use clustermesh::capacity::{Estimate, units};
+use clustermesh::capacity::{Cost, Estimate, units};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::text;
 
-use super::cost::Cost;
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 

@@ -3,35 +3,22 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use anyhow::anyhow;
-use clustermesh::capacity::{Estimate, units};
+use clustermesh::capacity::{Cost, Estimate, Ledger, Outgrowth, units};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
-use clustermesh::joining::{self, Joiner, Joining};
+use clustermesh::joining::{self, JoinWave, Joiner, Joining};
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, costs};
 use clustermesh::text::{self, count};
-use clustermesh::{manifest, plan};
 
-use super::cost::{Cost, Ledger};
-use super::growth::Outgrowth;
 use super::shown;
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
-use crate::rendered;
 
 /// The hint at `--waves`.
 pub(super) const ASK_FOR_WAVES: &str =
     "Run `clustermesh capacity --waves` to see which clusters can join together.";
-
-/// Clusters that join in one commit, and what comes of it.
-pub(super) struct JoinWave {
-    /// The clusters.
-    pub(super) joiners: Vec<Joiner>,
-    /// The load of each cluster afterwards, and the change.
-    pub(super) costs: Vec<Cost>,
-}
 
 /// Everything that is shown about clusters that join.
 #[derive(Default)]
@@ -59,11 +46,11 @@ impl JoinOutlook {
         let together = if ready.is_empty() {
             None
         } else {
-            joined(joining, ledger, vec![ready])?.pop()
+            joining.planned(ledger, vec![ready])?.pop()
         };
         let waves = if is_in_waves {
             let waves = joining.waves(ledger.capacity())?;
-            Some(joined(joining, ledger, waves)?)
+            Some(joining.planned(ledger, waves)?)
         } else {
             None
         };
@@ -111,58 +98,6 @@ impl JoinOutlook {
         let mut costs = self.waves.iter().flatten().flat_map(|it| &it.costs);
         costs.any(|it| Some(severity) <= it.grade())
     }
-}
-
-/// Plans waves, each after the one before.
-fn joined(
-    joining: &Joining,
-    ledger: &Ledger,
-    waves: Vec<Vec<Joiner>>,
-) -> anyhow::Result<Vec<JoinWave>> {
-    let mut joined: Vec<Joiner> = Vec::new();
-    let mut applied = ledger.after().clone();
-    let mut planned = Vec::new();
-    for joiners in waves {
-        joined.extend(joiners.iter().cloned());
-        let meshes = joining.joined(&joined);
-        let fleet = Fleet::new(&meshes, joining.snapshots).map_err(|missing| {
-            let missing = missing.iter().map(|it| &it.cluster);
-            anyhow!("no snapshot of {}", text::listed(missing))
-        })?;
-        let fleet = fleet.accepting(joining.accepted);
-        let plan = plan::plan(&fleet)?;
-        let tree = manifest::tree_of(&plan, &rendered::texts(&plan))?;
-        let next = ledger.next(&fleet, &plan, &tree, &applied);
-        let costs = next.costs();
-        applied = next.after().clone();
-        planned.push(JoinWave { joiners, costs });
-    }
-    Ok(planned)
-}
-
-impl JoinWave {
-    /// Returns the clusters for which this wave is worth a warning. No smaller wave would change that:
-    /// only a single cluster exceeds a limit of changes.
-    pub(super) fn beyond(&self) -> impl Iterator<Item = (&Cost, Vec<&Estimate>)> {
-        self.costs.iter().filter_map(|cost| {
-            let is_grave = |it: &&Estimate| Some(Severity::Warning) <= it.grade;
-            let grave: Vec<&Estimate> = cost.estimates.iter().filter(is_grave).collect();
-            (!cost.wave.is_empty() && !grave.is_empty()).then_some((cost, grave))
-        })
-    }
-
-    /// Returns the cluster that is busy longest.
-    fn busiest(&self) -> Option<(&Cost, f64)> {
-        self.costs
-            .iter()
-            .filter_map(|it| Some((it, value(it, Quantity::WaveSeconds)?)))
-            .max_by(|one, other| one.1.total_cmp(&other.1))
-    }
-}
-
-fn value(cost: &Cost, quantity: Quantity) -> Option<f64> {
-    let estimate = cost.estimates.iter().find(|it| it.quantity == quantity)?;
-    Some(estimate.value)
 }
 
 /// Returns what all clusters have to carry when those that join have joined.
@@ -257,7 +192,7 @@ pub(super) fn table(waves: &[JoinWave]) -> TextTable {
             cell(&|cost, _| shown::change(cost)),
             cell(&|_, seconds| units::seconds(seconds)),
             cell(&|cost, _| {
-                let seconds = value(cost, Quantity::ApplySeconds);
+                let seconds = cost.value(Quantity::ApplySeconds);
                 seconds.map_or_else(String::new, units::seconds)
             }),
             shown::grade(grade),

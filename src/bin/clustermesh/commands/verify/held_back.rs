@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clustermesh::expectations::Expectation;
 use clustermesh::fleet::SnapshotFile;
+use clustermesh::manifest;
 use clustermesh::name::ClusterName;
 use clustermesh::proof::verify::Asked;
 use clustermesh::rules::gitops::Fate;
@@ -17,6 +18,7 @@ use clustermesh::rules::{self, Finding, Purpose, Rule};
 use clustermesh::text;
 
 use super::{InForce, Proof, ProofRequest, VerifyArgs, expectations};
+use crate::Outcome;
 use crate::check::{self, CheckResult, OutputCheck};
 use crate::disk::Revision;
 use crate::fabric::{AppliedFiles, KnownContents};
@@ -25,7 +27,6 @@ use crate::inputs::{self, Inputs};
 use crate::output::Printer;
 use crate::settings::NoMesh;
 use crate::threshold::Threshold;
-use crate::{Outcome, rendered};
 
 /// An error without its values, which change with the nodes: its rule and its cluster.
 type ErrorKind = (&'static Rule, Option<String>);
@@ -184,7 +185,7 @@ impl Refresh {
             settings, meshes, ..
         } = &self.inputs;
         let content = &settings.config.content;
-        let texts = rendered::texts(plan);
+        let texts = manifest::texts(plan);
         let known = KnownContents::default();
         let applied = AppliedFiles::planned(settings, plan, &texts, &known);
         let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::fleet::Fleet;
 use clustermesh::joining::{Joiner, Joining};
+use clustermesh::manifest;
 use clustermesh::mesh::Mesh;
 use clustermesh::plan;
 use clustermesh::proof::verify::{Asked, Excused};
@@ -16,7 +17,6 @@ use crate::fabric::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{JoinVerification, Verified};
-use crate::rendered;
 use crate::threshold::Threshold;
 
 /// Clusters that join, and what all clusters would get with them.
@@ -78,7 +78,7 @@ impl JoinPlan {
         let applied = AppliedFiles::planned(
             &inputs.settings,
             &plan,
-            &rendered::texts(&plan),
+            &manifest::texts(&plan),
             &KnownContents::default(),
         );
         let excused = rules::excused(&fleet, &plan);

@@ -1,10 +1,9 @@
 //! The levers of a cluster for people: a row for each measure that reduces its load.
 
-use clustermesh::capacity::{Effect, Estimate, Lever, Measure, units};
+use clustermesh::capacity::{Cost, Effect, Estimate, Lever, Measure, units};
 use clustermesh::diagnostic::escaped;
 
 use super::{CapacitySection, plural};
-use crate::commands::capacity::cost::Cost;
 use crate::output::text_table::{Align, TextTable};
 use crate::output::wrap::Width;
 

@@ -1,0 +1,268 @@
+//! Ledgers: what a plan costs each cluster, and what it changes there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::estimate::{Estimate, estimates};
+use super::lever::{Lever, levers};
+use super::load::{FileLoad, Load};
+use super::wave::Wave;
+use crate::agent::applied::AppliedFile;
+use crate::agent::model::Model;
+use crate::config::Capacity;
+use crate::config::capacity::Quantity;
+use crate::diagnostic::Severity;
+use crate::fleet::Fleet;
+use crate::kilo::topology::KiloTopology;
+use crate::manifest::{KUSTOMIZATION, Tree};
+use crate::mesh;
+use crate::name::ClusterName;
+use crate::plan::Plan;
+use crate::tree_diff::OnDiskTree;
+
+/// A cluster and its load.
+#[derive(Clone, Debug)]
+pub struct Cost {
+    /// The cluster.
+    pub cluster: String,
+    /// Its load.
+    pub load: Load,
+    /// The changes that a render would make for it; empty if there are none.
+    pub wave: Wave,
+    /// Every quantity.
+    pub estimates: Vec<Estimate>,
+    /// The ways to reduce the load.
+    pub levers: Vec<Lever>,
+}
+
+/// Files of Peers, by cluster.
+pub type ByTarget = BTreeMap<String, Vec<AppliedFile>>;
+
+/// The inputs from which the costs are counted.
+#[derive(Debug)]
+pub struct Ledger<'a> {
+    fleet: &'a Fleet<'a>,
+    plan: &'a Plan,
+    tree: &'a Tree,
+    capacity: &'a Capacity,
+    /// The Peers that each cluster should have.
+    after: ByTarget,
+    /// The Peers that each cluster has now; nothing for those that are up to date.
+    before: ByTarget,
+    /// The targets of which a file cannot be read, so that it is unknown which Peers they have.
+    unread: BTreeSet<&'a str>,
+    /// The Peers in clusters that belong to no mesh.
+    foreign: ByTarget,
+}
+
+impl Cost {
+    /// Returns the most severe grade.
+    pub fn grade(&self) -> Option<Severity> {
+        self.estimates.iter().filter_map(|it| it.grade).max()
+    }
+
+    /// Returns the value of a quantity, if it is known.
+    pub fn value(&self, quantity: Quantity) -> Option<f64> {
+        let estimate = self.estimates.iter().find(|it| it.quantity == quantity)?;
+        Some(estimate.value)
+    }
+}
+
+impl<'a> Ledger<'a> {
+    /// Reads a plan and its tree, which clusters have already.
+    pub fn new(
+        fleet: &'a Fleet<'a>,
+        plan: &'a Plan,
+        tree: &'a Tree,
+        capacity: &'a Capacity,
+    ) -> Self {
+        Self {
+            fleet,
+            plan,
+            tree,
+            capacity,
+            after: by_target(tree.iter().map(|(path, text)| (path.as_str(), text))),
+            before: ByTarget::new(),
+            unread: BTreeSet::new(),
+            foreign: ByTarget::new(),
+        }
+    }
+
+    /// Returns the same for clusters that have the tree on disk. The texts of its readable files that
+    /// differ are given by path.
+    #[must_use]
+    pub fn replacing(
+        mut self,
+        on_disk: &'a OnDiskTree,
+        differing: &[(Arc<str>, Arc<str>)],
+    ) -> Self {
+        self.before = by_target(differing.iter().map(|(path, text)| (&**path, text)));
+        // Something else at the path of a generated file is not one.
+        let blocked = on_disk.blocked.iter().map(|it| &it.path);
+        for path in on_disk.missing.iter().chain(blocked) {
+            if let Some((target, _)) = path.split_once('/') {
+                self.before.entry(target.to_owned()).or_default();
+            }
+        }
+        for (target, files) in &mut self.before {
+            // Equal files are not read twice.
+            let same = self.after.get(target).into_iter().flatten();
+            let same = same.filter(|it| {
+                let path = format!("{target}/{}.yaml", it.source);
+                on_disk.same.contains(&path)
+            });
+            files.splice(0..0, same.cloned().collect::<Vec<_>>());
+        }
+        self.unread = on_disk.unread_targets();
+        self
+    }
+
+    /// Returns the same for clusters of which some have other Peers, which people have looked up there.
+    #[must_use]
+    pub fn with_dumps(mut self, dumps: &BTreeMap<ClusterName, Vec<AppliedFile>>) -> Self {
+        for (cluster, files) in dumps {
+            let foreign = files.iter().map(|it| foreign(self.fleet, it));
+            self.foreign.insert(cluster.to_string(), foreign.collect());
+            self.before.insert(cluster.to_string(), files.clone());
+            self.unread.remove(cluster.as_str());
+        }
+        self
+    }
+
+    /// Reads another plan and its tree, for clusters to which these Peers have been applied.
+    pub fn next<'n>(
+        &self,
+        fleet: &'n Fleet<'n>,
+        plan: &'n Plan,
+        tree: &'n Tree,
+        mut before: ByTarget,
+    ) -> Ledger<'n>
+    where
+        'a: 'n,
+    {
+        for target in &plan.targets {
+            before.entry(target.cluster.to_string()).or_default();
+        }
+        for (target, files) in &self.foreign {
+            let before = before.entry(target.clone()).or_default();
+            before.extend(files.iter().cloned());
+        }
+        Ledger {
+            before,
+            foreign: self.foreign.clone(),
+            ..Ledger::new(fleet, plan, tree, self.capacity)
+        }
+    }
+
+    /// Returns what each cluster should have.
+    pub fn after(&self) -> &ByTarget {
+        &self.after
+    }
+
+    /// Returns the limits.
+    pub fn capacity(&self) -> &'a Capacity {
+        self.capacity
+    }
+
+    /// Returns whether it is unknown which Peers a target has.
+    pub fn is_unread(&self, target: &str) -> bool {
+        self.unread.contains(target)
+    }
+
+    /// Returns what the mesh costs each cluster, by name.
+    pub fn costs(&self) -> Vec<Cost> {
+        let internal = self.internal_addresses();
+        let targets = self.plan.targets.par_iter();
+        targets
+            .filter_map(|it| self.cost(&it.cluster, &internal))
+            .collect()
+    }
+
+    fn cost(&self, cluster: &ClusterName, internal: &BTreeSet<IpAddr>) -> Option<Cost> {
+        let own = self.topology(cluster)?;
+        let files = |of: &ByTarget| of.get(cluster.as_str()).cloned();
+        let foreign = files(&self.foreign).unwrap_or_default();
+        let mut after = files(&self.after).unwrap_or_default();
+        after.extend(foreign.iter().cloned());
+        let model = Model::new(own, &after);
+        let mut load = Load::count(&model, Some(self.sizes(cluster)));
+        for bundle in &mut load.bundles {
+            bundle.is_foreign = foreign.iter().any(|it| *it.source == *bundle.name);
+        }
+        let wave = files(&self.before)
+            .map(|before| Wave::between(&Model::new(own, &before), &model))
+            .unwrap_or_default();
+        Some(Cost {
+            cluster: cluster.to_string(),
+            estimates: estimates(&load, Some(&wave), self.capacity),
+            levers: levers(&model, &load, Some(&wave), internal, self.capacity),
+            load,
+            wave,
+        })
+    }
+
+    fn sizes(&self, cluster: &ClusterName) -> FileLoad {
+        let prefix = format!("{cluster}/");
+        let texts = self.tree.iter();
+        let sizes: Vec<usize> = texts
+            .filter(|(path, _)| path.starts_with(&prefix))
+            .map(|(_, text)| text.len())
+            .collect();
+        FileLoad {
+            entries: sizes.len(),
+            largest: sizes.into_iter().max().unwrap_or_default(),
+        }
+    }
+
+    fn topology(&self, cluster: &ClusterName) -> Option<&'a Arc<KiloTopology>> {
+        Some(&self.fleet.memberships(cluster).next()?.cluster.topology)
+    }
+
+    /// Returns the internal addresses of all nodes.
+    fn internal_addresses(&self) -> BTreeSet<IpAddr> {
+        let targets = self.plan.targets.iter();
+        targets
+            .filter_map(|it| self.topology(&it.cluster))
+            .flat_map(|target| target.nodes.iter())
+            .filter_map(|it| it.kilo.internal_address())
+            .collect()
+    }
+}
+
+/// Returns the Peers of a dump that do not come from a mesh of this run. A render does not change
+/// them.
+fn foreign(fleet: &Fleet, dump: &AppliedFile) -> AppliedFile {
+    let meshes = || fleet.members().iter().map(|it| it.mesh);
+    let mut content = (*dump.content).clone();
+    content
+        .peers
+        .retain(|it| !mesh::is_ours(&it.name, meshes()));
+    AppliedFile {
+        source: Arc::clone(&dump.source),
+        content: Arc::new(content),
+    }
+}
+
+/// Returns the files of Peers of a tree, named without their folder and extension.
+fn by_target<'p>(texts: impl Iterator<Item = (&'p str, &'p Arc<str>)>) -> ByTarget {
+    let (mut targets, mut files) = (Vec::new(), Vec::new());
+    for (path, text) in texts {
+        let Some((target, name)) = path.split_once('/') else {
+            continue;
+        };
+        if name == KUSTOMIZATION {
+            continue;
+        }
+        let stem = name.strip_suffix(".yaml").unwrap_or(name);
+        targets.push(target.to_owned());
+        files.push((Arc::from(stem), Arc::clone(text)));
+    }
+    let mut by_target = ByTarget::new();
+    for (target, file) in targets.into_iter().zip(AppliedFile::read_all(&files)) {
+        by_target.entry(target).or_default().push(file);
+    }
+    by_target
+}
