@@ -73,6 +73,17 @@ enum Outcome {
     Unreadable,
 }
 
+impl Outcome {
+    /// Returns whether there is something to act on.
+    fn findings_if(are_any: bool) -> Self {
+        if are_any {
+            Self::Findings
+        } else {
+            Self::Clean
+        }
+    }
+}
+
 fn main() -> ExitCode {
     if let Some(code) = filling::worker::answer().or_else(completion::answer) {
         return code;

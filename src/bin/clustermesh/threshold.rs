@@ -74,10 +74,6 @@ impl Threshold {
 
     /// Returns the outcome of these findings.
     pub(crate) fn outcome<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> Outcome {
-        if self.fails(findings) {
-            Outcome::Findings
-        } else {
-            Outcome::Clean
-        }
+        Outcome::findings_if(self.fails(findings))
     }
 }

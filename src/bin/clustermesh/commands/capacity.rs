@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::anyhow;
+use anyhow::bail;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::capacity::{Cost, Ledger, Outgrowth};
@@ -17,11 +17,12 @@ use crate::allowance;
 use crate::check::{CheckResult, OutputCheck};
 use crate::fabric::{DumpedPeers, Dumps};
 use crate::failure::CommandFailure;
+use crate::inputs::{self, Inputs};
 use crate::output::wrap::Width;
 use crate::output::{self, Printer};
 use crate::settings::CommonOptions;
 use crate::threshold::{FailOn, Threshold};
-use crate::{Outcome, check, clock, inputs};
+use crate::{Outcome, check, clock};
 
 mod growth;
 mod json;
@@ -122,11 +123,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, CommandFailure> {
     let mut inputs = inputs::gather(&args.common.files)?;
     // Without a mesh no cluster is known, and the mesh is the problem to report.
-    let DumpedPeers {
-        files: dumps,
-        findings: of_answers,
-        ..
-    } = if inputs.is_unparsable {
+    let dumped = if inputs.is_unparsable {
         DumpedPeers::default()
     } else {
         args.dumps.read(&mut inputs)?
@@ -149,54 +146,25 @@ pub(crate) fn run(
         return Err(CommandFailure::mistakes(inputs.files, findings, outcome));
     };
     check_targets(args.targets.iter().chain(&args.like), plan)?;
-    // Unreadable parts of a dump are not counted either.
-    let unread = dumps.iter().flat_map(|(it, files)| manifests(it, files));
-    let moved = dumps
-        .iter()
-        .flat_map(|(it, files)| rendered::take_over(plan, it, files));
     let levels = &inputs.settings.config.levels;
-    let of_dumps = of_answers.into_iter().chain(unread).chain(moved).collect();
+    let of_dumps = findings_of(&dumped, plan);
     let mut of_inputs = levels.apply(of_dumps, clock::today(), Purpose::Validate);
     let limits = &inputs.settings.config.content.limits.capacity;
     let differing = crate::rendered::differing(rendered, &inputs.settings);
     let ledger = Ledger::new(fleet, plan, &rendered.tree, limits)
         .replacing(&rendered.on_disk, &differing)
-        .with_dumps(&dumps);
-    let costs = ledger.costs();
-    let joining = Joining {
-        meshes: &inputs.meshes,
-        snapshots: &inputs.snapshots,
-        accepted: &inputs.settings.config.content.accepted,
-    };
-    let mut outlook = JoinOutlook::plan(&joining, &ledger, args.waves)?;
+        .with_dumps(&dumped.files);
+    let mut costs = ledger.costs();
+    let mut outlook = outlook(args, &inputs, &ledger, &costs)?;
     outlook.advise(findings, fleet);
-    outlook.outgrowth = Outgrowth::new(&inputs.meshes, args.like.as_deref(), &costs, limits);
-    if let (Some(like), None) = (&args.like, &outlook.outgrowth) {
-        let like = Quoted(like);
-        return Err(anyhow!(
-            "no cluster gets Peers of {like}, so there is nothing that more clusters like it would add; name a joined \
-             cluster with `--like`"
-        )
-        .into());
-    }
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
-    let costs: Vec<Cost> = costs
-        .into_iter()
-        .filter(|it| is_asked(&it.cluster) && !ledger.is_unread(&it.cluster))
-        .collect();
+    costs.retain(|it| is_asked(&it.cluster) && !ledger.is_unread(&it.cluster));
+    outlook.retain(is_asked);
     let unread = gitops::unread(&rendered.on_disk).into_iter().filter(|it| {
         let cluster = it.cluster.as_deref().unwrap_or_default();
         is_asked(cluster) && ledger.is_unread(cluster)
     });
     of_inputs.extend(unread);
-    let shown: Vec<&Finding> = findings
-        .iter()
-        .filter(|it| {
-            let is_asked = it.cluster.as_deref().is_none_or(is_asked);
-            is_asked && capacity::is_about(it.rule)
-        })
-        .collect();
-    outlook.retain(is_asked);
     let text = text(args, &costs, &outlook)?;
     match args.output {
         CapacityFormat::Human => printer.result(result, &text)?,
@@ -205,17 +173,51 @@ pub(crate) fn run(
     printer.findings(&inputs.files, &of_inputs);
     remind(printer, findings);
     let threshold = args.fail_on.threshold();
-    let is_grave = threshold.fails(shown.into_iter().chain(&of_inputs));
+    let shown = findings.iter().filter(|it| {
+        let is_asked = it.cluster.as_deref().is_none_or(is_asked);
+        is_asked && capacity::is_about(it.rule)
+    });
+    let is_grave = threshold.fails(shown.chain(&of_inputs));
     // No rule covers these.
     let is_noted =
         threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());
-    Ok(
-        if is_grave || is_noted || outlook.is_as_grave_as(threshold.0) {
-            Outcome::Findings
-        } else {
-            Outcome::Clean
-        },
-    )
+    let is_of_wave = outlook.is_as_grave_as(threshold.0);
+    Ok(Outcome::findings_if(is_grave || is_noted || is_of_wave))
+}
+
+/// Returns what is wrong with dumps. Unreadable parts of a dump are not counted either.
+fn findings_of(dumped: &DumpedPeers, plan: &Plan) -> Vec<Finding> {
+    let unread = dumped.files.iter();
+    let unread = unread.flat_map(|(it, files)| manifests(it, files));
+    let moved = dumped.files.iter();
+    let moved = moved.flat_map(|(it, files)| rendered::take_over(plan, it, files));
+    let of_answers = dumped.findings.iter().cloned();
+    of_answers.chain(unread).chain(moved).collect()
+}
+
+/// Returns what comes of clusters that join, and of more clusters like one of the mesh.
+fn outlook(
+    args: &CapacityArgs,
+    inputs: &Inputs,
+    ledger: &Ledger,
+    costs: &[Cost],
+) -> anyhow::Result<JoinOutlook> {
+    let joining = Joining {
+        meshes: &inputs.meshes,
+        snapshots: &inputs.snapshots,
+        accepted: &inputs.settings.config.content.accepted,
+    };
+    let mut outlook = JoinOutlook::plan(&joining, ledger, args.waves)?;
+    let like = args.like.as_deref();
+    outlook.outgrowth = Outgrowth::new(&inputs.meshes, like, costs, ledger.capacity());
+    if let (Some(like), None) = (like, &outlook.outgrowth) {
+        bail!(
+            "no cluster gets Peers of {}, so there is nothing that more clusters like it would add; name a joined \
+             cluster with `--like`",
+            Quoted(like)
+        );
+    }
+    Ok(outlook)
 }
 
 /// Returns what is asked for.

@@ -234,11 +234,7 @@ fn diff(
     if args.output == DiffFormat::Github {
         printer.summarize_differences(&compared);
     }
-    Ok(if is_refused || fails(args, &changes) {
-        Outcome::Findings
-    } else {
-        Outcome::Clean
-    })
+    Ok(Outcome::findings_if(is_refused || fails(args, &changes)))
 }
 
 /// Returns whether a flag makes differences a failure.

@@ -220,11 +220,7 @@ impl<'a> Keeper<'a> {
         } else {
             ("unchanged", String::new())
         };
-        let outcome = if differences.is_empty() {
-            Outcome::Clean
-        } else {
-            Outcome::Findings
-        };
+        let outcome = Outcome::findings_if(!differences.is_empty());
         findings.extend(refusals);
         let nodes = described(&new.nodes, decision.usable);
         Ok(KeptSnapshot {
