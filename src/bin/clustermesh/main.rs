@@ -76,11 +76,7 @@ enum Outcome {
 impl Outcome {
     /// Returns whether there is something to act on.
     fn findings_if(are_any: bool) -> Self {
-        if are_any {
-            Self::Findings
-        } else {
-            Self::Clean
-        }
+        if are_any { Self::Findings } else { Self::Clean }
     }
 }
 
@@ -93,17 +89,16 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let mut printer = output::Printer::new(command.options().printing);
-    let mut result = io::stdout().lock();
-    let outcome = run(&command, &mut printer, &mut result);
+    let outcome = run(&command, &mut printer);
     let is_pipe_closed =
         matches!(&outcome, Err(CommandFailure::Error(error)) if is_broken_pipe(error));
     if is_pipe_closed || matches!(outcome, Ok(Outcome::Clean)) {
         return ExitCode::SUCCESS;
     }
-    let released = printer.release(&mut result).map_err(Into::into);
+    let released = printer.release().map_err(Into::into);
     let printed = released
         .and(outcome)
-        .or_else(|failure| printer.failure_as(failure, command.findings_format(), &mut result));
+        .or_else(|failure| printer.failure_as(failure, command.findings_format()));
     ExitCode::from(match printed {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Findings) => 1,
@@ -115,11 +110,7 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(
-    command: &Command,
-    printer: &mut output::Printer,
-    result: &mut impl io::Write,
-) -> Result<Outcome, CommandFailure> {
+fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, CommandFailure> {
     threads::start()?;
     if let Some(files) = command.options().files {
         files.enter()?;
@@ -128,25 +119,25 @@ fn run(
         }
     }
     match command {
-        Command::Snapshot(args) => commands::snapshot::run(args, printer, result),
-        Command::Render(args) => commands::render::run(args, printer, result),
-        Command::Convert(args) => commands::convert::run(args, printer, result),
-        Command::Template(args) => commands::template::run(args, result),
-        Command::Init(args) => commands::init::run(args, printer, result),
-        Command::Validate(args) => commands::validate::run(args, printer, result),
-        Command::Verify(args) => commands::verify::run(args, printer, result),
-        Command::Trace(args) => commands::trace::run(args, printer, result),
-        Command::Capacity(args) => commands::capacity::run(args, printer, result),
-        Command::Diff(args) => commands::diff::run(args, printer, result),
+        Command::Snapshot(args) => commands::snapshot::run(args, printer),
+        Command::Render(args) => commands::render::run(args, printer),
+        Command::Convert(args) => commands::convert::run(args, printer),
+        Command::Template(args) => commands::template::run(args, printer),
+        Command::Init(args) => commands::init::run(args, printer),
+        Command::Validate(args) => commands::validate::run(args, printer),
+        Command::Verify(args) => commands::verify::run(args, printer),
+        Command::Trace(args) => commands::trace::run(args, printer),
+        Command::Capacity(args) => commands::capacity::run(args, printer),
+        Command::Diff(args) => commands::diff::run(args, printer),
         #[cfg(feature = "snapshot")]
-        Command::Status(args) => commands::status::run(args, printer, result),
-        Command::Rbac(args) => commands::rbac::run(args, result),
-        Command::Explain(args) => commands::explain::run(args, result),
-        Command::Schema(args) => commands::schema::run(args, result),
-        Command::Config(args) => commands::config::run(args, printer, result),
-        Command::Completions(args) => commands::completions::run(args, result),
-        Command::Man(args) => commands::man::run(args, arguments::command(), result),
-        Command::Argocd(args) => Ok(commands::argocd::run(args, result)),
+        Command::Status(args) => commands::status::run(args, printer),
+        Command::Rbac(args) => commands::rbac::run(args, printer),
+        Command::Explain(args) => commands::explain::run(args, printer),
+        Command::Schema(args) => commands::schema::run(args, printer),
+        Command::Config(args) => commands::config::run(args, printer),
+        Command::Completions(args) => commands::completions::run(args, printer),
+        Command::Man(args) => commands::man::run(args, arguments::command(), printer),
+        Command::Argocd(args) => Ok(commands::argocd::run(args, printer)),
     }
 }
 
@@ -168,17 +159,6 @@ fn refuse(error: &clap::Error) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
-}
-
-/// Prints a result. If the reader closes the pipe early, the exit code stays the same.
-fn print(result: &mut impl io::Write, text: &str) -> io::Result<()> {
-    let printed = result
-        .write_all(text.as_bytes())
-        .and_then(|()| result.flush());
-    printed.or_else(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
-    })
 }
 
 /// `clustermesh … | head` is not an error.

@@ -2,7 +2,7 @@
 //!
 //! All of it goes to standard error; results are written by the commands.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
@@ -65,10 +65,11 @@ pub(crate) use trace::{
 pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, schema as verification_schema};
 use wrap::Width;
 
-/// The reader of standard error.
+/// The printer of a run, for standard output and standard error.
 pub(crate) struct Printer {
     choice: clap::ColorChoice,
-    stderr: AutoStream<std::io::Stderr>,
+    stderr: AutoStream<io::Stderr>,
+    stdout: io::Stdout,
     renderer: Renderer,
     /// With `--quiet`, what is printed only if the run fails, in order.
     held: Option<Vec<Notes>>,
@@ -87,24 +88,25 @@ impl Printer {
     pub(crate) fn new(voice: PrintOptions) -> Self {
         let choice = voice.colour.color;
         let of_stderr = match choice {
-            clap::ColorChoice::Auto => AutoStream::choice(&std::io::stderr()),
+            clap::ColorChoice::Auto => AutoStream::choice(&io::stderr()),
             clap::ColorChoice::Always => ColorChoice::Always,
             clap::ColorChoice::Never => ColorChoice::Never,
         };
         Self {
             choice,
-            stderr: AutoStream::new(std::io::stderr(), of_stderr),
+            stderr: AutoStream::new(io::stderr(), of_stderr),
+            stdout: io::stdout(),
             renderer: Renderer::styled(),
             held: voice.quiet.then(Vec::new),
         }
     }
 
     /// Prints what was held back, because the run failed, and holds nothing back from now on.
-    pub(crate) fn release(&mut self, result: &mut impl std::io::Write) -> std::io::Result<()> {
+    pub(crate) fn release(&mut self) -> io::Result<()> {
         for held in self.held.take().unwrap_or_default() {
             match held {
                 Notes::Line(text) => self.line(&text),
-                Notes::Result(text) => crate::print(result, &text)?,
+                Notes::Result(text) => self.print(&text)?,
             }
         }
         Ok(())
@@ -145,13 +147,9 @@ impl Printer {
     }
 
     /// Prints a result for a person: in colour where standard output is a terminal, or as was asked.
-    pub(crate) fn result(
-        &mut self,
-        result: &mut impl std::io::Write,
-        text: &str,
-    ) -> std::io::Result<()> {
+    pub(crate) fn result(&mut self, text: &str) -> io::Result<()> {
         let is_coloured = match self.choice {
-            clap::ColorChoice::Auto => AutoStream::choice(&std::io::stdout()) != ColorChoice::Never,
+            clap::ColorChoice::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
             clap::ColorChoice::Always => true,
             clap::ColorChoice::Never => false,
         };
@@ -162,9 +160,33 @@ impl Printer {
         };
         match &mut self.held {
             Some(held) => held.push(Notes::Result(text)),
-            None => crate::print(result, &text)?,
+            None => self.print(&text)?,
         }
         Ok(())
+    }
+
+    /// Prints a result for a person, or one for a program.
+    pub(crate) fn answer(&mut self, text: &str, is_for_person: bool) -> io::Result<()> {
+        if is_for_person {
+            self.result(text)
+        } else {
+            self.print(text)
+        }
+    }
+
+    /// Prints a result for a program. If the reader closes the pipe early, the exit code stays the same.
+    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        self.write(text.as_bytes())
+            .or_else(|error| match error.kind() {
+                io::ErrorKind::BrokenPipe => Ok(()),
+                _ => Err(error),
+            })
+    }
+
+    /// Prints a result that is of use only as a whole.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stdout.write_all(bytes)?;
+        self.stdout.flush()
     }
 
     /// Prints how many findings there are of each severity, or how much was checked without any.
@@ -217,14 +239,13 @@ impl Printer {
         &mut self,
         failure: CommandFailure,
         format: ReportFormat,
-        result: &mut impl std::io::Write,
     ) -> anyhow::Result<Outcome> {
         if format == ReportFormat::Human {
             return Ok(self.failure(failure));
         }
         let mistakes = failure.into_mistakes()?;
         let report = Report::new(&mistakes.files, &mistakes.findings);
-        crate::print(result, &report.text(format)?)?;
+        self.print(&report.text(format)?)?;
         if format == ReportFormat::Github {
             self.summarize(&report);
         }

@@ -1,6 +1,6 @@
 //! `clustermesh argocd`
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::mem::ManuallyDrop;
 
 use anyhow::Context as _;
@@ -10,6 +10,7 @@ use clustermesh::rules::rendered::Allowing;
 use crate::failure::CommandFailure;
 use crate::input_file;
 use crate::inputs::{self, Inputs};
+use crate::output::Printer;
 use crate::output::{self, Report};
 use crate::printing::{self, PrintOrder};
 use crate::settings::{FileOptions, MeshOptions};
@@ -90,14 +91,14 @@ impl ArgocdArgs {
     }
 }
 
-pub(crate) fn run(args: &ArgocdArgs, result: &mut impl Write) -> Outcome {
+pub(crate) fn run(args: &ArgocdArgs, printer: &mut Printer) -> Outcome {
     let answer = match &args.command {
         ArgocdCommand::Generate(options) => generate(options),
         ArgocdCommand::Parameters(MeshOptions(options)) => parameters(options),
     };
     let written = answer.and_then(|text| {
-        result.write_all(text.as_bytes()).context("cannot write")?;
-        Ok(result.flush().context("cannot write")?)
+        let written = printer.write(text.as_bytes());
+        Ok(written.context("cannot write")?)
     });
     let Err(PluginRefusal(text, outcome)) = written else {
         return Outcome::Clean;

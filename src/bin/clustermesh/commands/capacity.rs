@@ -1,7 +1,5 @@
 //! `clustermesh capacity`
 
-use std::io::Write;
-
 use anyhow::bail;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
@@ -95,7 +93,7 @@ Examples:
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
 
 /// The output format.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum CapacityFormat {
     /// A table and the exceeded limits
     Human,
@@ -116,11 +114,7 @@ impl From<CapacityFormat> for output::ReportFormat {
     }
 }
 
-pub(crate) fn run(
-    args: &CapacityArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let mut inputs = inputs::gather(&args.common.files)?;
     // Without a mesh no cluster is known, and the mesh is the problem to report.
     let dumped = if inputs.is_unparsable {
@@ -166,10 +160,7 @@ pub(crate) fn run(
     });
     of_inputs.extend(unread);
     let text = text(args, &costs, &outlook)?;
-    match args.output {
-        CapacityFormat::Human => printer.result(result, &text)?,
-        _ => crate::print(result, &text)?,
-    }
+    printer.answer(&text, args.output == CapacityFormat::Human)?;
     printer.findings(&inputs.files, &of_inputs);
     remind(printer, findings);
     let threshold = args.fail_on.threshold();

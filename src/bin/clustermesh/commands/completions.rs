@@ -1,12 +1,13 @@
 //! `clustermesh completions`
 
-use std::io::{self, Write};
+use std::io;
 
 use clap_complete::Shell;
 use clap_complete::env::Shells;
 
 use crate::Outcome;
 use crate::failure::CommandFailure;
+use crate::output::Printer;
 
 /// Print shell completions
 ///
@@ -40,10 +41,9 @@ Examples:
 
 pub(crate) fn run(
     args: &CompletionsArgs,
-    result: &mut impl Write,
+    printer: &mut Printer,
 ) -> Result<Outcome, CommandFailure> {
-    result.write_all(&script(args.shell)?)?;
-    result.flush()?;
+    printer.write(&script(args.shell)?)?;
     Ok(Outcome::Clean)
 }
 

@@ -1,7 +1,6 @@
 //! `clustermesh config`
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -63,11 +62,7 @@ impl From<ConfigFormat> for output::ReportFormat {
     }
 }
 
-pub(crate) fn run(
-    args: &ConfigArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let settings = args.common.files.settle()?;
     let config = &settings.config.content;
     let named = config.clusters.keys().chain(config.accepted.keys());
@@ -84,8 +79,7 @@ pub(crate) fn run(
         ConfigFormat::Json => shown::json(&shown)?,
         ConfigFormat::Yaml => shown::yaml(&shown)?,
     };
-    result.write_all(text.as_bytes())?;
-    result.flush()?;
+    printer.write(text.as_bytes())?;
     Ok(Outcome::Clean)
 }
 

@@ -1,6 +1,5 @@
 //! `clustermesh convert`
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
@@ -70,11 +69,7 @@ impl From<WantedForm> for NetworkForm {
     }
 }
 
-pub(crate) fn run(
-    args: &ConvertArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &ConvertArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let inputs = inputs::gather(&args.common.files)?;
     let errors: Vec<Finding> = inputs
         .findings
@@ -115,7 +110,7 @@ pub(crate) fn run(
         *source = edited;
     }
     let meshes = mesh::read(&sources).meshes;
-    crate::print(result, &text)?;
+    printer.print(&text)?;
     Ok(compare(&inputs, &meshes, printer)?)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::Write;
 use std::mem::{self, ManuallyDrop};
 
 use clap::ValueEnum;
@@ -134,13 +133,9 @@ impl From<NamedEngine> for Engine {
     }
 }
 
-pub(crate) fn run(
-    args: &DiffArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     // Exit code 1 is for differences only.
-    diff(args, printer, result).map_err(|failure| {
+    diff(args, printer).map_err(|failure| {
         failure.map(|it| FileMistakes {
             outcome: Outcome::Unreadable,
             ..it
@@ -148,11 +143,7 @@ pub(crate) fn run(
     })
 }
 
-fn diff(
-    args: &DiffArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let against = Against::named_by(args)?;
     let name = against.name();
     let mut snapshots = KnownSnapshots::default();
@@ -227,10 +218,7 @@ fn diff(
         old_files: before.inputs.as_ref().map(|it| &it.files),
     };
     let text = compared.text(args.output)?;
-    match args.output {
-        DiffFormat::Human => printer.result(result, &text)?,
-        _ => crate::print(result, &text)?,
-    }
+    printer.answer(&text, args.output == DiffFormat::Human)?;
     if args.output == DiffFormat::Github {
         printer.summarize_differences(&compared);
     }

@@ -3,16 +3,15 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
-use anstream::AutoStream;
 use anstyle::Style;
 use anyhow::anyhow;
-use clap::ColorChoice;
 use clustermesh::document::nearest;
 use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::{self, QUESTIONS, Rule};
 
 use crate::Outcome;
 use crate::failure::CommandFailure;
+use crate::output::Printer;
 use crate::output::paper;
 use crate::settings::Colour;
 
@@ -48,10 +47,7 @@ const HEADING: Style = Style::new().bold();
 const LEVELS: usize = 30;
 const SUMMARIES: usize = 39;
 
-pub(crate) fn run(
-    args: &ExplainArgs,
-    result: &mut impl io::Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let text = match &args.rule {
         _ if args.all => rules::manual(),
         None => list(),
@@ -64,17 +60,7 @@ pub(crate) fn run(
             }
         }
     };
-    let is_coloured = match args.colour.color {
-        ColorChoice::Auto => AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-    };
-    let text = if is_coloured {
-        text
-    } else {
-        anstream::adapter::strip_str(&text).to_string()
-    };
-    crate::print(result, &text)?;
+    printer.result(&text)?;
     Ok(Outcome::Clean)
 }
 

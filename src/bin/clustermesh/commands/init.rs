@@ -1,7 +1,6 @@
 //! `clustermesh init`
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::mem;
 use std::path::Path;
 
@@ -106,11 +105,7 @@ enum Ci {
     None,
 }
 
-pub(crate) fn run(
-    args: &InitArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &InitArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let home = Home::find();
     let flag = (args.ci != Ci::None).then_some("--ci");
     if let Some(flag) = flag.or(args.pre_commit.then_some("--pre-commit"))
@@ -134,7 +129,7 @@ pub(crate) fn run(
     let mut kept = write(others, printer)?;
     let saved = proposed.as_mut().map(|proposed| {
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
-        save(args, proposed, printer, result)
+        save(args, proposed, printer)
     });
     let saved = saved.transpose()?;
     // Without all snapshots, the next run has to propose the mesh again.
@@ -151,7 +146,7 @@ pub(crate) fn run(
         None => KeptNodes::default(),
     };
     let steps = next(args, &kept, proposed.as_ref(), &written.first)?;
-    printer.result(result, &steps)?;
+    printer.result(&steps)?;
     Ok(written.outcome)
 }
 
@@ -237,15 +232,12 @@ fn save(
     args: &InitArgs,
     proposed: &mut ProposedMesh,
     printer: &mut Printer,
-    result: &mut impl Write,
 ) -> Result<Outcome, CommandFailure> {
     let settings = args.common.files.0.settle()?;
     let source = Source::parse(MESH, proposed.yaml.clone()).map_err(CommandFailure::Syntax)?;
     let meshes = input_file::clusters_of(vec![source], settings.ceilings)?.meshes;
     let nodes = mem::take(&mut proposed.nodes);
-    Ok(snapshot::write_first(
-        nodes, &settings, &meshes, printer, result,
-    )?)
+    Ok(snapshot::write_first(nodes, &settings, &meshes, printer)?)
 }
 
 /// Checks the nodes that were saved with the mesh that was written. A cluster in which Kilo does not run yet gets one

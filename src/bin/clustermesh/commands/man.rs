@@ -1,6 +1,6 @@
 //! `clustermesh man`
 
-use std::io::{self, Write};
+use std::io;
 
 use clap::Command;
 use clap::builder::PossibleValuesParser;
@@ -8,6 +8,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::failure::CommandFailure;
+use crate::output::Printer;
 use crate::{Outcome, command_groups};
 
 /// Print a manual page
@@ -30,7 +31,7 @@ Examples:
 pub(crate) fn run(
     args: &ManArgs,
     program: Command,
-    result: &mut impl Write,
+    printer: &mut Printer,
 ) -> Result<Outcome, CommandFailure> {
     // There is no page for `help`.
     let mut program = program.disable_help_subcommand(true);
@@ -38,8 +39,7 @@ pub(crate) fn run(
     program.build();
     let wanted = args.command.as_deref();
     let command = wanted.and_then(|name| program.find_subcommand(name).cloned());
-    result.write_all(&page(command.unwrap_or(program))?)?;
-    result.flush()?;
+    printer.write(&page(command.unwrap_or(program))?)?;
     Ok(Outcome::Clean)
 }
 

@@ -1,7 +1,5 @@
 //! `clustermesh rbac`
 
-use std::io;
-
 use clap::ArgAction;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::mesh::SecretKeyRef;
@@ -10,6 +8,7 @@ use minijinja::context;
 
 use crate::Outcome;
 use crate::failure::CommandFailure;
+use crate::output::Printer;
 
 /// Print the manifests that grant rights in a cluster
 ///
@@ -69,8 +68,8 @@ struct GrantedSecret {
     name: String,
 }
 
-pub(crate) fn run(args: &RbacArgs, result: &mut impl io::Write) -> Result<Outcome, CommandFailure> {
-    crate::print(result, &manifests(args)?)?;
+pub(crate) fn run(args: &RbacArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+    printer.print(&manifests(args)?)?;
     Ok(Outcome::Clean)
 }
 

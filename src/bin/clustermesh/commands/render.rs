@@ -1,7 +1,6 @@
 //! `clustermesh render`
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
@@ -63,15 +62,11 @@ Examples:
   clustermesh render --target east              print the Peers of east
   clustermesh render --allow-empty west --allow-empty '*/west'     west leaves the mesh";
 
-pub(crate) fn run(
-    args: &RenderArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     // The process ends with the command, and everything is freed then.
     let inputs = ManuallyDrop::new(inputs::gather(&args.common.files)?);
     if let Some(target) = &args.target {
-        return Ok(print(args, target, &inputs, printer, result)?);
+        return Ok(print(args, target, &inputs, printer)?);
     }
     let fate = if args.check {
         Fate::Kept
@@ -93,7 +88,7 @@ pub(crate) fn run(
         && !is_input_wrong
         && let Some(rendered) = &checked.rendered
     {
-        let outcome = check(rendered, &inputs.settings.rendered.value, result)?;
+        let outcome = check(rendered, &inputs.settings.rendered.value, printer)?;
         if let Some((_, plan)) = &checked.planned {
             let counts = rendered::peer_counts(rendered, &inputs.settings);
             printer.outdated(plan, &rendered.survey, &counts);
@@ -151,7 +146,6 @@ fn print(
     target: &str,
     inputs: &Inputs,
     printer: &mut Printer,
-    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let order = PrintOrder {
         target,
@@ -166,13 +160,12 @@ fn print(
         printer.counts(findings, None);
         return Ok(inputs.failure());
     };
-    result.write_all(manifests.as_bytes())?;
-    result.flush()?;
+    printer.write(manifests.as_bytes())?;
     Ok(Outcome::Clean)
 }
 
 /// Lists what a render would do to the tree, and what else is in it.
-fn check(rendered: &Rendered, root: &Path, result: &mut impl Write) -> anyhow::Result<Outcome> {
+fn check(rendered: &Rendered, root: &Path, printer: &mut Printer) -> anyhow::Result<Outcome> {
     let Rendered {
         survey, outputs, ..
     } = rendered;
@@ -199,7 +192,7 @@ fn check(rendered: &Rendered, root: &Path, result: &mut impl Write) -> anyhow::R
         let path = input_file::name(path);
         format!("{what}: {path}\n")
     });
-    crate::print(result, &list.collect::<String>())?;
+    printer.print(&list.collect::<String>())?;
     if lines.is_empty() {
         Ok(Outcome::Clean)
     } else {

@@ -1,7 +1,5 @@
 //! `clustermesh schema`
 
-use std::io;
-
 use anyhow::anyhow;
 use clap::ValueEnum;
 use clustermesh::kilo::peer;
@@ -11,6 +9,7 @@ use crate::commands::capacity;
 #[cfg(feature = "snapshot")]
 use crate::commands::status;
 use crate::failure::CommandFailure;
+use crate::output::Printer;
 use crate::{Outcome, output};
 
 /// Print the JSON Schema of a format
@@ -69,10 +68,7 @@ Examples:
 Editors find the schema in the first line of a YAML file:
   # yaml-language-server: $schema=mesh.schema.json";
 
-pub(crate) fn run(
-    args: &SchemaArgs,
-    result: &mut impl io::Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let schema = match (args.kind, args.strict) {
         (SchemaKind::Peer, true) => peer::strict_schema(),
         (_, true) => return Err(anyhow!("`--strict` works only with `peer`").into()),
@@ -93,6 +89,6 @@ pub(crate) fn run(
     };
     let mut text = serde_json::to_string_pretty(&schema)?;
     text.push('\n');
-    crate::print(result, &text)?;
+    printer.print(&text)?;
     Ok(Outcome::Clean)
 }

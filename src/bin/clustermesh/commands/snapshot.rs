@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -189,11 +188,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-pub(crate) fn run(
-    args: &SnapshotArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &SnapshotArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let settings = args.common.files.0.settle()?;
     let files = settings.mesh_files_if_any()?;
     let Clusters {
@@ -212,7 +207,7 @@ pub(crate) fn run(
     let mut settings = settings;
     #[cfg(feature = "snapshot")]
     args.reach.settle(&mut settings);
-    let kept = keep(args, &settings, &meshes, printer, result)?;
+    let kept = keep(args, &settings, &meshes, printer)?;
     Ok(outcome.max(kept))
 }
 
@@ -230,11 +225,10 @@ fn keep(
     settings: &Settings,
     meshes: &[Mesh],
     printer: &mut Printer,
-    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let Some(dump) = &args.from else {
         #[cfg(feature = "snapshot")]
-        return live::run(args, settings, meshes, printer, result);
+        return live::run(args, settings, meshes, printer);
         #[cfg(not(feature = "snapshot"))]
         bail!("this build cannot connect to clusters; read the nodes from a file with --from");
     };
@@ -250,7 +244,7 @@ fn keep(
         .keep(cluster, listing, None)
         .map_err(|error| no_snapshot(&dump_name(dump), &error))?;
     let outcome = keeper
-        .report(kept, printer, result)?
+        .report(kept, printer)?
         .max(keeper.report_twins(&[cluster].into(), printer));
     Ok(outcome.max(report_config(args, settings, Vec::new(), printer)))
 }
@@ -279,7 +273,6 @@ pub(crate) fn write_first(
     settings: &Settings,
     meshes: &[Mesh],
     printer: &mut Printer,
-    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let handling = Handling {
         check: false,
@@ -302,7 +295,7 @@ pub(crate) fn write_first(
             continue;
         }
         let kept = keeper.keep(&cluster, listing, now)?;
-        outcome = outcome.max(keeper.report(kept, printer, result)?);
+        outcome = outcome.max(keeper.report(kept, printer)?);
     }
     let clusters = handling.accept.iter().collect();
     Ok(outcome.max(keeper.report_twins(&clusters, printer)))

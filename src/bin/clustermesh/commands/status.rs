@@ -1,7 +1,6 @@
 //! `clustermesh status`
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -98,11 +97,7 @@ impl From<StatusFormat> for ReportFormat {
     }
 }
 
-pub(crate) fn run(
-    args: &StatusArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let gathered = fabric::gather(&args.common.files).and_then(|gathered| {
         let Gathered { mut inputs, grave } = gathered;
         let rendered = fabric::read(&mut inputs, None)?;
@@ -135,19 +130,19 @@ pub(crate) fn run(
     match args.output {
         StatusFormat::Human => {
             let basis = basis(&inputs, states.len());
-            printer.result(result, &(basis + &shown::text(&states) + &success))?;
+            printer.result(&(basis + &shown::text(&states) + &success))?;
             if !findings.is_empty() {
                 printer.findings(&inputs.files, &findings);
                 printer.counts(&findings, None);
             }
         }
-        StatusFormat::Json => crate::print(result, &json::text(&states, &report)?)?,
+        StatusFormat::Json => printer.print(&json::text(&states, &report)?)?,
         StatusFormat::Markdown => {
             let mut text = markdown::text(&states) + &success;
             if !findings.is_empty() {
                 text = format!("{text}\n{}", report.text(ReportFormat::Markdown)?);
             }
-            crate::print(result, &text)?;
+            printer.print(&text)?;
         }
     }
     Ok(outcome)

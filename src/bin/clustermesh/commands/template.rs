@@ -1,6 +1,5 @@
 //! `clustermesh template`
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -14,6 +13,7 @@ use crate::check::OutputCheck;
 use crate::disk::{self, Roots};
 use crate::failure::CommandFailure;
 use crate::filling::FillProcess;
+use crate::output::Printer;
 use crate::outputs::{TEMPLATE_LIMIT, facts, read_template};
 use crate::settings::{CommonOptions, Settings};
 use crate::{Outcome, check, input_file, inputs};
@@ -49,7 +49,7 @@ Examples:
   clustermesh template templates/application.yaml --target west
   echo '{{ targets | length }}' | clustermesh template -";
 
-pub(crate) fn run(args: &TemplateArgs, result: &mut impl Write) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &TemplateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let inputs = inputs::gather(&args.common.files)?;
     let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let Some((fleet, plan)) = &checked.planned else {
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &TemplateArgs, result: &mut impl Write) -> Result<Outcom
         }
         Some(file) => filled(file, subject, &facts, &inputs.settings)?,
     };
-    crate::print(result, &text)?;
+    printer.print(&text)?;
     Ok(Outcome::Clean)
 }
 

@@ -1,7 +1,5 @@
 //! `clustermesh trace`
 
-use std::io::Write;
-
 use anyhow::anyhow;
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
@@ -102,11 +100,7 @@ impl TraceArgs {
     }
 }
 
-pub(crate) fn run(
-    args: &TraceArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let format = args.format();
     if args.batch && format != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
@@ -118,14 +112,10 @@ pub(crate) fn run(
     let fabric = applied.fabric(&inputs);
     let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
     let (Some(from), Some(to)) = (&args.from, &args.to) else {
-        return Ok(batch::run(&mut tracer, result)?);
+        return Ok(batch::run(&mut tracer, printer)?);
     };
     let answer = tracer.trace(from, to)?;
     let text = answer.text(format)?;
-    if format == TraceFormat::Human {
-        printer.result(result, &text)?;
-    } else {
-        crate::print(result, &text)?;
-    }
+    printer.answer(&text, format == TraceFormat::Human)?;
     Ok(answer.outcome())
 }

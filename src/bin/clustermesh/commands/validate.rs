@@ -1,7 +1,5 @@
 //! `clustermesh validate`
 
-use std::io::Write;
-
 use anyhow::anyhow;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
@@ -47,11 +45,7 @@ Examples:
   clustermesh validate --output sarif > clustermesh.sarif
   clustermesh validate --output json | jq '.findings[] | select(.cluster == \"east\")'";
 
-pub(crate) fn run(
-    args: &ValidateArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     if args.statistics && !matches!(args.output, ReportFormat::Human | ReportFormat::Json) {
         let problem = "`--statistics` works only with `--output human` and `--output json`";
         return Err(anyhow!(problem).into());
@@ -75,14 +69,11 @@ pub(crate) fn run(
     } else {
         report.text(args.output)?
     };
-    if args.output == ReportFormat::Human {
-        printer.result(result, &text)?;
-        printer.counts(findings, checked.checked().as_ref());
-    } else {
-        crate::print(result, &text)?;
-    }
-    if args.output == ReportFormat::Github {
-        printer.summarize(&report);
+    printer.answer(&text, args.output == ReportFormat::Human)?;
+    match args.output {
+        ReportFormat::Human => printer.counts(findings, checked.checked().as_ref()),
+        ReportFormat::Github => printer.summarize(&report),
+        _ => {}
     }
     Ok(if inputs.is_unparsable {
         Outcome::Unreadable

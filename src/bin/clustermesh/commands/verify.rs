@@ -1,6 +1,5 @@
 //! `clustermesh verify`
 
-use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
@@ -190,18 +189,14 @@ impl<'a> InForce<'a> {
     }
 }
 
-pub(crate) fn run(
-    args: &VerifyArgs,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &VerifyArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let gathered = fabric::gather(&args.common.files)?;
     if let Some(revision) = &args.held_back {
-        return held_back::list(args, revision, gathered.inputs, printer, result);
+        return held_back::list(args, revision, gathered.inputs, printer);
     }
     // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
     let read = ManuallyDrop::new(read(args, gathered)?);
-    verify(args, &read, printer, result)
+    verify(args, &read, printer)
 }
 
 /// Reads the expectations and the Peers.
@@ -224,7 +219,6 @@ fn verify(
     args: &VerifyArgs,
     read: &ProofInputs,
     printer: &mut Printer,
-    result: &mut impl Write,
 ) -> Result<Outcome, CommandFailure> {
     let inputs = &read.inputs;
     let wanted = WantedPeers::plan(inputs, &args.dumps)?;
@@ -283,29 +277,23 @@ fn verify(
     };
     drop(progress);
     if args.output == VerifyFormat::Human {
-        printer.result(result, &format!("{}\n\n", basis(inputs, &args.dumps)))?;
+        printer.result(&format!("{}\n\n", basis(inputs, &args.dumps)))?;
     }
-    report(args.output, &verified, printer, result)?;
+    report(args.output, &verified, printer)?;
     Ok(threshold.outcome(&findings))
 }
 
 /// Prints what came of it.
-fn report(
-    format: VerifyFormat,
-    verified: &Verified,
-    printer: &mut Printer,
-    result: &mut impl Write,
-) -> anyhow::Result<()> {
+fn report(format: VerifyFormat, verified: &Verified, printer: &mut Printer) -> anyhow::Result<()> {
     let text = verified.text(format)?;
-    if format == VerifyFormat::Human {
-        printer.result(result, &text)?;
-        let checked = CheckedCounts::fabric(verified.fabric);
-        printer.counts(verified.findings, Some(&checked));
-    } else {
-        crate::print(result, &text)?;
-    }
-    if format == VerifyFormat::Github {
-        printer.summarize(&verified.report());
+    printer.answer(&text, format == VerifyFormat::Human)?;
+    match format {
+        VerifyFormat::Human => {
+            let checked = CheckedCounts::fabric(verified.fabric);
+            printer.counts(verified.findings, Some(&checked));
+        }
+        VerifyFormat::Github => printer.summarize(&verified.report()),
+        _ => {}
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -288,7 +287,6 @@ impl<'a> Keeper<'a> {
         &self,
         kept: KeptSnapshot,
         printer: &mut Printer,
-        result: &mut impl Write,
     ) -> anyhow::Result<Outcome> {
         if let Some(line) = &kept.line {
             printer.line(line);
@@ -299,7 +297,7 @@ impl<'a> Keeper<'a> {
         let purpose = Purpose::Snapshot;
         let findings = self.levels.apply(kept.findings, self.today, purpose);
         printer.findings(&ShownFiles::new(Vec::new()), &findings);
-        crate::print(result, &kept.differences)?;
+        printer.print(&kept.differences)?;
         Ok(kept
             .outcome
             .max(self.handling.strict.threshold().outcome(&findings)))

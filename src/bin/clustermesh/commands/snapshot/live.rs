@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::Write;
 
 use anyhow::bail;
 use clustermesh::mesh::{Mesh, State};
@@ -25,7 +24,6 @@ pub(super) fn run(
     settings: &Settings,
     meshes: &[Mesh],
     printer: &mut Printer,
-    result: &mut impl Write,
 ) -> anyhow::Result<Outcome> {
     let config = &settings.config;
     let unnamed = config.unnamed(meshes);
@@ -42,7 +40,7 @@ pub(super) fn run(
     let (routes, lost) = contact.routes(&clusters);
     let keeper = Keeper::new(&args.handling, settings, meshes);
     let asked: BTreeSet<ClusterName> = routes.keys().cloned().collect();
-    outcome = outcome.max(keeper.report(keeper.keep_old(&lost), printer, result)?);
+    outcome = outcome.max(keeper.report(keeper.keep_old(&lost), printer)?);
     // At a terminal, results are printed as they arrive; elsewhere in a fixed order, so that two
     // runs print the same.
     let progress = printer.progress(waiting(&asked, asked.len()));
@@ -61,7 +59,7 @@ pub(super) fn run(
         queue.arrived(cluster, kept(&keeper, arrival, printer.is_terminal()));
         let print = || {
             while let Some(kept) = queue.next() {
-                match keeper.report(kept, printer, result) {
+                match keeper.report(kept, printer) {
                     Ok(other) => outcome = outcome.max(other),
                     Err(error) => failure = Some(error),
                 }

@@ -1,12 +1,12 @@
 //! Batches: many packets from standard input, each with a line of JSON.
 
-use std::io::Write;
 
 use anyhow::{Context, bail};
 
 use super::tracer::Tracer;
 use crate::Outcome;
 use crate::disk;
+use crate::output::Printer;
 use crate::output::{TraceAnswer, TraceMistake};
 
 /// The largest size of the input, in bytes.
@@ -16,7 +16,7 @@ const INPUT_LIMIT: u64 = 1 << 20;
 const PAIR_LIMIT: usize = 10_000;
 
 /// Traces every pair of the standard input.
-pub(super) fn run(tracer: &mut Tracer, result: &mut impl Write) -> anyhow::Result<Outcome> {
+pub(super) fn run(tracer: &mut Tracer, printer: &mut Printer) -> anyhow::Result<Outcome> {
     let input = disk::standard_input(INPUT_LIMIT)?;
     let lines = (1..).zip(input.split(|it| *it == b'\n').map(<[u8]>::trim_ascii));
     let pairs = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with(b"#"));
@@ -36,7 +36,7 @@ pub(super) fn run(tracer: &mut Tracer, result: &mut impl Write) -> anyhow::Resul
             Ok(answer) => (answer.line(line)?, answer.outcome()),
             Err(error) => (TraceMistake::new(line, &error).line()?, Outcome::Unreadable),
         };
-        crate::print(result, &text)?;
+        printer.print(&text)?;
         worst = worst.max(outcome);
     }
     Ok(worst)

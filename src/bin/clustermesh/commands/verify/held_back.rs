@@ -1,7 +1,6 @@
 //! The list of clusters whose new snapshots cause errors: a job that refreshes snapshots keeps their old ones.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::mem;
 use std::sync::Arc;
 
@@ -54,7 +53,6 @@ pub(super) fn list(
     revision: &str,
     inputs: Inputs,
     printer: &mut Printer,
-    result: &mut impl Write,
 ) -> Result<Outcome, CommandFailure> {
     if args.dumps.are_any() {
         return Err(anyhow!("--held-back cannot be combined with --peers and --live").into());
@@ -67,7 +65,7 @@ pub(super) fn list(
         printer.findings(&refresh.inputs.files, &findings);
     }
     let lines = refresh.held.keys().map(|it| format!("{it}\n"));
-    crate::print(result, &lines.collect::<String>())?;
+    printer.print(&lines.collect::<String>())?;
     Ok(Outcome::Clean)
 }
 
