@@ -131,6 +131,11 @@ impl Inputs {
         }
     }
 
+    /// Returns the failure of a command that these findings prevent.
+    pub(crate) fn refusal(&self, findings: Vec<Finding>) -> CommandFailure {
+        CommandFailure::mistakes(self.files.of_people(), findings, self.failure())
+    }
+
     /// Returns whether there is more of something than is accepted. Nothing is kept then that could
     /// be computed with.
     fn refuses(&mut self, exceeded: impl IntoIterator<Item = Exceeded>) -> bool {

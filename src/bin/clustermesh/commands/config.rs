@@ -101,16 +101,11 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     let path = |name: &str, setting: &Setting<PathBuf>| {
         shown(name, ShownValue::path(&setting.value), &setting.origin)
     };
-    let file = config
-        .path
-        .value
-        .as_ref()
-        .map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
-    let expectations = settings
-        .expectations
-        .value
-        .as_ref()
-        .map_or(ShownValue::Nothing("none"), |path| ShownValue::path(path));
+    let any_path = |name: &str, setting: &Setting<Option<PathBuf>>| {
+        let none = ShownValue::Nothing("none");
+        let value = setting.value.as_deref().map_or(none, ShownValue::path);
+        shown(name, value, &setting.origin)
+    };
     // A folder that cannot be listed has no files, and the note explains why.
     let meshes: Vec<PathBuf> = settings
         .mesh_files_if_any()
@@ -119,7 +114,7 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
         .map(|file| file.path)
         .collect();
     let mut all = vec![
-        shown("config", file, &config.path.origin),
+        any_path("config", &config.path),
         shown(
             "meshes",
             ShownValue::paths(&meshes),
@@ -132,45 +127,49 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
             &settings.dropped_labels.origin,
         ),
         path("rendered", &settings.rendered),
-        shown("expectations", expectations, &settings.expectations.origin),
+        any_path("expectations", &settings.expectations),
         paths("kubeconfig", &settings.kubeconfig),
     ];
-    for cluster in clusters {
-        let name = |field: &str| format!("clusters.{cluster}.{field}");
-        let access = settings.access(cluster);
-        let is_in_cluster = ShownValue::Boolean(matches!(access, ClusterAccess::InCluster));
-        if let ClusterAccess::Secret { namespace, secret } = &access {
-            let origin = config.origin(&["clusters", cluster.as_str(), "kubeconfigSecret"]);
-            let value = format!("{namespace}/{} ({})", secret.name, secret.key);
-            all.push(shown(
-                &name("kubeconfigSecret"),
-                ShownValue::Text(value),
-                &origin,
-            ));
-        }
-        if let ClusterAccess::Kubeconfig { files, context } = access {
-            let value = context
-                .value
-                .map_or(ShownValue::Nothing("the only one"), ShownValue::Text);
-            all.push(paths(&name("kubeconfig"), &files));
-            all.push(shown(&name("context"), value, &context.origin));
-        }
-        let origin = config.origin(&["clusters", cluster.as_str(), "inCluster"]);
-        all.push(shown(&name("inCluster"), is_in_cluster, &origin));
-        let accepted = config
-            .content
-            .accepted
-            .get(cluster)
-            .map_or(ShownValue::Nothing("from the mesh"), |ranges| {
-                ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
-            });
-        let origin = config.origin(&["clusters", cluster.as_str(), "acceptedNetworks"]);
-        all.push(shown(&name("acceptedNetworks"), accepted, &origin));
-    }
+    all.extend(clusters.iter().flat_map(|it| of_cluster(settings, it)));
     all.extend(limits(settings));
     all.extend(ceilings(settings));
     all.extend(rules(settings));
     all.extend(ignores(settings));
+    all
+}
+
+/// Returns the settings of a cluster.
+fn of_cluster(settings: &Settings, cluster: &ClusterName) -> Vec<Shown> {
+    let config = &settings.config;
+    let mut all = Vec::new();
+    let mut add = |field: &str, value: ShownValue, origin: &SettingOrigin| {
+        let name = format!("clusters.{cluster}.{field}");
+        all.push(Shown::new(&name, value, origin, config));
+    };
+    let origin = |field| config.origin(&["clusters", cluster.as_str(), field]);
+    let access = settings.access(cluster);
+    let is_in_cluster = ShownValue::Boolean(matches!(access, ClusterAccess::InCluster));
+    if let ClusterAccess::Secret { namespace, secret } = &access {
+        let value = format!("{namespace}/{} ({})", secret.name, secret.key);
+        let field = "kubeconfigSecret";
+        add(field, ShownValue::Text(value), &origin(field));
+    }
+    if let ClusterAccess::Kubeconfig { files, context } = access {
+        let value = context
+            .value
+            .map_or(ShownValue::Nothing("the only one"), ShownValue::Text);
+        add("kubeconfig", ShownValue::paths(&files.value), &files.origin);
+        add("context", value, &context.origin);
+    }
+    add("inCluster", is_in_cluster, &origin("inCluster"));
+    let accepted = config
+        .content
+        .accepted
+        .get(cluster)
+        .map_or(ShownValue::Nothing("from the mesh"), |ranges| {
+            ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
+        });
+    add("acceptedNetworks", accepted, &origin("acceptedNetworks"));
     all
 }
 

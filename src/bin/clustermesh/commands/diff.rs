@@ -25,7 +25,6 @@ mod before;
 mod losses;
 
 use before::{Against, Before};
-use losses::LossCheck;
 
 /// Show what a change does to the network
 ///
@@ -163,48 +162,18 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
     drop(snapshots);
     let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
         let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-        let files = inputs.files.of_people();
-        return Err(CommandFailure::mistakes(
-            files,
-            checked.findings,
-            Outcome::Unreadable,
-        ));
+        return Err(inputs.refusal(checked.findings));
     };
-    let RenderPlan { fleet, plan, texts } = &*planned;
-    before.find_renamed(fleet);
-    let known = mem::take(&mut before.known);
-    let mut after = AppliedFiles::planned(&inputs.settings, plan, texts, &known);
-    drop(known);
-    after.add_kept(&inputs)?;
-    let mut foreign = Vec::new();
-    if args.dumps.are_any() {
-        (after, foreign) = after.with_foreign(&before.applied, &inputs.meshes);
-    }
-    let after = ManuallyDrop::new(after);
-    let now = After {
-        inputs: &inputs,
-        fleet,
-        applied: &after,
-        foreign: &foreign,
-    };
-    let changes = ManuallyDrop::new(compare(args, &before, &now));
-    if args.dumps.are_any() {
-        before.note_unread(&changes, &fabric::clusters(&inputs));
-    }
-    if changes.grade() == Grade::None {
-        before.notes.extend(uncertain_leaders(&now));
-    }
-    let check = || LossCheck::new(&before, (&inputs, &name), (&args.common.files, &changes));
+    before.find_renamed(&planned.fleet);
+    let changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before)?);
+    let check = || losses::check(&before, &inputs, &name, files);
     let losses = args.check_losses.then(check).transpose()?;
-    let is_refused = losses.as_ref().is_some_and(|it| it.fails);
-    printer.findings(
-        &inputs.files,
-        &losses.map(|it| it.findings).unwrap_or_default(),
-    );
+    let losses = losses.unwrap_or_default();
+    printer.findings(&inputs.files, &losses);
     for note in &before.notes {
         printer.note(note);
     }
-    let targets = plan.targets.iter().map(|it| &it.cluster);
+    let targets = planned.plan.targets.iter().map(|it| &it.cluster);
     let affected = changes.targets.iter().map(|it| &it.cluster);
     let clusters: BTreeSet<&ClusterName> = targets.chain(affected).collect();
     let compared = Compared {
@@ -217,12 +186,48 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
         files: &inputs.files,
         old_files: before.inputs.as_ref().map(|it| &it.files),
     };
-    let text = compared.text(args.output)?;
-    printer.answer(&text, args.output == DiffFormat::Human)?;
+    printer.answer(
+        &compared.text(args.output)?,
+        args.output == DiffFormat::Human,
+    )?;
     if args.output == DiffFormat::Github {
         printer.summarize_differences(&compared);
     }
-    Ok(Outcome::findings_if(is_refused || fails(args, &changes)))
+    let is_grave = args.check_losses && changes.grade() == Grade::Destructive;
+    let is_refused = is_grave || !losses.is_empty() || fails(args, &changes);
+    Ok(Outcome::findings_if(is_refused))
+}
+
+/// Compares the Peers of a plan with the earlier ones, and notes what changes the meaning of that.
+fn changes(
+    args: &DiffArgs,
+    inputs: &Inputs,
+    planned: &RenderPlan,
+    before: &mut Before,
+) -> Result<Changes, CommandFailure> {
+    let RenderPlan { fleet, plan, texts } = planned;
+    let known = mem::take(&mut before.known);
+    let mut applied = AppliedFiles::planned(&inputs.settings, plan, texts, &known);
+    drop(known);
+    applied.add_kept(inputs)?;
+    let mut foreign = Vec::new();
+    if args.dumps.are_any() {
+        (applied, foreign) = applied.with_foreign(&before.applied, &inputs.meshes);
+    }
+    let after = After {
+        inputs,
+        fleet,
+        applied: &ManuallyDrop::new(applied),
+        foreign: &foreign,
+    };
+    let changes = compare(args, before, &after);
+    if args.dumps.are_any() {
+        before.note_unread(&changes, &fabric::clusters(inputs));
+    }
+    if changes.grade() == Grade::None {
+        before.notes.extend(uncertain_leaders(&after));
+    }
+    Ok(changes)
 }
 
 /// Returns whether a flag makes differences a failure.

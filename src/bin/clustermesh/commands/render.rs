@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
+use clustermesh::fleet::Fleet;
+use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 use clustermesh::rules::{Finding, Purpose, Subject};
@@ -19,7 +21,7 @@ use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::printing::{self, PrintOrder};
 use crate::rendered::{self, Rendered};
-use crate::settings::CommonOptions;
+use crate::settings::{CommonOptions, Settings};
 use crate::threshold::Strict;
 use crate::{Outcome, check, input_file, inputs};
 
@@ -84,6 +86,7 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
     let is_input_wrong = threshold.fails(checked.findings.iter().filter(|it| !is_of_tree(it)));
     checked.add_losses(&losses, Allowing::Write);
     printer.findings(&inputs.files.of_people(), &checked.findings);
+    let is_refused = is_wrong || !losses.is_empty();
     if args.check
         && !is_input_wrong
         && let Some(rendered) = &checked.rendered
@@ -93,40 +96,45 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
             let counts = rendered::peer_counts(rendered, &inputs.settings);
             printer.outdated(plan, &rendered.survey, &counts);
         }
-        return Ok(if is_wrong || !losses.is_empty() {
-            Outcome::Findings
-        } else {
-            outcome
-        });
+        return Ok(outcome.max(Outcome::findings_if(is_refused)));
     }
-    let planned = checked
-        .planned
-        .as_ref()
-        .zip(checked.rendered.as_ref())
-        .filter(|_| !is_wrong && losses.is_empty());
-    let Some(((fleet, plan), rendered)) = planned else {
+    let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
+    let Some(((fleet, plan), rendered)) = planned.filter(|_| !is_refused) else {
         printer.counts(&checked.findings, None);
         if !args.check {
             printer.line("nothing was written");
         }
         return Ok(inputs.failure());
     };
-    let root = &inputs.settings.rendered.value;
-    let counts = rendered::peer_counts(rendered, &inputs.settings);
-    swap::apply(
-        root,
-        &rendered.tree,
-        &rendered.survey,
-        &rendered.outputs.beside,
-    )
-    .with_context(|| format!("cannot write `{}`; it is unchanged", root.display()))?;
+    write(rendered, plan, fleet, &inputs.settings, printer)?;
+    Ok(Outcome::Clean)
+}
+
+/// Writes the files that differ, and prints which.
+fn write(
+    rendered: &Rendered,
+    plan: &Plan,
+    fleet: &Fleet,
+    settings: &Settings,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
+    let root = &settings.rendered.value;
+    let Rendered {
+        tree,
+        survey,
+        outputs,
+        ..
+    } = rendered;
+    let counts = rendered::peer_counts(rendered, settings);
+    swap::apply(root, tree, survey, &outputs.beside)
+        .with_context(|| format!("cannot write `{}`; it is unchanged", root.display()))?;
     let membership = fleet.members().iter().map(|member| &member.membership);
     let excluded = membership.map(|membership| membership.excluded.len()).sum();
-    printer.summary(plan, excluded, &rendered.survey, &counts);
-    if let Some(line) = rendered.outputs.summary() {
+    printer.summary(plan, excluded, survey, &counts);
+    if let Some(line) = outputs.summary() {
         printer.line(&line);
     }
-    Ok(Outcome::Clean)
+    Ok(())
 }
 
 /// Returns what targets would lose altogether and no flag allows.
@@ -193,9 +201,5 @@ fn check(rendered: &Rendered, root: &Path, printer: &mut Printer) -> anyhow::Res
         format!("{what}: {path}\n")
     });
     printer.print(&list.collect::<String>())?;
-    if lines.is_empty() {
-        Ok(Outcome::Clean)
-    } else {
-        Ok(Outcome::Findings)
-    }
+    Ok(Outcome::findings_if(!lines.is_empty()))
 }

@@ -53,9 +53,7 @@ pub(crate) fn run(args: &TemplateArgs, printer: &mut Printer) -> Result<Outcome,
     let inputs = inputs::gather(&args.common.files)?;
     let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let Some((fleet, plan)) = &checked.planned else {
-        let files = inputs.files.of_people();
-        let outcome = inputs.failure();
-        return Err(CommandFailure::mistakes(files, checked.findings, outcome));
+        return Err(inputs.refusal(checked.findings));
     };
     let bytes: Vec<usize> = manifest::texts(plan).iter().map(|it| it.len()).collect();
     let facts = facts(fleet, plan, &bytes, &inputs.settings);

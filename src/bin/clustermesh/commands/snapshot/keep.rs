@@ -171,21 +171,18 @@ impl<'a> Keeper<'a> {
             findings.extend(snapshots::carried_over(cluster, &carried));
         }
         let memberships = self.memberships(cluster);
-        if memberships.is_empty() && !self.meshes.is_empty() {
-            let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
-            let names = entries.map(|entry| entry.name.as_str());
-            let nearest = nearest(cluster.as_str(), names);
-            findings.push(snapshots::unknown(cluster, nearest));
-        }
-        let decision = {
-            let memberships = &memberships;
-            let candidate = NewSnapshot {
-                old: before,
-                new: &new,
-                memberships,
-            };
-            decide(candidate, &self.limits)
+        findings.extend(
+            memberships
+                .is_empty()
+                .then(|| self.unknown(cluster))
+                .flatten(),
+        );
+        let candidate = NewSnapshot {
+            old: before,
+            new: &new,
+            memberships: &memberships,
         };
+        let decision = decide(candidate, &self.limits);
         findings.extend(snapshots::losses(cluster, &decision.losses));
         // Also if it is refused: this is what the name leads to.
         self.nodes.borrow_mut().set(cluster, &new.nodes);
@@ -230,6 +227,14 @@ impl<'a> Keeper<'a> {
             error: None,
             outcome,
         })
+    }
+
+    /// Reports a cluster that no mesh names, if there are any meshes.
+    fn unknown(&self, cluster: &ClusterName) -> Option<Finding> {
+        let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
+        let names = entries.map(|entry| entry.name.as_str());
+        let nearest = nearest(cluster.as_str(), names);
+        (!self.meshes.is_empty()).then(|| snapshots::unknown(cluster, nearest))
     }
 
     /// Returns what a person must be asked about, unless one has answered.

@@ -116,105 +116,143 @@ pub(super) struct Note {
     pub(super) help: Option<String>,
 }
 
+impl Note {
+    /// Returns the first lines of a list, with a remedy; nothing if the list is empty.
+    fn list(about: &'static str, lines: &[String], help: impl Into<String>) -> Option<Self> {
+        (!lines.is_empty()).then(|| Self {
+            about,
+            lines: first(lines),
+            help: Some(help.into()),
+        })
+    }
+}
+
 /// Returns the problems of a cluster, and the notices.
 pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
-    let cluster = &state.cluster;
     let found = match &state.found {
         Ok(found) => found,
         Err(UnreadCluster { finding, .. }) => {
-            return vec![Note {
-                about: finding.rule.name(),
-                lines: vec![finding.message.to_string()],
-                help: finding.help.clone(),
-            }];
+            return vec![of_finding(finding.rule.name(), finding)];
         }
     };
-    let inventory = &found.inventory;
-    let mut notes = Vec::new();
-    let mut note = |about, lines: Vec<String>, help: &str| {
-        if !lines.is_empty() {
-            let help = Some(help.to_owned()).filter(|help| !help.is_empty());
-            notes.push(Note { about, lines, help });
+    let missing_crd = found.versions.is_empty().then(|| {
+        let finding = clusters::missing_crd(&state.cluster);
+        of_finding("crd", &finding)
+    });
+    let nodes = match &found.nodes {
+        NodeCounts::Compared(differences) => {
+            let cluster = &state.cluster;
+            let help = format!("run `clustermesh snapshot {cluster}`, then `clustermesh render`");
+            Note::list("snapshot", differences, help)
         }
+        NodeCounts::Unreadable(problem) => Some(Note {
+            about: "snapshot",
+            lines: vec![shown(problem)],
+            help: None,
+        }),
     };
-    if found.versions.is_empty() {
-        let Finding { message, help, .. } = clusters::missing_crd(cluster);
-        note("crd", vec![message.to_string()], &help.unwrap_or_default());
+    missing_crd
+        .into_iter()
+        .chain(of_folder(found.rendered))
+        .chain(of_rendered(state, &found.inventory))
+        .chain(of_foreign(&found.inventory))
+        .chain(of_keys(&found.inventory))
+        .chain(nodes)
+        .collect()
+}
+
+fn of_finding(about: &'static str, finding: &Finding) -> Note {
+    Note {
+        about,
+        lines: vec![finding.message.to_string()],
+        help: finding.help.clone(),
     }
-    let unknown = match found.rendered {
-        RenderedFolder::Whole => None,
+}
+
+/// Returns a note about a folder in the rendered tree that is not whole.
+fn of_folder(folder: RenderedFolder) -> Option<Note> {
+    let problem = match folder {
+        RenderedFolder::Whole => return None,
         RenderedFolder::Damaged => {
-            Some("a part of this cluster's folder cannot be read, so left-over Peers are unknown")
+            "a part of this cluster's folder cannot be read, so left-over Peers are unknown"
         }
-        RenderedFolder::Absent => Some("the rendered tree has no folder for this cluster"),
+        RenderedFolder::Absent => "the rendered tree has no folder for this cluster",
     };
-    let unknown = unknown.map(str::to_owned).into_iter().collect();
-    note("rendered", unknown, "run `clustermesh render`");
-    note(
+    Note::list(
+        "rendered",
+        &[problem.to_owned()],
+        "run `clustermesh render`",
+    )
+}
+
+/// Returns notes about rendered Peers that the cluster does not have as they are.
+fn of_rendered(state: &ClusterStatus, inventory: &Inventory) -> impl Iterator<Item = Note> {
+    let changed: Vec<String> = inventory.changed.iter().filter_map(drifted).collect();
+    let missing = Note::list(
         "missing",
-        first(&inventory.missing),
+        &inventory.missing,
         "find out why Flux or Argo CD has not applied these Peers; `clustermesh status --wait 5m` waits for it",
     );
-    let changed: Vec<String> = inventory.changed.iter().filter_map(drifted).collect();
-    note(
+    let changed = Note::list(
         "changed",
-        first(&changed),
+        &changed,
         "let Flux or Argo CD apply the rendered Peers again",
     );
-    for (fields, peers) in additions(inventory) {
-        let (lines, help) = addition(state, fields, &peers);
-        note("added", lines, &help);
-    }
-    note(
+    let added = additions(inventory).into_iter();
+    let added = added.filter_map(|(fields, peers)| addition(state, fields, &peers));
+    let left_over = Note::list(
         "left over",
-        first(&inventory.left_over),
+        &inventory.left_over,
         "let Flux or Argo CD prune them",
     );
-    // Those that Kilo does not take are findings.
-    let foreign = || inventory.foreign.iter().filter(|it| it.fault.is_none());
-    let (taking, others): (Vec<&Foreign>, Vec<&Foreign>) =
-        foreign().partition(|it| !it.takes.is_empty());
-    let taking: Vec<String> = taking.into_iter().map(foreigner).collect();
-    note(
-        "foreign",
-        first(&taking),
-        "remove these ranges from the Peer, or the Peer from the cluster",
-    );
-    let is_outside = |it: &&Foreign| it.holder == Holder::Outsider;
-    let (outside, of_nodes): (Vec<&Foreign>, Vec<&Foreign>) =
-        others.into_iter().partition(is_outside);
-    let outside: Vec<String> = outside.into_iter().map(foreigner).collect();
-    note(
-        "foreign",
-        first(&outside),
-        "expected for a Peer of your own, such as a laptop; otherwise delete the Peer",
-    );
-    let of_nodes: Vec<String> = of_nodes.into_iter().map(foreigner).collect();
-    note(
-        "foreign",
-        first(&of_nodes),
-        "delete the Peer if nothing else manages it, such as the ClusterMesh operator",
-    );
+    missing
+        .into_iter()
+        .chain(changed)
+        .chain(added)
+        .chain(left_over)
+}
+
+/// Returns notes about Peers of others. Those that Kilo does not take are findings.
+fn of_foreign(inventory: &Inventory) -> impl Iterator<Item = Note> {
+    let note = |help, is_meant: &dyn Fn(&Foreign) -> bool| {
+        let meant = inventory
+            .foreign
+            .iter()
+            .filter(|it| it.fault.is_none() && is_meant(it));
+        Note::list("foreign", &meant.map(foreigner).collect::<Vec<_>>(), help)
+    };
+    let is_outside = |it: &Foreign| it.holder == Holder::Outsider;
+    let notes = [
+        note(
+            "remove these ranges from the Peer, or the Peer from the cluster",
+            &|it| !it.takes.is_empty(),
+        ),
+        note(
+            "expected for a Peer of your own, such as a laptop; otherwise delete the Peer",
+            &|it| it.takes.is_empty() && is_outside(it),
+        ),
+        note(
+            "delete the Peer if nothing else manages it, such as the ClusterMesh operator",
+            &|it| it.takes.is_empty() && !is_outside(it),
+        ),
+    ];
+    notes.into_iter().flatten()
+}
+
+/// Returns notes about Peers that share a key with others, or with a node.
+fn of_keys(inventory: &Inventory) -> impl Iterator<Item = Note> {
     let same_key = inventory.same_key.iter().map(|names| names.join(", "));
-    note(
+    let same_key = Note::list(
         "same key",
-        first(&same_key.collect::<Vec<_>>()),
+        &same_key.collect::<Vec<_>>(),
         "delete all but one; `clustermesh explain twin-peers` shows how to do it without an outage",
     );
-    note(
+    let own_key = Note::list(
         "own key",
-        first(&inventory.own_key),
+        &inventory.own_key,
         "delete the Peer: it has the key of a node of this cluster",
     );
-    let (lines, help) = match &found.nodes {
-        NodeCounts::Compared(differences) => {
-            let help = format!("run `clustermesh snapshot {cluster}`, then `clustermesh render`");
-            (first(differences), help)
-        }
-        NodeCounts::Unreadable(problem) => (vec![shown(problem)], String::new()),
-    };
-    note("snapshot", lines, &help);
-    notes
+    same_key.into_iter().chain(own_key)
 }
 
 /// Describes a Peer that differs from the rendered one in more than added fields.
@@ -234,11 +272,7 @@ fn additions(inventory: &Inventory) -> BTreeMap<&[OptionalField], Vec<&str>> {
 }
 
 /// Describes Peers with added fields, and returns the command that removes these from the first of them.
-fn addition(
-    state: &ClusterStatus,
-    fields: &[OptionalField],
-    peers: &[&str],
-) -> (Vec<String>, String) {
+fn addition(state: &ClusterStatus, fields: &[OptionalField], peers: &[&str]) -> Option<Note> {
     let listed = text::list(fields);
     let lines = peers.iter().map(|it| format!("{it} has {listed}"));
     let lines: Vec<String> = lines.collect();
@@ -252,7 +286,7 @@ fn addition(
         named.join(" "),
         shell_word(&removal(fields).to_string())
     );
-    (first(&lines), command)
+    Note::list("added", &lines, command)
 }
 
 /// Describes a Peer that belongs to no mesh.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use clustermesh::changes::{Grade, PeerChangeKind};
+use clustermesh::changes::{Grade, PeerChangeKind, TargetChange};
 use clustermesh::text::count;
 
 use super::{Compared, remedy, wording};
@@ -20,6 +20,30 @@ const TARGETS: usize = 8;
 pub(super) fn text(compared: &Compared) -> String {
     let changes = compared.changes;
     let width = Width::stdout();
+    let mut text = causes(compared, width);
+    if !changes.targets.is_empty() {
+        text.push_str(&table(compared));
+    }
+    for target in compared.by_grade() {
+        text.push_str(&self::target(target, compared, width));
+    }
+    text.push_str(&paths(compared));
+    if !changes.targets.is_empty() {
+        let grade = changes.grade();
+        let verdict = format!("{}: {}", grade.name(), compared.verdict());
+        // Colours have no width.
+        let verdict = width.wrapped(0, &verdict);
+        let verdict = verdict.replacen(grade.name(), &graded(grade), 1);
+        let _ = writeln!(text, "\n{verdict}");
+    }
+    let headline = compared.headline(&compared.against);
+    let _ = writeln!(text, "{}", width.wrapped(0, &headline));
+    text
+}
+
+/// Returns the causes, each with the targets that it changes.
+fn causes(compared: &Compared, width: Width) -> String {
+    let changes = compared.changes;
     let mut text = String::new();
     for effect in changes.causes.iter().take(LISTED) {
         let cause = wording::cause(&effect.cause, compared);
@@ -39,54 +63,39 @@ pub(super) fn text(compared: &Compared) -> String {
     if !changes.causes.is_empty() {
         text.push('\n');
     }
-    if !changes.targets.is_empty() {
-        text.push_str(&table(compared));
+    text
+}
+
+/// Returns the reasons of a target's grade, and its Peers.
+fn target(target: &TargetChange, compared: &Compared, width: Width) -> String {
+    let cluster = bold(target.cluster.as_str());
+    let mut text = format!("\n{cluster}: {}", graded(target.grade()));
+    if let Some(from) = &target.renamed_from {
+        let _ = write!(text, " (was called {from})");
     }
-    for target in compared.by_grade() {
-        let _ = write!(
-            text,
-            "\n{}: {}",
-            bold(target.cluster.as_str()),
-            graded(target.grade())
-        );
-        if let Some(from) = &target.renamed_from {
-            let _ = write!(text, " (was called {from})");
-        }
-        text.push('\n');
-        for reason in target.reasons.iter().take(LISTED) {
-            let reason = width.hanging(4, &wording::reason(reason));
-            let _ = writeln!(text, "  {reason}");
-        }
-        more(&mut text, target.reasons.len(), "  ", "reason");
-        for change in target.peers.iter().take(LISTED) {
-            let colour = match change.peer.kind {
-                PeerChangeKind::Added { .. } => AnsiColor::Green,
-                PeerChangeKind::Removed { .. } => AnsiColor::Red,
-                PeerChangeKind::Changed(_) => AnsiColor::Yellow,
-            };
-            let change = width.hanging(6, &wording::change(change));
-            let _ = writeln!(text, "    {}", coloured(colour, &change));
-        }
-        more(&mut text, target.peers.len(), "    ", "Peer");
-        if let Some(load) = &target.load {
-            let _ = writeln!(text, "  {}", wording::busy(load));
-        }
-        for remedy in remedy::of_target(target, compared) {
-            let remedy = width.hanging(4, &format!("help: {remedy}"));
-            let _ = writeln!(text, "  {remedy}");
-        }
+    text.push('\n');
+    for reason in target.reasons.iter().take(LISTED) {
+        let reason = width.hanging(4, &wording::reason(reason));
+        let _ = writeln!(text, "  {reason}");
     }
-    text.push_str(&paths(compared));
-    if !changes.targets.is_empty() {
-        let grade = changes.grade();
-        let verdict = format!("{}: {}", grade.name(), compared.verdict());
-        // Colours have no width.
-        let verdict = width.wrapped(0, &verdict);
-        let verdict = verdict.replacen(grade.name(), &graded(grade), 1);
-        let _ = writeln!(text, "\n{verdict}");
+    more(&mut text, target.reasons.len(), "  ", "reason");
+    for change in target.peers.iter().take(LISTED) {
+        let colour = match change.peer.kind {
+            PeerChangeKind::Added { .. } => AnsiColor::Green,
+            PeerChangeKind::Removed { .. } => AnsiColor::Red,
+            PeerChangeKind::Changed(_) => AnsiColor::Yellow,
+        };
+        let change = width.hanging(6, &wording::change(change));
+        let _ = writeln!(text, "    {}", coloured(colour, &change));
     }
-    let headline = compared.headline(&compared.against);
-    let _ = writeln!(text, "{}", width.wrapped(0, &headline));
+    more(&mut text, target.peers.len(), "    ", "Peer");
+    if let Some(load) = &target.load {
+        let _ = writeln!(text, "  {}", wording::busy(load));
+    }
+    for remedy in remedy::of_target(target, compared) {
+        let remedy = width.hanging(4, &format!("help: {remedy}"));
+        let _ = writeln!(text, "  {remedy}");
+    }
     text
 }
 

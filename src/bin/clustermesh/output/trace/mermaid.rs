@@ -27,6 +27,14 @@ impl Cast {
         }
         format!("n{number}")
     }
+
+    fn arrow(&mut self, from: At, arrow: &str, to: At, text: &str) -> String {
+        format!("{}{arrow}{}: {text}", self.name(from), self.name(to))
+    }
+
+    fn note(&mut self, at: At, text: &str) -> String {
+        format!("Note over {}: {text}", self.name(at))
+    }
 }
 
 /// Returns the diagram.
@@ -48,7 +56,7 @@ pub(super) fn text(traced: &Traced) -> String {
     } else {
         format!("{name}: {verdict}")
     };
-    lines.push(format!("Note over {}: {}", cast.name(at), plain(&verdict)));
+    lines.push(cast.note(at, &plain(&verdict)));
     let mut text = "sequenceDiagram\n".to_owned();
     for (number, at) in cast.order.iter().enumerate() {
         let name = plain(&traced.fabric.name(*at));
@@ -77,28 +85,24 @@ fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
         let message = plain(&worded.message);
         match worded.step {
             Step::Handed { to } => {
-                lines.push(format!("{}->>{}: {what}", cast.name(at), cast.name(*to)));
+                lines.push(cast.arrow(at, "->>", *to, &what));
                 at = *to;
             }
             Step::Selected {
                 by, receiver: to, ..
             } => {
                 receiver = Some(*to);
-                lines.push(format!("Note over {}: {message}", cast.name(*by)));
+                lines.push(cast.note(*by, &message));
                 cast.name(*to);
             }
             Step::Dialled { by, .. } => {
                 let other = if *by == at { receiver } else { Some(at) };
                 let other = other.unwrap_or(*by);
-                lines.push(format!(
-                    "{}-->>{}: {message}",
-                    cast.name(*by),
-                    cast.name(other)
-                ));
+                lines.push(cast.arrow(*by, "-->>", other, &message));
             }
             Step::Accepted { by, .. } => {
-                lines.push(format!("{}->>{}: {what}", cast.name(at), cast.name(*by)));
-                lines.push(format!("Note over {}: {message}", cast.name(*by)));
+                lines.push(cast.arrow(at, "->>", *by, &what));
+                lines.push(cast.note(*by, &message));
                 (at, receiver) = (*by, None);
             }
             Step::Arrived { at: here } => {
@@ -107,26 +111,18 @@ fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
                     Goal::Services(_) | Goal::Network(_) => *here,
                 };
                 if node != *here {
-                    lines.push(format!(
-                        "{}->>{}: {what}",
-                        cast.name(*here),
-                        cast.name(node)
-                    ));
+                    lines.push(cast.arrow(*here, "->>", node, &what));
                 }
-                lines.push(format!("Note over {}: {message}", cast.name(node)));
+                lines.push(cast.note(node, &message));
             }
         }
         for premise in &worded.premises {
             let premise = plain(&format!("assumes: {premise}"));
-            lines.push(format!("Note over {}: {premise}", cast.name(at)));
+            lines.push(cast.note(at, &premise));
         }
     }
     if let Some(receiver) = receiver.filter(|_| !leg.way.ending.is_delivered()) {
-        lines.push(format!(
-            "{}-x{}: {what}",
-            cast.name(at),
-            cast.name(receiver)
-        ));
+        lines.push(cast.arrow(at, "-x", receiver, &what));
     }
 }
 
