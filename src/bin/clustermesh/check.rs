@@ -16,6 +16,7 @@ use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::outputs;
 use crate::rendered::{self, Rendered};
+use crate::settings::Settings;
 use crate::{clock, disk, input_file};
 
 /// The findings of the rules.
@@ -129,17 +130,22 @@ pub(crate) fn check(
                 fate,
             }),
         },
-        CheckStandard {
-            levels: &settings.config.levels,
-            today: clock::today(),
-            purpose,
-        },
+        standard(settings, purpose),
     );
     Ok(CheckResult {
         findings,
         planned: plan.map(|plan| (fleet, plan)),
         rendered,
     })
+}
+
+/// Returns the levels of findings today.
+fn standard(settings: &Settings, purpose: Purpose) -> CheckStandard<'_> {
+    CheckStandard {
+        levels: &settings.config.levels,
+        today: clock::today(),
+        purpose,
+    }
 }
 
 /// Plans the inputs, and looks for no problems; none if a mistake prevents it, which [`check`] reports.

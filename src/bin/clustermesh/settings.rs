@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clustermesh::config::{self, Ceilings};
 use clustermesh::mesh::SecretKeyRef;
 use clustermesh::name::ClusterName;
+use clustermesh::rules::{Finding, Purpose};
 
+use crate::clock;
 use crate::disk::{self, Roots};
 use crate::failure::CommandFailure;
 use crate::input_file::InputFile;
@@ -141,6 +143,12 @@ impl Settings {
                 origin: SettingOrigin::Flag(flag),
             };
         }
+    }
+
+    /// Returns findings with their levels today.
+    pub(crate) fn in_force(&self, findings: Vec<Finding>) -> Vec<Finding> {
+        let levels = &self.config.levels;
+        levels.apply(findings, clock::today(), Purpose::Validate)
     }
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.

@@ -20,7 +20,7 @@ use crate::output::wrap::Width;
 use crate::output::{self, Printer};
 use crate::settings::CommonOptions;
 use crate::threshold::{FailOn, Threshold};
-use crate::{Outcome, check, clock};
+use crate::{Outcome, check};
 
 mod growth;
 mod json;
@@ -140,9 +140,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         return Err(CommandFailure::mistakes(inputs.files, findings, outcome));
     };
     check_targets(args.targets.iter().chain(&args.like), plan)?;
-    let levels = &inputs.settings.config.levels;
-    let of_dumps = findings_of(&dumped, plan);
-    let mut of_inputs = levels.apply(of_dumps, clock::today(), Purpose::Validate);
+    let mut of_inputs = inputs.settings.in_force(findings_of(&dumped, plan));
     let limits = &inputs.settings.config.content.limits.capacity;
     let differing = crate::rendered::differing(rendered, &inputs.settings);
     let ledger = Ledger::new(fleet, plan, &rendered.tree, limits)

@@ -19,7 +19,7 @@ use crate::failure::{CommandFailure, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{Compared, DiffFormat, Printer};
 use crate::settings::CommonOptions;
-use crate::{Outcome, applications, check, clock, fabric, inputs};
+use crate::{Outcome, applications, check, fabric, inputs};
 
 mod before;
 mod losses;
@@ -243,9 +243,8 @@ fn fails(args: &DiffArgs, changes: &Changes) -> bool {
 
 /// Returns what `validate` warns of if nothing changes only as long as an election ends as expected.
 fn uncertain_leaders(now: &After) -> Vec<String> {
-    let levels = &now.inputs.settings.config.levels;
     let found = rules::uncertain_leaders(now.fleet);
-    let found = levels.apply(found, clock::today(), Purpose::Validate);
+    let found = now.inputs.settings.in_force(found);
     let notes = found.into_iter().map(|it| {
         let (rule, message) = (it.rule.name(), &it.message);
         let subject = it.subject().unwrap_or_default();

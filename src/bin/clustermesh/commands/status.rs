@@ -10,7 +10,7 @@ use clustermesh::agent::inventory::Inventory;
 use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
-use clustermesh::rules::{Finding, Purpose, reach};
+use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
 
 use crate::cluster::{ClusterAnswer, Wanted};
@@ -114,8 +114,7 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
     };
     findings.extend(rendered.findings.iter().filter(is_about).cloned());
     findings.extend(states.iter().flat_map(|it| it.findings.clone()));
-    let levels = &inputs.settings.config.levels;
-    let findings = levels.apply(findings, clock::today(), Purpose::Validate);
+    let findings = inputs.settings.in_force(findings);
     let outcome = states
         .iter()
         .map(ClusterStatus::outcome)

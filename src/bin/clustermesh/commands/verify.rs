@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use clustermesh::agent::fabric::Fabric;
-use clustermesh::config::Date;
 use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::expectations::Expectation;
 use clustermesh::fleet::MissingSnapshot;
@@ -13,8 +12,8 @@ use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
+use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
-use clustermesh::rules::{Finding, Levels, Purpose};
 
 use crate::fabric::{AppliedFiles, Dumps, Gathered, basis};
 use crate::failure::CommandFailure;
@@ -22,7 +21,7 @@ use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, check, clock, fabric};
+use crate::{Outcome, check, fabric};
 
 mod expectations;
 mod held_back;
@@ -169,26 +168,6 @@ impl ProofInputs {
     }
 }
 
-/// The levels of findings today.
-struct InForce<'a> {
-    levels: &'a Levels,
-    today: Date,
-}
-
-impl<'a> InForce<'a> {
-    fn new(inputs: &'a Inputs) -> Self {
-        Self {
-            levels: &inputs.settings.config.levels,
-            today: clock::today(),
-        }
-    }
-
-    /// Returns the findings to report.
-    fn of(&self, findings: Vec<Finding>) -> Vec<Finding> {
-        self.levels.apply(findings, self.today, Purpose::Validate)
-    }
-}
-
 pub(crate) fn run(args: &VerifyArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let gathered = fabric::gather(&args.common.files)?;
     if let Some(revision) = &args.held_back {
@@ -245,15 +224,11 @@ fn verify(
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
     let threshold = args.fail_on.threshold();
-    let in_force = InForce::new(inputs);
-    let joined = planned.prove(read, gaps, &proof, &in_force)?;
+    let joined = planned.prove(read, gaps, &proof)?;
     let outlook = planned.outlook(inputs, joined.as_ref(), threshold);
     // An old tree explains everything else, so it comes first, however severe the rest is.
-    let mut findings = in_force.of(wanted
-        .outdated
-        .iter()
-        .map(|it| it.finding.clone())
-        .collect());
+    let outdated = wanted.outdated.iter().map(|it| it.finding.clone());
+    let mut findings = inputs.settings.in_force(outdated.collect());
     let mut found = read.findings(&missing);
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
@@ -262,7 +237,7 @@ fn verify(
     if let Some(outdated) = &wanted.outdated {
         outdated.renew(&mut found);
     }
-    findings.extend(in_force.of(found));
+    findings.extend(inputs.settings.in_force(found));
     let verified = Verified {
         fabric: &fabric,
         files: &inputs.files,

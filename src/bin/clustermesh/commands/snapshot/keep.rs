@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clustermesh::config::{Date, Limits};
@@ -171,12 +171,9 @@ impl<'a> Keeper<'a> {
             findings.extend(snapshots::carried_over(cluster, &carried));
         }
         let memberships = self.memberships(cluster);
-        findings.extend(
-            memberships
-                .is_empty()
-                .then(|| self.unknown(cluster))
-                .flatten(),
-        );
+        if memberships.is_empty() {
+            findings.extend(self.unknown(cluster));
+        }
         let candidate = NewSnapshot {
             old: before,
             new: &new,
@@ -204,17 +201,16 @@ impl<'a> Keeper<'a> {
             );
         }
         let name = input_file::name(&path);
-        let counted = counted(&old, &new);
-        let (done, differences) = if self.handling.check && is_same {
-            ("up to date", String::new())
-        } else if self.handling.check {
-            ("differs", compared(&name, &old, &new))
-        } else if is_refused {
-            ("not written", String::new())
-        } else if disk::write_file(&self.roots, &path, json.as_bytes())? {
-            (&*format!("written{counted}"), String::new())
+        let differences = if self.handling.check && !is_same {
+            compared(&name, &old, &new)
         } else {
-            ("unchanged", String::new())
+            String::new()
+        };
+        let done = match self.handling.check {
+            true if is_same => "up to date".to_owned(),
+            true => "differs".to_owned(),
+            false if is_refused => "not written".to_owned(),
+            false => self.write(&path, &json, &counted(&old, &new))?,
         };
         let outcome = Outcome::findings_if(!differences.is_empty());
         findings.extend(refusals);
@@ -226,6 +222,16 @@ impl<'a> Keeper<'a> {
             is_refused,
             error: None,
             outcome,
+        })
+    }
+
+    /// Writes a snapshot with a number of changes, and returns what was done.
+    fn write(&self, path: &Path, json: &str, counted: &str) -> anyhow::Result<String> {
+        let is_written = disk::write_file(&self.roots, path, json.as_bytes())?;
+        Ok(if is_written {
+            format!("written{counted}")
+        } else {
+            "unchanged".to_owned()
         })
     }
 

@@ -16,7 +16,7 @@ use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding, Purpose, Rule};
 use clustermesh::text;
 
-use super::{InForce, Proof, ProofRequest, VerifyArgs, expectations};
+use super::{Proof, ProofRequest, VerifyArgs, expectations};
 use crate::Outcome;
 use crate::check::{self, CheckResult, OutputCheck};
 use crate::disk::Revision;
@@ -162,7 +162,7 @@ impl Refresh {
         let losses = checked.rendered.iter();
         let losses: Vec<_> = losses.flat_map(|it| it.changes.losses.clone()).collect();
         checked.add_losses(&losses, Allowing::Write);
-        let proved = InForce::new(inputs).of(self.proved(&checked)?);
+        let proved = inputs.settings.in_force(self.proved(&checked)?);
         let findings = checked.findings.into_iter().chain(proved);
         let errors = findings.filter(|it| self.threshold.fails([it]));
         let by_kind = errors.map(|finding| {

@@ -12,7 +12,7 @@ use clustermesh::proof::verify::{Asked, Excused};
 use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding};
 
-use super::{InForce, Proof, ProofInputs, ProofRequest};
+use super::{Proof, ProofInputs, ProofRequest};
 use crate::fabric::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
@@ -96,7 +96,6 @@ impl JoinPlan {
         read: &'p ProofInputs,
         gaps: InputGaps,
         now: &Proof,
-        in_force: &InForce,
     ) -> Result<Option<JoinProof<'p>>, CommandFailure> {
         let Some(joined) = &self.joined else {
             return Ok(None);
@@ -116,7 +115,9 @@ impl JoinPlan {
         };
         let proof = Proof::new(&fabric, request, || joined.excused.clone())?;
         Ok(Some(JoinProof {
-            new: in_force.of(new_findings(&now.findings, &proof.findings)),
+            new: inputs
+                .settings
+                .in_force(new_findings(&now.findings, &proof.findings)),
             focus: self.sites(&fabric),
             fabric,
             proof,
