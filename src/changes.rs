@@ -60,7 +60,7 @@ mod target;
 mod versions;
 
 pub use carrier_move::CarrierMove;
-pub use cause::{Cause, CauseEffect, CauseList, NodeRef, PeerCounts};
+pub use cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts};
 pub use foreign::foreign_peers;
 pub use forgotten::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
 pub use grade::{Grade, Reason};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::cause::{Cause, CauseEffect, CauseList, NodeRef, PeerCounts, TargetEffect};
+use super::cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts, TargetEffect};
 use super::peer_change::{Difference, PeerChange, PeerChangeKind};
 use super::target::TargetChange;
 use crate::name::{ClusterName, is_peer_of};
@@ -115,20 +115,24 @@ impl CauseIndex {
         };
         for (place, effect) in effects.iter().enumerate() {
             let cause = &effect.cause;
-            if let Some((node, likeness)) = cause.node().zip(Likeness::of(cause)) {
+            if let Cause::Node { node, change } = cause
+                && let Some(likeness) = Likeness::of(change)
+            {
                 let alike = (node.cluster.clone(), likeness);
                 index.by_likeness.entry(alike).or_default().push(place);
             }
             let mut of_node = |node| by_node.entry(node).or_default().push(place);
             let of_range = |it: &Cidr| index.by_range.entry(*it).or_default().push(place);
             match cause {
-                Cause::NewKey(node)
-                | Cause::NewEndpoint { node, .. }
-                | Cause::NodeJoined(node)
-                | Cause::NodeLeft(node)
-                | Cause::NodeExcluded { node, .. }
-                | Cause::NodeBack { node, .. }
-                | Cause::OtherLocation { node, .. } => of_node(node.clone()),
+                Cause::Node { node, change } => match change {
+                    NodeChange::NewAddress { from, to } => {
+                        from.iter().chain(to).for_each(of_range);
+                    }
+                    NodeChange::RangesGained(ranges) | NodeChange::RangesLost(ranges) => {
+                        ranges.iter().for_each(of_range);
+                    }
+                    _ => of_node(node.clone()),
+                },
                 Cause::LeaderChanged {
                     cluster, from, to, ..
                 } => [from, to].into_iter().for_each(|node| {
@@ -137,10 +141,6 @@ impl CauseIndex {
                         node: node.clone(),
                     });
                 }),
-                Cause::NewAddress { from, to, .. } => from.iter().chain(to).for_each(of_range),
-                Cause::RangesGained { ranges, .. } | Cause::RangesLost { ranges, .. } => {
-                    ranges.iter().for_each(of_range);
-                }
                 Cause::AnchorMoved { range, .. } => moved.push((*range, place)),
                 _ => match cause.cluster() {
                     Some(it) => index.by_cluster.entry(it.clone()).or_default().push(place),
@@ -233,16 +233,18 @@ impl CauseIndex {
 }
 
 impl Likeness {
-    /// Returns the difference that a cause of a node explains in Peers of any node of its cluster.
-    fn of(cause: &Cause) -> Option<Self> {
-        match cause {
-            Cause::NodeJoined(_)
-            | Cause::NodeLeft(_)
-            | Cause::NodeExcluded { .. }
-            | Cause::NodeBack { .. }
-            | Cause::OtherLocation { .. } => Some(Self::Ranges),
-            Cause::RangesGained { .. } | Cause::RangesLost { .. } => Some(Self::Spelling),
-            _ => None,
+    /// Returns the difference that a change of a node explains in Peers of any node of its cluster.
+    fn of(change: &NodeChange) -> Option<Self> {
+        match change {
+            NodeChange::Joined
+            | NodeChange::Left
+            | NodeChange::Excluded(_)
+            | NodeChange::Back(_)
+            | NodeChange::OtherLocation { .. } => Some(Self::Ranges),
+            NodeChange::RangesGained(_) | NodeChange::RangesLost(_) => Some(Self::Spelling),
+            NodeChange::NewKey | NodeChange::NewEndpoint { .. } | NodeChange::NewAddress { .. } => {
+                None
+            }
         }
     }
 
@@ -288,9 +290,8 @@ fn is_keepalive(it: &Difference) -> bool {
 fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
     let holder = change.peer.holder.as_ref();
     let is_source = |cluster: &ClusterName| holder.is_some_and(|it| it.cluster == *cluster);
-    let comes_or_goes = !matches!(change.peer.kind, PeerChangeKind::Changed(_));
-    let differences = change.peer.differences();
-    let has = |is_meant: fn(&Difference) -> bool| comes_or_goes || differences.iter().any(is_meant);
+    let comes_or_goes = comes_or_goes(change);
+    let has = |is_meant: fn(&Difference) -> bool| has(change, is_meant);
     match cause {
         Cause::ClusterJoined(cluster) | Cause::ClusterLeft(cluster) => {
             comes_or_goes && (is_source(cluster) || cluster == target)
@@ -313,24 +314,12 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
             // These are about the source.
             _ => setting.cluster.as_ref().is_none_or(is_source) && has(is_range),
         },
-        Cause::NewKey(node) => Some(node) == holder && has(|it| matches!(it, Difference::Key)),
-        Cause::NewEndpoint { node, .. } => Some(node) == holder && has(is_endpoint),
-        Cause::NodeJoined(node)
-        | Cause::NodeLeft(node)
-        | Cause::NodeExcluded { node, .. }
-        | Cause::NodeBack { node, .. } => Some(node) == holder && comes_or_goes,
-        Cause::NewAddress { from, to, .. } => change
-            .peer
-            .ranges()
-            .any(|it| from.contains(&it) || to.contains(&it)),
-        Cause::RangesGained { ranges, .. } | Cause::RangesLost { ranges, .. } => {
-            change.peer.ranges().any(|it| ranges.contains(&it))
-        }
+        Cause::Node {
+            node,
+            change: of_node,
+        } => node_explains(of_node, Some(node) == holder, change),
         // Other nodes lead, and each Peer has the ranges of another segment.
         Cause::OtherGranularity { cluster, .. } => is_source(cluster),
-        Cause::OtherLocation { node, .. } => {
-            Some(node) == holder && Likeness::of_change(change).next().is_none()
-        }
         Cause::LeaderChanged {
             cluster, from, to, ..
         } => is_source(cluster) && holder.is_some_and(|it| it.node == *from || it.node == *to),
@@ -339,4 +328,34 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
         // A cluster that is only added exchanges no Peers.
         Cause::ClusterAdded { .. } | Cause::Other => false,
     }
+}
+
+/// Returns whether the change of a node explains one of a Peer, which may be the node's own.
+fn node_explains(of_node: &NodeChange, is_own: bool, change: &PeerChange) -> bool {
+    let mut ranges = change.peer.ranges();
+    match of_node {
+        NodeChange::NewKey => is_own && has(change, |it| matches!(it, Difference::Key)),
+        NodeChange::NewEndpoint { .. } => {
+            is_own && has(change, is_endpoint)
+        }
+        NodeChange::Joined | NodeChange::Left | NodeChange::Excluded(_) | NodeChange::Back(_) => {
+            is_own && comes_or_goes(change)
+        }
+        NodeChange::NewAddress { from, to } => {
+            ranges.any(|it| from.contains(&it) || to.contains(&it))
+        }
+        NodeChange::RangesGained(of_node) | NodeChange::RangesLost(of_node) => {
+            ranges.any(|it| of_node.contains(&it))
+        }
+        NodeChange::OtherLocation { .. } => is_own && Likeness::of_change(change).next().is_none(),
+    }
+}
+
+fn comes_or_goes(change: &PeerChange) -> bool {
+    !matches!(change.peer.kind, PeerChangeKind::Changed(_))
+}
+
+/// Returns whether a Peer comes, goes, or differs in this.
+fn has(change: &PeerChange, is_meant: fn(&Difference) -> bool) -> bool {
+    comes_or_goes(change) || change.peer.differences().iter().any(is_meant)
 }

@@ -50,52 +50,12 @@ pub enum Cause {
     },
     /// A line of a mesh or of the config is another one.
     Setting(ChangedSetting),
-    /// A node takes part that was not there.
-    NodeJoined(NodeRef),
-    /// A node that took part is not there any more.
-    NodeLeft(NodeRef),
-    /// A node that took part is excluded.
-    NodeExcluded {
+    /// A node takes part otherwise.
+    Node {
         /// The node.
         node: NodeRef,
-        /// The reason.
-        reason: ExcludedReason,
-    },
-    /// A node that was excluded takes part again.
-    NodeBack {
-        /// The node.
-        node: NodeRef,
-        /// The reason for which it was excluded.
-        reason: ExcludedReason,
-    },
-    /// A node has another key: it or its Kilo was reinstalled.
-    NewKey(NodeRef),
-    /// A node is dialled somewhere else.
-    NewEndpoint {
-        /// The node.
-        node: NodeRef,
-        /// The old endpoint; none if it had to connect first.
-        from: Option<Endpoint>,
-        /// The new one.
-        to: Option<Endpoint>,
-    },
-    /// A node has another internal address, or another one in Kilo's subnet.
-    NewAddress {
-        /// The node.
-        node: NodeRef,
-        /// The old addresses.
-        from: Vec<Cidr>,
-        /// The new ones.
-        to: Vec<Cidr>,
-    },
-    /// A node is in another location.
-    OtherLocation {
-        /// The node.
-        node: NodeRef,
-        /// The old one; empty for none.
-        from: String,
-        /// The new one.
-        to: String,
+        /// The difference.
+        change: NodeChange,
     },
     /// Most nodes of a cluster report another granularity.
     OtherGranularity {
@@ -116,20 +76,6 @@ pub enum Cause {
         from: String,
         /// The new one.
         to: String,
-    },
-    /// A node has more pod CIDRs.
-    RangesGained {
-        /// The node.
-        node: NodeRef,
-        /// The ranges.
-        ranges: Vec<Cidr>,
-    },
-    /// A node has fewer pod CIDRs.
-    RangesLost {
-        /// The node.
-        node: NodeRef,
-        /// The ranges.
-        ranges: Vec<Cidr>,
     },
     /// A range that belongs to a cluster as a whole has another carrier.
     AnchorMoved {
@@ -152,6 +98,46 @@ pub enum Cause {
     /// None of these: a conflict with other clusters that is gone or new, a tree that was out of date, or
     /// another version of clustermesh.
     Other,
+}
+
+/// A difference of a node, or of how it takes part.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum NodeChange {
+    /// It takes part and was not there.
+    Joined,
+    /// It took part and is not there any more.
+    Left,
+    /// It took part and is excluded, and why.
+    Excluded(ExcludedReason),
+    /// It was excluded, and why, and takes part again.
+    Back(ExcludedReason),
+    /// It has another key: it or its Kilo was reinstalled.
+    NewKey,
+    /// It is dialled somewhere else.
+    NewEndpoint {
+        /// The old endpoint; none if it had to connect first.
+        from: Option<Endpoint>,
+        /// The new one.
+        to: Option<Endpoint>,
+    },
+    /// It has another internal address, or another one in Kilo's subnet.
+    NewAddress {
+        /// The old addresses.
+        from: Vec<Cidr>,
+        /// The new ones.
+        to: Vec<Cidr>,
+    },
+    /// It is in another location.
+    OtherLocation {
+        /// The old one; empty for none.
+        from: String,
+        /// The new one.
+        to: String,
+    },
+    /// It has more pod CIDRs.
+    RangesGained(Vec<Cidr>),
+    /// It has fewer pod CIDRs.
+    RangesLost(Vec<Cidr>),
 }
 
 /// A node of a cluster.
@@ -299,23 +285,15 @@ impl Cause {
                 target: cluster, ..
             } => Some(cluster),
             Self::Setting(setting) => setting.cluster.as_ref(),
-            _ => self.node().map(|it| &it.cluster),
+            Self::Node { node, .. } => Some(&node.cluster),
+            Self::Other => None,
         }
     }
 
     /// Returns the node that it is about, if it is about one.
     pub fn node(&self) -> Option<&NodeRef> {
         match self {
-            Self::NodeJoined(node)
-            | Self::NodeLeft(node)
-            | Self::NodeExcluded { node, .. }
-            | Self::NodeBack { node, .. }
-            | Self::NewKey(node)
-            | Self::NewEndpoint { node, .. }
-            | Self::NewAddress { node, .. }
-            | Self::OtherLocation { node, .. }
-            | Self::RangesGained { node, .. }
-            | Self::RangesLost { node, .. } => Some(node),
+            Self::Node { node, .. } => Some(node),
             _ => None,
         }
     }

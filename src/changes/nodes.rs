@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cause::{Cause, NodeRef};
+use super::cause::{Cause, NodeChange, NodeRef};
 use super::clusters::Counterparts;
 use super::versions::Versions;
 use crate::fleet::{Fleet, Member};
@@ -34,15 +34,12 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
     let endpoints = [old, new].map(endpoints);
     let mut causes = Vec::new();
     for name in names {
-        let node = || NodeRef {
-            cluster: new.entry.name.clone(),
-            node: name.to_owned(),
-        };
+        let mut changes = Vec::new();
         let [was, is] = [old, new].map(|it| it.membership.usable.contains(name));
         match (was, is) {
             (false, false) => {}
-            (true, false) => causes.extend(leaves(node(), new)),
-            (false, true) => causes.extend(comes(node(), old)),
+            (true, false) => changes.extend(leaves(name, new)),
+            (false, true) => changes.extend(comes(name, old)),
             (true, true) => {
                 if let (Some(was), Some(is)) = (old.cluster.node(name), new.cluster.node(name)) {
                     let [from, to] = endpoints.each_ref().map(|it| it.get(name).copied());
@@ -50,16 +47,23 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
                     if let (Some(from), Some(to)) = (from, to)
                         && from != to
                     {
-                        causes.push(Cause::NewEndpoint {
-                            node: node(),
+                        changes.push(NodeChange::NewEndpoint {
                             from: from.cloned(),
                             to: to.cloned(),
                         });
                     }
-                    causes.extend(stays(&node(), was, is));
+                    changes.extend(stays(was, is));
                 }
             }
         }
+        let node = NodeRef {
+            cluster: new.entry.name.clone(),
+            node: name.to_owned(),
+        };
+        causes.extend(changes.into_iter().map(|change| Cause::Node {
+            node: node.clone(),
+            change,
+        }));
     }
     let [from, to] = [old, new].map(|it| it.cluster.topology.granularity);
     // The entry is a setting.
@@ -81,44 +85,40 @@ fn endpoints<'m>(member: &'m Member) -> BTreeMap<&'m str, Option<&'m Endpoint>> 
     endpoints.collect()
 }
 
-fn leaves(node: NodeRef, new: &Member) -> Option<Cause> {
-    if new.cluster.node(&node.node).is_none() {
-        return Some(Cause::NodeLeft(node));
+fn leaves(node: &str, new: &Member) -> Option<NodeChange> {
+    if new.cluster.node(node).is_none() {
+        return Some(NodeChange::Left);
     }
-    let reason = reason(&node, new)?;
-    Some(Cause::NodeExcluded { node, reason })
+    Some(NodeChange::Excluded(reason(node, new)?))
 }
 
-fn comes(node: NodeRef, old: &Member) -> Option<Cause> {
-    if old.cluster.node(&node.node).is_none() {
-        return Some(Cause::NodeJoined(node));
+fn comes(node: &str, old: &Member) -> Option<NodeChange> {
+    if old.cluster.node(node).is_none() {
+        return Some(NodeChange::Joined);
     }
-    let reason = reason(&node, old)?;
-    Some(Cause::NodeBack { node, reason })
+    Some(NodeChange::Back(reason(node, old)?))
 }
 
 /// Returns why a node is excluded.
-fn reason(node: &NodeRef, member: &Member) -> Option<ExcludedReason> {
+fn reason(node: &str, member: &Member) -> Option<ExcludedReason> {
     let mut excluded = member.membership.excluded.iter();
-    let excluded = excluded.find(|it| it.node == node.node)?;
+    let excluded = excluded.find(|it| it.node == node)?;
     Some(excluded.reason.clone())
 }
 
 /// Finds what a node that takes part in both versions reports differently.
-fn stays(node: &NodeRef, was: &ClusterNode, is: &ClusterNode) -> Vec<Cause> {
+fn stays(was: &ClusterNode, is: &ClusterNode) -> Vec<NodeChange> {
     let (was, is) = (&*was.kilo, &*is.kilo);
-    let mut causes = Vec::new();
+    let mut changes = Vec::new();
     if was.key != is.key {
-        causes.push(Cause::NewKey(node.clone()));
+        changes.push(NodeChange::NewKey);
     }
     let (from, to) = (addresses(was), addresses(is));
     if from != to {
-        let node = node.clone();
-        causes.push(Cause::NewAddress { node, from, to });
+        changes.push(NodeChange::NewAddress { from, to });
     }
     if was.location != is.location {
-        causes.push(Cause::OtherLocation {
-            node: node.clone(),
+        changes.push(NodeChange::OtherLocation {
             from: was.location.clone(),
             to: is.location.clone(),
         });
@@ -130,18 +130,12 @@ fn stays(node: &NodeRef, was: &ClusterNode, is: &ClusterNode) -> Vec<Cause> {
     };
     let (gained, lost) = (without(&has, &had), without(&had, &has));
     if !gained.is_empty() {
-        causes.push(Cause::RangesGained {
-            node: node.clone(),
-            ranges: gained,
-        });
+        changes.push(NodeChange::RangesGained(gained));
     }
     if !lost.is_empty() {
-        causes.push(Cause::RangesLost {
-            node: node.clone(),
-            ranges: lost,
-        });
+        changes.push(NodeChange::RangesLost(lost));
     }
-    causes
+    changes
 }
 
 /// Returns the addresses of a node: on its network, and in Kilo's subnet.

@@ -3,8 +3,8 @@
 use clustermesh::capacity::units;
 use clustermesh::changes::cause::{ChangedSetting, ChangedValue, FORM};
 use clustermesh::changes::{
-    Cause, CauseEffect, Difference, LoadChange, NodeRef, PathChange, PathCounts, PeerChange,
-    PeerChangeKind, PeerCounts,
+    Cause, CauseEffect, Difference, LoadChange, NodeChange, NodeRef, PathChange, PathCounts,
+    PeerChange, PeerChangeKind, PeerCounts,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::mesh::State;
@@ -65,18 +65,20 @@ pub(super) fn kind(cause: &Cause) -> &'static str {
         Cause::MeshJoined { .. } => "meshJoined",
         Cause::MeshLeft { .. } => "meshLeft",
         Cause::Setting(_) => "setting",
-        Cause::NodeJoined(_) => "nodeJoined",
-        Cause::NodeLeft(_) => "nodeLeft",
-        Cause::NodeExcluded { .. } => "nodeExcluded",
-        Cause::NodeBack { .. } => "nodeBack",
-        Cause::NewKey(_) => "newKey",
-        Cause::NewEndpoint { .. } => "newEndpoint",
-        Cause::NewAddress { .. } => "newAddress",
-        Cause::OtherLocation { .. } => "otherLocation",
+        Cause::Node { change, .. } => match change {
+            NodeChange::Joined => "nodeJoined",
+            NodeChange::Left => "nodeLeft",
+            NodeChange::Excluded(_) => "nodeExcluded",
+            NodeChange::Back(_) => "nodeBack",
+            NodeChange::NewKey => "newKey",
+            NodeChange::NewEndpoint { .. } => "newEndpoint",
+            NodeChange::NewAddress { .. } => "newAddress",
+            NodeChange::OtherLocation { .. } => "otherLocation",
+            NodeChange::RangesGained(_) => "rangesGained",
+            NodeChange::RangesLost(_) => "rangesLost",
+        },
         Cause::OtherGranularity { .. } => "otherGranularity",
         Cause::LeaderChanged { .. } => "leaderChanged",
-        Cause::RangesGained { .. } => "rangesGained",
-        Cause::RangesLost { .. } => "rangesLost",
         Cause::AnchorMoved { .. } => "anchorMoved",
         Cause::ForeignPeer { .. } => "foreignPeer",
         Cause::Other => "other",
@@ -112,33 +114,7 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
         Cause::MeshJoined { cluster, mesh } => format!("cluster {cluster} joined the mesh {mesh}"),
         Cause::MeshLeft { cluster, mesh } => format!("cluster {cluster} left the mesh {mesh}"),
         Cause::Setting(setting) => self::setting(setting, compared),
-        Cause::NodeJoined(node) => format!("{} joined", self::node(node)),
-        Cause::NodeLeft(node) => format!("{} left", self::node(node)),
-        Cause::NodeExcluded { node, reason } => format!(
-            "{} is left out now: {}",
-            self::node(node),
-            rules::excluded(reason)
-        ),
-        Cause::NodeBack { node, reason } => format!(
-            "{} takes part again (it was left out: {})",
-            self::node(node),
-            rules::excluded(reason)
-        ),
-        Cause::NewKey(node) => format!("{} has a new key", self::node(node)),
-        Cause::NewEndpoint { node, from, to } => {
-            format!(
-                "{} has another endpoint: {}",
-                self::node(node),
-                moved(from.as_ref(), to.as_ref())
-            )
-        }
-        Cause::NewAddress { node, from, to } => readdressed(&self::node(node), from, to),
-        Cause::OtherLocation { node, from, to } => format!(
-            "{} is in another location: {} → {}",
-            self::node(node),
-            Quoted(from),
-            Quoted(to)
-        ),
+        Cause::Node { node, change } => of_node(&self::node(node), change),
         Cause::OtherGranularity { cluster, from, to } => {
             format!("most nodes of {cluster} report another granularity: {from} → {to}")
         }
@@ -153,12 +129,6 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             name(from),
             name(to)
         ),
-        Cause::RangesGained { node, ranges } => {
-            format!("{} gained {}", self::node(node), self::ranges(ranges))
-        }
-        Cause::RangesLost { node, ranges } => {
-            format!("{} lost {}", self::node(node), self::ranges(ranges))
-        }
         Cause::AnchorMoved {
             cluster,
             range,
@@ -180,6 +150,33 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
                          another version of clustermesh"
                 .to_owned()
         }
+    }
+}
+
+/// Returns a change of a node as a phrase.
+fn of_node(node: &str, change: &NodeChange) -> String {
+    match change {
+        NodeChange::Joined => format!("{node} joined"),
+        NodeChange::Left => format!("{node} left"),
+        NodeChange::Excluded(reason) => {
+            format!("{node} is left out now: {}", rules::excluded(reason))
+        }
+        NodeChange::Back(reason) => format!(
+            "{node} takes part again (it was left out: {})",
+            rules::excluded(reason)
+        ),
+        NodeChange::NewKey => format!("{node} has a new key"),
+        NodeChange::NewEndpoint { from, to } => {
+            let moved = moved(from.as_ref(), to.as_ref());
+            format!("{node} has another endpoint: {moved}")
+        }
+        NodeChange::NewAddress { from, to } => readdressed(node, from, to),
+        NodeChange::OtherLocation { from, to } => {
+            let (from, to) = (Quoted(from), Quoted(to));
+            format!("{node} is in another location: {from} → {to}")
+        }
+        NodeChange::RangesGained(ranges) => format!("{node} gained {}", self::ranges(ranges)),
+        NodeChange::RangesLost(ranges) => format!("{node} lost {}", self::ranges(ranges)),
     }
 }
 
