@@ -63,7 +63,7 @@ pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts};
 pub use foreign::foreign_peers;
 pub use forgotten::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
-pub use grade::{Grade, Reason};
+pub use grade::{Grade, PathReason, PeerReason, Reason};
 pub use key_move::{KeyMove, KeyMoveKind};
 pub use load_change::LoadChange;
 pub use path_change::{EndedPaths, PathChange, PathCounts};

@@ -33,12 +33,10 @@ pub enum Reason {
     SourceGone(ClusterName),
     /// No path to or from a cluster works any more.
     AllPathsLost(ClusterName),
-    /// Paths that worked do not work in the new version.
-    PathsLost(PathCounts),
-    /// Paths do not work while only one of two clusters has its new Peers.
-    PathsApart(PathCounts),
-    /// Paths may stay interrupted until agents list all Peers again, which takes up to 10 minutes.
-    PathsStuck(PathCounts),
+    /// Something becomes of this many paths.
+    Paths(PathReason, PathCounts),
+    /// Something becomes of this many Peers or ranges.
+    Peers(PeerReason, usize),
     /// Agents may forget the keys of these Peers until they list all Peers again.
     KeysLost(Vec<String>),
     /// Changes of these Peers never reach WireGuard (`kilo.md` §2.10).
@@ -50,34 +48,10 @@ pub enum Reason {
     },
     /// Not every order of these Peers could be tried.
     Unproven(Vec<String>),
-    /// This many Peers go with keys of no known node. Their paths cannot be proved, so they count as lost.
-    StrangersRemoved(usize),
-    /// Peers lose this many ranges, and no other Peer of their source has them. Without the old nodes, no proof shows
-    /// what was there, so all of it counts as lost.
-    RangesLost(usize),
-    /// Peers lose this many ranges to which no packets are followed: `WireGuard` addresses of nodes that stay, and ranges
-    /// that no node or cluster of the old version has.
-    RangesUnproved(usize),
     /// The two clusters of a path have too many states to prove all of them.
     UnprovenPaths,
     /// Kilo is busy for this many seconds, and what changes is interrupted for that long.
     Busy(f64),
-    /// Paths are interrupted while the Peers arrive.
-    PathsPaused(PathCounts),
-    /// This many Peers that stay get another key.
-    KeysChanged(usize),
-    /// This many Peers that stay get another endpoint.
-    EndpointsChanged(usize),
-    /// This many ranges move from a carrier in their network to one that is not in it. No snapshot shows that it has a
-    /// route to them.
-    NetworksLeft(usize),
-    /// This many ranges get another carrier, so connections to them break once.
-    CarriersMoved(usize),
-    /// This many Peers that stay differ in another way than by ranges of nodes.
-    OthersChanged(usize),
-    /// This many Peers get a keepalive or lose it, so Kilo treats an address that it has learned in another way
-    /// (`kilo.md` §2.9).
-    RoamingChanged(usize),
     /// A quantity passes its warning.
     LimitPassed(Quantity),
     /// Nodes forget their sessions, and have nothing of their own to send (`kilo.md` §2.10).
@@ -91,16 +65,56 @@ pub enum Reason {
     AddressesForgotten(ForgottenAddresses),
     /// Paths to nodes or addresses that the new version does not have.
     PathsEnded(EndedPaths),
-    /// This many Peers lose ranges of nodes. The proof shows what becomes of their paths.
-    RangesRemoved(usize),
-    /// This many Peers go. The proof shows what becomes of their paths.
-    Removed(usize),
-    /// Paths that worked, are down now, and work with the new Peers.
-    PathsRepaired(PathCounts),
-    /// This many Peers get another keepalive, which Kilo does not write into WireGuard.
-    KeepalivesChanged(usize),
     /// Peers or ranges are only added.
     Added,
+}
+
+/// A reason of a number of paths.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PathReason {
+    /// Paths that worked do not work in the new version.
+    Lost,
+    /// Paths do not work while only one of two clusters has its new Peers.
+    Apart,
+    /// Paths may stay interrupted until agents list all Peers again, which takes up to 10 minutes.
+    Stuck,
+    /// Paths are interrupted while the Peers arrive.
+    Paused,
+    /// Paths that worked, are down now, and work with the new Peers.
+    Repaired,
+}
+
+/// A reason of a number of Peers or ranges.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PeerReason {
+    /// This many Peers go with keys of no known node. Their paths cannot be proved, so they count as lost.
+    StrangersRemoved,
+    /// Peers lose this many ranges, and no other Peer of their source has them. Without the old nodes, no proof shows
+    /// what was there, so all of it counts as lost.
+    RangesLost,
+    /// Peers lose this many ranges to which no packets are followed: `WireGuard` addresses of nodes that stay, and ranges
+    /// that no node or cluster of the old version has.
+    RangesUnproved,
+    /// This many Peers that stay get another key.
+    KeysChanged,
+    /// This many Peers that stay get another endpoint.
+    EndpointsChanged,
+    /// This many ranges move from a carrier in their network to one that is not in it. No snapshot shows that it has a
+    /// route to them.
+    NetworksLeft,
+    /// This many ranges get another carrier, so connections to them break once.
+    CarriersMoved,
+    /// This many Peers that stay differ in another way than by ranges of nodes.
+    OthersChanged,
+    /// This many Peers get a keepalive or lose it, so Kilo treats an address that it has learned in another way
+    /// (`kilo.md` §2.9).
+    RoamingChanged,
+    /// This many Peers lose ranges of nodes. The proof shows what becomes of their paths.
+    RangesRemoved,
+    /// This many Peers go. The proof shows what becomes of their paths.
+    Removed,
+    /// This many Peers get another keepalive, which Kilo does not write into WireGuard.
+    KeepalivesChanged,
 }
 
 impl Grade {
@@ -132,29 +146,42 @@ impl Reason {
     pub fn grade(&self) -> Grade {
         match self {
             Self::Emptied | Self::SourceGone(_) | Self::AllPathsLost(_) => Grade::Destructive,
-            Self::PathsLost(_)
-            | Self::PathsApart(_)
-            | Self::PathsStuck(_)
-            | Self::KeysLost(_)
-            | Self::StrangersRemoved(_)
-            | Self::RangesLost(_)
+            Self::KeysLost(_)
             | Self::Unapplied { .. }
             | Self::Unproven(_)
-            | Self::NetworksLeft(_)
             | Self::UnprovenPaths
             | Self::Busy(_) => Grade::Disruptive,
-            Self::PathsPaused(_)
-            | Self::KeysChanged(_)
-            | Self::EndpointsChanged(_)
-            | Self::CarriersMoved(_)
-            | Self::RangesUnproved(_)
-            | Self::OthersChanged(_)
-            | Self::RoamingChanged(_)
-            | Self::LimitPassed(_)
-            | Self::Pause { .. }
-            | Self::AddressesForgotten(_) => Grade::Brief,
-            Self::PathsEnded(_) | Self::RangesRemoved(_) | Self::Removed(_) => Grade::Cleanup,
-            Self::PathsRepaired(_) | Self::KeepalivesChanged(_) | Self::Added => Grade::Additive,
+            Self::LimitPassed(_) | Self::Pause { .. } | Self::AddressesForgotten(_) => Grade::Brief,
+            Self::PathsEnded(_) => Grade::Cleanup,
+            Self::Added => Grade::Additive,
+            Self::Paths(reason, _) => reason.grade(),
+            Self::Peers(reason, _) => reason.grade(),
+        }
+    }
+}
+
+impl PathReason {
+    fn grade(self) -> Grade {
+        match self {
+            Self::Lost | Self::Apart | Self::Stuck => Grade::Disruptive,
+            Self::Paused => Grade::Brief,
+            Self::Repaired => Grade::Additive,
+        }
+    }
+}
+
+impl PeerReason {
+    fn grade(self) -> Grade {
+        match self {
+            Self::StrangersRemoved | Self::RangesLost | Self::NetworksLeft => Grade::Disruptive,
+            Self::KeysChanged
+            | Self::EndpointsChanged
+            | Self::CarriersMoved
+            | Self::RangesUnproved
+            | Self::OthersChanged
+            | Self::RoamingChanged => Grade::Brief,
+            Self::RangesRemoved | Self::Removed => Grade::Cleanup,
+            Self::KeepalivesChanged => Grade::Additive,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::arriving::Arriving;
-use super::grade::{Grade, Reason};
+use super::grade::{Grade, PathReason, PeerReason, Reason};
 use super::key_move::KeyMove;
 use super::passage::Passage;
 use super::path_change::{EndedPaths, PathChange, PathCounts};
@@ -98,31 +98,33 @@ impl TargetChange {
         let counted = [
             (
                 count(&ChangedPeer::is_removed_stranger),
-                Reason::StrangersRemoved as fn(usize) -> Reason,
+                PeerReason::StrangersRemoved,
             ),
-            (self.lost_ranges, Reason::RangesLost),
-            (self.unproved_ranges, Reason::RangesUnproved),
-            (with(|it| *it == Difference::Key), Reason::KeysChanged),
+            (self.lost_ranges, PeerReason::RangesLost),
+            (self.unproved_ranges, PeerReason::RangesUnproved),
+            (with(|it| *it == Difference::Key), PeerReason::KeysChanged),
             (
                 with(|it| matches!(it, Difference::Endpoint { .. })),
-                Reason::EndpointsChanged,
+                PeerReason::EndpointsChanged,
             ),
-            (left, Reason::NetworksLeft),
-            (self.carriers.len() - left, Reason::CarriersMoved),
-            (count(&has_others), Reason::OthersChanged),
-            (with(is_toggled), Reason::RoamingChanged),
+            (left, PeerReason::NetworksLeft),
+            (self.carriers.len() - left, PeerReason::CarriersMoved),
+            (count(&has_others), PeerReason::OthersChanged),
+            (with(is_toggled), PeerReason::RoamingChanged),
             (
                 count(&|it| it.holder.is_some() && it.loses_ranges()),
-                Reason::RangesRemoved,
+                PeerReason::RangesRemoved,
             ),
-            (self.counts().removed, Reason::Removed),
+            (self.counts().removed, PeerReason::Removed),
             (
                 count(&|peer| !rewrites(peer) && !peer.differences().iter().any(is_toggled)),
-                Reason::KeepalivesChanged,
+                PeerReason::KeepalivesChanged,
             ),
         ];
         let counted = counted.into_iter().filter(|it| 0 < it.0);
-        counted.map(|(number, reason)| reason(number)).collect()
+        counted
+            .map(|(number, reason)| Reason::Peers(reason, number))
+            .collect()
     }
 }
 
@@ -180,17 +182,14 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
         .map(Reason::AllPathsLost)
         .collect();
     let counted = [
-        (
-            sum(|it| it.lost),
-            Reason::PathsLost as fn(PathCounts) -> Reason,
-        ),
-        (sum(|it| it.apart), Reason::PathsApart),
-        (sum(|it| it.stuck), Reason::PathsStuck),
-        (sum(|it| it.paused), Reason::PathsPaused),
-        (sum(|it| it.repaired), Reason::PathsRepaired),
+        (sum(|it| it.lost), PathReason::Lost),
+        (sum(|it| it.apart), PathReason::Apart),
+        (sum(|it| it.stuck), PathReason::Stuck),
+        (sum(|it| it.paused), PathReason::Paused),
+        (sum(|it| it.repaired), PathReason::Repaired),
     ];
     let counted = counted.into_iter().filter(|it| !it.0.is_empty());
-    reasons.extend(counted.map(|(counts, reason)| reason(counts)));
+    reasons.extend(counted.map(|(counts, reason)| Reason::Paths(reason, counts)));
     if !ended.paths.is_empty() {
         reasons.push(Reason::PathsEnded(ended));
     }

@@ -154,7 +154,7 @@ fn a_repair_is_reported() {
     let changes = compared(&lab(EAST, WEST), &lab(&other, WEST), &Engines::default());
     let reasons = &changes.targets[0].reasons;
     let repaired = reasons.iter().find_map(|it| match it {
-        Reason::PathsRepaired(counts) => Some(counts.all()),
+        Reason::Paths(PathReason::Repaired, counts) => Some(counts.all()),
         _ => None,
     });
     assert_eq!(repaired, Some(14), "{reasons:?}");

@@ -1,8 +1,8 @@
 //! The reasons of a grade in words.
 
 use clustermesh::changes::{
-    EndedPaths, FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses, Reason,
-    SILENCE_SECONDS,
+    EndedPaths, FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses, PathCounts,
+    PathReason, PeerReason, Reason, SILENCE_SECONDS,
 };
 use clustermesh::kilo::node::annotation;
 use clustermesh::name::ClusterName;
@@ -16,17 +16,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Emptied => "it loses all of its Peers".to_owned(),
         Reason::SourceGone(source) => format!("it loses all Peers of {source}"),
         Reason::AllPathsLost(cluster) => format!("all paths to and from {cluster} are lost"),
-        Reason::PathsLost(counts) => {
-            format!("{} no longer work", paths(*counts))
-        }
-        Reason::PathsApart(counts) => format!(
-            "{} do not work while only one of two clusters has its new Peers",
-            paths(*counts)
-        ),
-        Reason::PathsStuck(counts) => format!(
-            "{} may stay interrupted until agents list all Peers again, up to 10 minutes",
-            paths(*counts)
-        ),
+        Reason::Paths(reason, counts) => of_paths(*reason, *counts),
+        Reason::Peers(reason, number) => of_peers(*reason, *number),
         Reason::KeysLost(peers) => format!(
             "Kilo may drop the keys of {} for up to 10 minutes, because other Peers with these keys are deleted",
             peer_names(peers)
@@ -43,76 +34,68 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::UnprovenPaths => {
             "not every state of its paths on the way was proved: there are too many".to_owned()
         }
-        Reason::Busy(seconds) => {
-            format!("Kilo needs {seconds:.0} s to apply the change")
-        }
-        Reason::PathsPaused(counts) => {
-            format!("{} are interrupted while the Peers arrive", paths(*counts))
-        }
-        Reason::KeysChanged(peers) => format!("{} with another key", count(*peers, "Peer")),
-        Reason::EndpointsChanged(peers) => {
-            format!("{} with another endpoint", count(*peers, "Peer"))
-        }
-        Reason::NetworksLeft(ranges) => format!(
-            "{} to another node, which is not known to be in the same network and may have no route",
-            moving(*ranges)
+        Reason::Busy(seconds) => format!("Kilo needs {seconds:.0} s to apply the change"),
+        Reason::LimitPassed(quantity) => format!(
+            "`{}` now exceeds its limit; see `clustermesh capacity`",
+            quantity.key()
         ),
-        Reason::CarriersMoved(ranges) => format!(
-            "{} to another node; connections to these addresses break once",
-            moving(*ranges)
-        ),
-        Reason::StrangersRemoved(peers) => format!(
-            "{} removed with keys that no node has; paths through these Peers are lost",
-            count(*peers, "Peer")
-        ),
-        Reason::RangesLost(ranges) => format!(
-            "Peers lose {} that no other Peer of the same cluster has",
-            count(*ranges, "range")
-        ),
-        Reason::RangesUnproved(ranges) => format!(
-            "Peers lose {} that the proof does not follow, such as WireGuard addresses or unknown networks",
-            count(*ranges, "range")
-        ),
-        Reason::OthersChanged(peers) => format!("{} with other changes", count(*peers, "Peer")),
-        Reason::RoamingChanged(peers) => {
-            let get = if *peers == 1 {
-                "gets or loses its"
-            } else {
-                "get or lose their"
-            };
-            format!(
-                "{} {get} keepalive, so Kilo treats learned addresses differently",
-                count(*peers, "Peer")
-            )
-        }
-        Reason::LimitPassed(quantity) => {
-            format!(
-                "`{}` now exceeds its limit; see `clustermesh capacity`",
-                quantity.key()
-            )
-        }
         Reason::Pause { cluster, nodes } => pause(cluster, *nodes),
         Reason::AddressesForgotten(forgotten) => self::forgotten(forgotten),
         Reason::PathsEnded(ended) => self::ended(ended),
-        Reason::RangesRemoved(peers) => {
-            format!("{} with fewer ranges", count(*peers, "Peer"))
-        }
-        Reason::Removed(peers) => format!("{} removed", count(*peers, "Peer")),
-        Reason::PathsRepaired(counts) => {
-            let are = if counts.all() == 1 { "is" } else { "are" };
-            format!("{} {are} down until this is applied", paths(*counts))
-        }
-        Reason::KeepalivesChanged(peers) => format!(
-            "{} with another keepalive, which Kilo does not write into WireGuard",
-            count(*peers, "Peer")
-        ),
         Reason::Added => "only Peers or ranges are added".to_owned(),
     }
 }
 
-fn moving(ranges: usize) -> String {
-    let moves = if ranges == 1 { "moves" } else { "move" };
-    format!("{} {moves}", count(ranges, "range"))
+fn of_paths(reason: PathReason, counts: PathCounts) -> String {
+    let effect = match reason {
+        PathReason::Lost => "no longer work",
+        PathReason::Apart => "do not work while only one of two clusters has its new Peers",
+        PathReason::Stuck => {
+            "may stay interrupted until agents list all Peers again, up to 10 minutes"
+        }
+        PathReason::Paused => "are interrupted while the Peers arrive",
+        PathReason::Repaired if counts.all() == 1 => "is down until this is applied",
+        PathReason::Repaired => "are down until this is applied",
+    };
+    format!("{} {effect}", paths(counts))
+}
+
+fn of_peers(reason: PeerReason, number: usize) -> String {
+    let (peers, ranges) = (count(number, "Peer"), count(number, "range"));
+    let (moves, gets) = match number {
+        1 => ("moves", "gets or loses its"),
+        _ => ("move", "get or lose their"),
+    };
+    match reason {
+        PeerReason::StrangersRemoved => {
+            format!(
+                "{peers} removed with keys that no node has; paths through these Peers are lost"
+            )
+        }
+        PeerReason::RangesLost => {
+            format!("Peers lose {ranges} that no other Peer of the same cluster has")
+        }
+        PeerReason::RangesUnproved => format!(
+            "Peers lose {ranges} that the proof does not follow, such as WireGuard addresses or unknown networks"
+        ),
+        PeerReason::KeysChanged => format!("{peers} with another key"),
+        PeerReason::EndpointsChanged => format!("{peers} with another endpoint"),
+        PeerReason::NetworksLeft => format!(
+            "{ranges} {moves} to another node, which is not known to be in the same network and may have no route"
+        ),
+        PeerReason::CarriersMoved => {
+            format!("{ranges} {moves} to another node; connections to these addresses break once")
+        }
+        PeerReason::OthersChanged => format!("{peers} with other changes"),
+        PeerReason::RoamingChanged => {
+            format!("{peers} {gets} keepalive, so Kilo treats learned addresses differently")
+        }
+        PeerReason::RangesRemoved => format!("{peers} with fewer ranges"),
+        PeerReason::Removed => format!("{peers} removed"),
+        PeerReason::KeepalivesChanged => {
+            format!("{peers} with another keepalive, which Kilo does not write into WireGuard")
+        }
+    }
 }
 
 fn pause(cluster: &ClusterName, nodes: usize) -> String {
