@@ -12,6 +12,7 @@ use clustermesh::fleet::SnapshotFile;
 use clustermesh::mesh::{self, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
+use clustermesh::proof::verify::Asked;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::{
     beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,
@@ -128,6 +129,15 @@ impl Inputs {
             Outcome::Unreadable
         } else {
             Outcome::Findings
+        }
+    }
+
+    /// Returns what is asked of a proof, without undeclared paths.
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        Asked {
+            meshes: &self.meshes,
+            accepted: &self.settings.config.content.accepted,
+            lists_undeclared: false,
         }
     }
 

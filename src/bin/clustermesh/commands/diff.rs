@@ -10,7 +10,6 @@ use clustermesh::changes::{self, Changes, Delivery, Grade, Version};
 use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
-use clustermesh::proof::verify::Asked;
 use clustermesh::rules::{self, Purpose};
 
 use crate::check::{OutputCheck, RenderPlan};
@@ -277,14 +276,14 @@ fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
         Some(after.fleet),
         Some(&old),
     ));
-    let version = |fleet, fabric, inputs| Version {
+    let version = |fleet, fabric, asked| Version {
         fleet,
         fabric,
-        asked: asked(inputs),
+        asked,
     };
     changes::compare(
-        &version(old_fleet.as_ref(), &old, old_inputs),
-        &version(Some(after.fleet), &new, after.inputs),
+        &version(old_fleet.as_ref(), &old, old_inputs.asked()),
+        &version(Some(after.fleet), &new, after.inputs.asked()),
         &Delivery {
             engines: &engines(args, before, after),
             capacity: &after.inputs.settings.config.content.limits.capacity,
@@ -308,13 +307,5 @@ fn engines(args: &DiffArgs, before: &Before, after: &After) -> Engines {
     Engines {
         applied_by: args.applied_by.map(Into::into),
         argo_cd,
-    }
-}
-
-fn asked(inputs: &Inputs) -> Asked<'_> {
-    Asked {
-        meshes: &inputs.meshes,
-        accepted: &inputs.settings.config.content.accepted,
-        lists_undeclared: false,
     }
 }

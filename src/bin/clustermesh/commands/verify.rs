@@ -205,9 +205,8 @@ fn verify(
     let clusters = fabric.sites.len();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));
     let asked = Asked {
-        meshes: &inputs.meshes,
-        accepted: &inputs.settings.config.content.accepted,
         lists_undeclared: args.undeclared,
+        ..inputs.asked()
     };
     let missing = check::missing(inputs);
     let gaps = InputGaps {
@@ -251,24 +250,29 @@ fn verify(
         joining: Some(&outlook),
     };
     drop(progress);
-    if args.output == VerifyFormat::Human {
-        printer.result(&format!("{}\n\n", basis(inputs, &args.dumps)))?;
-    }
-    report(args.output, &verified, printer)?;
+    report(args, inputs, &verified, printer)?;
     Ok(threshold.outcome(&findings))
 }
 
 /// Prints what came of it.
-fn report(format: VerifyFormat, verified: &Verified, printer: &mut Printer) -> anyhow::Result<()> {
-    let text = verified.text(format)?;
-    printer.answer(&text, format == VerifyFormat::Human)?;
-    match format {
+fn report(
+    args: &VerifyArgs,
+    inputs: &Inputs,
+    verified: &Verified,
+    printer: &mut Printer,
+) -> anyhow::Result<()> {
+    let text = verified.text(args.output)?;
+    match args.output {
         VerifyFormat::Human => {
+            printer.result(&format!("{}\n\n{text}", basis(inputs, &args.dumps)))?;
             let checked = CheckedCounts::fabric(verified.fabric);
             printer.counts(verified.findings, Some(&checked));
         }
-        VerifyFormat::Github => printer.summarize(&verified.report()),
-        _ => {}
+        VerifyFormat::Github => {
+            printer.print(&text)?;
+            printer.summarize(&verified.report());
+        }
+        _ => printer.print(&text)?,
     }
     Ok(())
 }

@@ -162,10 +162,7 @@ impl<'a> Keeper<'a> {
     ) -> anyhow::Result<KeptSnapshot> {
         let path = self.path(cluster);
         let old = self.old(cluster)?;
-        let before = match &old {
-            OldSnapshot::Read(snapshot) => Some(snapshot),
-            OldSnapshot::None | OldSnapshot::Unreadable(_) => None,
-        };
+        let before = old.snapshot();
         if let Some(before) = before.filter(|_| !self.handling.no_carry_over.contains(cluster)) {
             let carried = carry_over(before, &mut new);
             findings.extend(snapshots::carried_over(cluster, &carried));
@@ -183,29 +180,21 @@ impl<'a> Keeper<'a> {
         findings.extend(snapshots::losses(cluster, &decision.losses));
         // Also if it is refused: this is what the name leads to.
         self.nodes.borrow_mut().set(cluster, &new.nodes);
-        let json = new.to_json()?;
-        let is_same =
-            matches!(old, OldSnapshot::Read(_)) && disk::has(&self.roots, &path, json.as_bytes())?;
-        let refusals = match &old {
+        let json = json(&new)?;
+        let is_same = before.is_some() && disk::has(&self.roots, &path, json.as_bytes())?;
+        let refusals = if is_same {
             // It was accepted before.
-            OldSnapshot::Read(_) if is_same => Vec::new(),
-            _ => self.refusals(cluster, &old, &decision.refusals),
+            Vec::new()
+        } else {
+            self.refusals(cluster, &old, &decision.refusals)
         };
         // However much it matters: what is refused is not written.
         let is_refused = !refusals.is_empty();
-        let refusals = self.settled(refusals, matches!(old, OldSnapshot::Read(..)));
-        if SIZE_LIMIT < json.len() as u64 {
-            bail!(
-                "the snapshot would have {} bytes, more than the limit of {SIZE_LIMIT}",
-                json.len()
-            );
-        }
+        let refusals = self.settled(refusals, before.is_some());
         let name = input_file::name(&path);
-        let differences = if self.handling.check && !is_same {
-            compared(&name, &old, &new)
-        } else {
-            String::new()
-        };
+        let differs = self.handling.check && !is_same;
+        let differences = differs.then(|| compared(&name, &old, &new));
+        let differences = differences.unwrap_or_default();
         let done = match self.handling.check {
             true if is_same => "up to date".to_owned(),
             true => "differs".to_owned(),
@@ -402,4 +391,19 @@ fn described(nodes: &[Node], usable: Option<usize>) -> String {
     let there = counts.into_iter().filter(|(count, _)| 0 < *count);
     parts.extend(there.map(|(count, what)| format!("{count} {what}")));
     parts.join(", ")
+}
+
+/// Returns the text of a snapshot.
+///
+/// # Errors
+/// It is larger than a snapshot that is read.
+fn json(snapshot: &Snapshot) -> anyhow::Result<String> {
+    let json = snapshot.to_json()?;
+    if SIZE_LIMIT < json.len() as u64 {
+        bail!(
+            "the snapshot would have {} bytes, more than the limit of {SIZE_LIMIT}",
+            json.len()
+        );
+    }
+    Ok(json)
 }

@@ -17,6 +17,16 @@ pub(super) enum OldSnapshot {
     Unreadable(String),
 }
 
+impl OldSnapshot {
+    /// Returns the snapshot, if there is one.
+    pub(super) fn snapshot(&self) -> Option<&Snapshot> {
+        match self {
+            Self::Read(snapshot) => Some(snapshot),
+            Self::None | Self::Unreadable(_) => None,
+        }
+    }
+}
+
 /// Lists the differences in the snapshot of `file`, a line each.
 pub(super) fn compared(file: &str, old: &OldSnapshot, new: &Snapshot) -> String {
     let file = line_start(file);
@@ -59,7 +69,7 @@ fn reported(old: &Snapshot, new: &Snapshot) -> Vec<NodeDifference> {
 
 /// Returns how many nodes are new, changed and gone, if any.
 pub(super) fn counted(old: &OldSnapshot, new: &Snapshot) -> String {
-    let OldSnapshot::Read(old) = old else {
+    let Some(old) = old.snapshot() else {
         return String::new();
     };
     let (mut added, mut removed, mut changed) = (0, 0, BTreeSet::new());

@@ -9,7 +9,6 @@ use clustermesh::expectations::Expectation;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::manifest;
 use clustermesh::name::ClusterName;
-use clustermesh::proof::verify::Asked;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 use clustermesh::rules::verified::InputGaps;
@@ -179,31 +178,23 @@ impl Refresh {
         let Some((fleet, plan)) = &checked.planned else {
             return Ok(Vec::new());
         };
-        let Inputs {
-            settings, meshes, ..
-        } = &self.inputs;
-        let content = &settings.config.content;
+        let settings = &self.inputs.settings;
         let texts = manifest::texts(plan);
         let known = KnownContents::default();
         let applied = AppliedFiles::planned(settings, plan, &texts, &known);
         let fabric = applied.fabric_of(&self.inputs, Some(fleet), None);
-        let asked = Asked {
-            meshes,
-            accepted: &content.accepted,
-            lists_undeclared: false,
-        };
         let gaps = InputGaps {
             mistakes: &[],
             missing: &[],
         };
         let request = ProofRequest {
-            asked,
+            asked: self.inputs.asked(),
             expectations: &self.expectations,
             gaps,
             ceilings: settings.ceilings,
         };
         let proof = Proof::new(&fabric, request, || rules::excused(fleet, plan))?;
-        let mut findings = rules::of_nodes(fleet, Some(plan), &content.limits);
+        let mut findings = rules::of_nodes(fleet, Some(plan), &settings.config.content.limits);
         findings.extend(proof.findings);
         Ok(findings)
     }

@@ -102,13 +102,11 @@ impl JoinPlan {
         };
         let inputs = &read.inputs;
         let fabric = joined.applied.fabric(inputs);
-        let asked = Asked {
-            meshes: &joined.meshes,
-            accepted: &inputs.settings.config.content.accepted,
-            lists_undeclared: false,
-        };
         let request = ProofRequest {
-            asked,
+            asked: Asked {
+                meshes: &joined.meshes,
+                ..inputs.asked()
+            },
             expectations: &read.expectations,
             gaps,
             ceilings: inputs.settings.ceilings,
