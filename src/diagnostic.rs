@@ -281,12 +281,19 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str(match self {
+impl Severity {
+    /// Returns its name, as people and programs write it.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Notice => "notice",
             Self::Warning => "warning",
             Self::Error => "error",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(self.name())
     }
 }

@@ -1,26 +1,30 @@
 //! Grades: how severe changes are, and why they are not better.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::forgotten::ForgottenAddresses;
 use super::path_change::{EndedPaths, PathCounts};
 use crate::config::capacity::Quantity;
 use crate::name::ClusterName;
 
-/// The severity of changes.
-#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+/// The severity of changes, the best first.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Grade {
     /// No Peer changes.
     #[default]
     None,
     /// Paths are only gained, and nothing that works is disturbed.
     Additive,
-    /// Paths to nodes or addresses end that the new version does not have, and nothing that works is disturbed.
+    /// Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed.
     Cleanup,
-    /// Requests in changed clusters may get no answer for at most 30 seconds. A node behind NAT that sends nothing may
-    /// be unreachable for 205 seconds.
+    /// Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send nothing may be
+    /// unreachable for up to 205 seconds.
     Brief,
     /// A path is lost, or interrupted for longer.
     Disruptive,
-    /// A target loses all of its Peers, or everything of a source.
+    /// A target loses all of its Peers, or all Peers of a source.
     Destructive,
 }
 

@@ -2,6 +2,9 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::rule;
 use super::{Ending, Goal, Packet, Session, Way};
 use crate::agent::fabric::{At, Fabric, Owner, SiteId};
@@ -25,16 +28,20 @@ pub struct End {
 }
 
 /// The class of a source or destination.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[schemars(rename = "Class")]
+#[serde(rename_all = "lowercase")]
 pub enum AddressClass {
-    /// Pods, with addresses of their own.
+    /// Pods.
     Pod,
-    /// Nodes and what shares their network: sent from the internal address since Kilo 0.7
-    /// (`kilo.md` §6.3).
+    // They send from the internal address since Kilo 0.7 (`kilo.md` §6.3).
+    /// Nodes, including the pods in their host network.
     Node,
-    /// Services, behind the anchor of their cluster (`kilo.md` §6.4).
+    // The anchor of their cluster carries packets to them (`kilo.md` §6.4).
+    /// Services.
     Service,
-    /// Other cluster-wide ranges, also behind the anchor.
+    // The anchor carries packets to these too.
+    /// Other networks that a cluster declares.
     Network,
 }
 

@@ -38,6 +38,7 @@ mod applications;
 mod arguments;
 #[cfg(feature = "snapshot")]
 mod cluster;
+mod choice;
 mod clock;
 mod command_groups;
 mod completion;

@@ -1,11 +1,11 @@
 //! Thresholds: from which severity on a run fails.
 
-use clap::ValueEnum;
 use clap::builder::FalseyValueParser;
 use clustermesh::diagnostic::Severity;
 use clustermesh::rules::Finding;
 
 use crate::Outcome;
+use crate::choice::choice;
 
 /// The flag of commands that fail for errors, or for warnings too.
 #[derive(clap::Args)]
@@ -26,15 +26,16 @@ pub(crate) struct FailOn {
     strict: Strict,
 }
 
-/// From which severity on findings fail.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum NamedThreshold {
-    /// Only errors
-    Error,
-    /// Errors and warnings
-    Warning,
-    /// Errors, warnings and notices
-    Notice,
+choice! {
+    /// From which severity on findings fail.
+    enum NamedThreshold of Severity {
+        /// Only errors
+        Error,
+        /// Errors and warnings
+        Warning,
+        /// Errors, warnings and notices
+        Notice,
+    }
 }
 
 /// The least severity that fails.
@@ -58,11 +59,7 @@ impl Strict {
 impl FailOn {
     /// Returns the least severity that fails.
     pub(crate) fn threshold(&self) -> Threshold {
-        match self.fail_on {
-            NamedThreshold::Error => self.strict.threshold(),
-            NamedThreshold::Warning => Threshold(Severity::Warning),
-            NamedThreshold::Notice => Threshold(Severity::Notice),
-        }
+        Threshold(Severity::from(self.fail_on).min(self.strict.threshold().0))
     }
 }
 

@@ -1,7 +1,6 @@
 //! `clustermesh capacity`
 
 use anyhow::bail;
-use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::capacity::{Cost, Ledger, Outgrowth};
 use clustermesh::diagnostic::{Quoted, Severity};
@@ -13,6 +12,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::allowance;
 use crate::check::{CheckResult, OutputCheck};
+use crate::choice::choice;
 use crate::fabric::{DumpedPeers, Dumps};
 use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
@@ -92,25 +92,15 @@ Examples:
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
 
-/// The output format.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum CapacityFormat {
-    /// A table and the exceeded limits
-    Human,
-    /// JSON
-    Json,
-    /// Tables in Markdown, for a comment on a pull request
-    Markdown,
-}
-
-impl From<CapacityFormat> for output::ReportFormat {
-    /// Returns the form of findings.
-    fn from(format: CapacityFormat) -> Self {
-        match format {
-            CapacityFormat::Human => Self::Human,
-            CapacityFormat::Json => Self::Json,
-            CapacityFormat::Markdown => Self::Markdown,
-        }
+choice! {
+    /// The output format.
+    pub(crate) enum CapacityFormat of output::ReportFormat {
+        /// A table and the exceeded limits
+        Human,
+        /// JSON
+        Json,
+        /// Tables in Markdown, for a comment on a pull request
+        Markdown,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
-use clap::{ValueEnum, ValueHint};
+use clap::ValueHint;
 use clustermesh::convert::{NetworkForm, converted};
 use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
@@ -14,6 +14,7 @@ use clustermesh::plan;
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
+use crate::choice::choice;
 use crate::failure::CommandFailure;
 use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::inputs::{self, Inputs};
@@ -51,21 +52,13 @@ Examples:
   clustermesh convert --to typed
   clustermesh convert --to flat meshes/prod.yaml > prod.yaml";
 
-/// A form of entries.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum WantedForm {
-    /// A field for each use of a range
-    Typed,
-    /// One list, `allowedNetworks`
-    Flat,
-}
-
-impl From<WantedForm> for NetworkForm {
-    fn from(form: WantedForm) -> Self {
-        match form {
-            WantedForm::Typed => Self::Typed,
-            WantedForm::Flat => Self::Flat,
-        }
+choice! {
+    /// A form of entries.
+    enum WantedForm of NetworkForm {
+        /// A field for each use of a range
+        Typed,
+        /// One list, `allowedNetworks`
+        Flat,
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::mem::{self, ManuallyDrop};
 
-use clap::ValueEnum;
 use clap::builder::OsStringValueParser;
 use clustermesh::changes::{self, Changes, Delivery, Grade, Version};
 use clustermesh::engine::{Engine, Engines};
@@ -13,6 +12,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::{self, Purpose};
 
 use crate::check::{OutputCheck, RenderPlan};
+use crate::choice::choice;
 use crate::fabric::{AppliedFiles, Dumps};
 use crate::failure::{CommandFailure, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
@@ -82,52 +82,33 @@ Examples:
   clustermesh diff --against main... --fail-on brief
   clustermesh diff --peers west=<(kubectl --context west get peers -o yaml)";
 
-/// A grade of changes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum NamedGrade {
-    /// Exit with 1 always, even if no Peer changes
-    None,
-    /// Paths are only gained, and nothing that works is disturbed
-    Additive,
-    /// Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed
-    Cleanup,
-    /// Requests in changed clusters may get no answer for at most 30 seconds; nodes behind NAT that send nothing may be
-    /// unreachable for up to 205 seconds
-    Brief,
-    /// A path is lost, or interrupted for longer
-    Disruptive,
-    /// A cluster loses all of its Peers, or all Peers of another one
-    Destructive,
-}
-
-/// A tool that applies Peers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum NamedEngine {
-    /// Applies, then deletes
-    Flux,
-    /// Deletes while it applies, or before it if the Application has `PrunePropagationPolicy=background`
-    Argocd,
-}
-
-impl From<NamedGrade> for Grade {
-    fn from(named: NamedGrade) -> Self {
-        match named {
-            NamedGrade::None => Self::None,
-            NamedGrade::Additive => Self::Additive,
-            NamedGrade::Cleanup => Self::Cleanup,
-            NamedGrade::Brief => Self::Brief,
-            NamedGrade::Disruptive => Self::Disruptive,
-            NamedGrade::Destructive => Self::Destructive,
-        }
+choice! {
+    /// A grade of changes.
+    enum NamedGrade of Grade {
+        /// Exit with 1 always, even if no Peer changes
+        None,
+        /// Paths are only gained, and nothing that works is disturbed
+        Additive,
+        /// Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed
+        Cleanup,
+        /// Requests in changed clusters may get no answer for at most 30 seconds; nodes behind NAT that send nothing may be
+        /// unreachable for up to 205 seconds
+        Brief,
+        /// A path is lost, or interrupted for longer
+        Disruptive,
+        /// A cluster loses all of its Peers, or all Peers of another one
+        Destructive,
     }
 }
 
-impl From<NamedEngine> for Engine {
-    fn from(named: NamedEngine) -> Self {
-        match named {
-            NamedEngine::Flux => Self::Flux,
-            NamedEngine::Argocd => Self::ArgoCd,
-        }
+choice! {
+    /// A tool that applies Peers.
+    enum NamedEngine of Engine {
+        /// Applies, then deletes
+        Flux,
+        /// Deletes while it applies, or before it if the Application has `PrunePropagationPolicy=background`
+        #[value(name = "argocd")]
+        ArgoCd,
     }
 }
 

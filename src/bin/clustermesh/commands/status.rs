@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::inventory::Inventory;
 use clustermesh::diagnostic::escaped;
@@ -13,6 +12,7 @@ use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
 
+use crate::choice::choice;
 use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
 use crate::fabric::{AppliedFiles, Gathered};
@@ -75,25 +75,15 @@ Examples:
   clustermesh status --output json | jq '.clusters[] | select(.peers.foreign != [])'
   clustermesh rbac --peers | kubectl --context east apply -f -";
 
-/// The output format.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum StatusFormat {
-    /// A table, and what differs
-    Human,
-    /// JSON
-    Json,
-    /// The same in Markdown, for a comment on a pull request
-    Markdown,
-}
-
-impl From<StatusFormat> for ReportFormat {
-    /// Returns the form of findings alone.
-    fn from(format: StatusFormat) -> Self {
-        match format {
-            StatusFormat::Human => Self::Human,
-            StatusFormat::Json => Self::Json,
-            StatusFormat::Markdown => Self::Markdown,
-        }
+choice! {
+    /// The output format.
+    pub(crate) enum StatusFormat of ReportFormat {
+        /// A table, and what differs
+        Human,
+        /// JSON
+        Json,
+        /// The same in Markdown, for a comment on a pull request
+        Markdown,
     }
 }
 

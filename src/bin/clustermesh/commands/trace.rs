@@ -1,10 +1,10 @@
 //! `clustermesh trace`
 
 use anyhow::anyhow;
-use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::packet::trace;
 
+use crate::choice::choice;
 use crate::fabric::{Dumps, Gathered};
 use crate::failure::CommandFailure;
 use crate::output::{Printer, TraceFormat};
@@ -64,27 +64,17 @@ Examples:
   clustermesh trace --batch < pairs.txt | jq -r 'select(.verdict != \"delivered\") | .line'
   clustermesh trace east/worker-1 west/worker-2 --peers west=<(kubectl --context west get peers -o yaml)";
 
-/// The class of a source or destination.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ClassArgument {
-    /// A pod. For a node: the third address of its pod CIDR, such as 10.42.1.2
-    Pod,
-    /// The node itself, or a pod with `hostNetwork`
-    Node,
-    /// A service of the cluster; the sender is a pod
-    Service,
-    /// An address in `additionalCIDRs` of the cluster; the sender is a pod
-    Network,
-}
-
-impl From<ClassArgument> for trace::AddressClass {
-    fn from(class: ClassArgument) -> Self {
-        match class {
-            ClassArgument::Pod => Self::Pod,
-            ClassArgument::Node => Self::Node,
-            ClassArgument::Service => Self::Service,
-            ClassArgument::Network => Self::Network,
-        }
+choice! {
+    /// The class of a source or destination.
+    enum ClassArgument of trace::AddressClass {
+        /// A pod. For a node: the third address of its pod CIDR, such as 10.42.1.2
+        Pod,
+        /// The node itself, or a pod with `hostNetwork`
+        Node,
+        /// A service of the cluster; the sender is a pod
+        Service,
+        /// An address in `additionalCIDRs` of the cluster; the sender is a pod
+        Network,
     }
 }
 

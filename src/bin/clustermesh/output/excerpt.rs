@@ -20,15 +20,6 @@ pub(super) fn level(severity: Severity) -> Level<'static> {
     }
 }
 
-/// Returns what a level is called in front of a title.
-pub(super) fn level_name(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Notice => "notice",
-    }
-}
-
 /// A piece of a file, and what there is to see in it.
 pub(super) struct Excerpt<'a> {
     name: &'a str,

@@ -9,7 +9,7 @@ use clustermesh::diagnostic::{Finding, Label};
 
 use super::Report;
 use super::entry::ReportEntry;
-use super::excerpt::{excerpts, level, level_name, snippets};
+use super::excerpt::{excerpts, level, snippets};
 use super::wording::title;
 use super::wrap::Width;
 use crate::files::ShownFiles;
@@ -123,7 +123,7 @@ impl FindingPrinter<'_> {
     fn title(&self, finding: &Finding, text: &str) -> Title<'static> {
         let name = finding.rule.name();
         // As in `warning[name]: `.
-        let before = level_name(finding.severity).len() + name.len() + 4;
+        let before = finding.severity.name().len() + name.len() + 4;
         let text = self.width.wrapped(before, text);
         level(finding.severity).primary_title(text).id(name)
     }

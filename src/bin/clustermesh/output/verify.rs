@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clap::ValueEnum;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::packet::messages;
 use clustermesh::packet::premise::{Premise, UnshownRoute};
@@ -18,6 +17,7 @@ use clustermesh::text;
 
 use super::wrap::Width;
 use super::{Report, ReportFormat, human};
+use crate::choice::choice;
 use crate::files::ShownFiles;
 
 mod expected;
@@ -44,37 +44,23 @@ const CLASSES: [ClassPair; 8] = [
     (AddressClass::Node, AddressClass::Network),
 ];
 
-/// The format of a verification.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum VerifyFormat {
-    /// A table, and findings with excerpts of the files
-    Human,
-    /// One line per finding: `file:line:column: severity[rule] message`
-    Concise,
-    /// JSON
-    Json,
-    /// SARIF 2.1.0, for code scanning
-    Sarif,
-    /// Annotations and job summary for GitHub Actions
-    Github,
-    /// Code Quality report for GitLab
-    Gitlab,
-    /// Findings and table in Markdown, for a comment on a pull request
-    Markdown,
-}
-
-impl From<VerifyFormat> for ReportFormat {
-    /// Returns the form of the findings alone.
-    fn from(format: VerifyFormat) -> Self {
-        match format {
-            VerifyFormat::Human => Self::Human,
-            VerifyFormat::Concise => Self::Concise,
-            VerifyFormat::Json => Self::Json,
-            VerifyFormat::Sarif => Self::Sarif,
-            VerifyFormat::Github => Self::Github,
-            VerifyFormat::Gitlab => Self::Gitlab,
-            VerifyFormat::Markdown => Self::Markdown,
-        }
+choice! {
+    /// The format of a verification.
+    pub(crate) enum VerifyFormat of ReportFormat {
+        /// A table, and findings with excerpts of the files
+        Human,
+        /// One line per finding: `file:line:column: severity[rule] message`
+        Concise,
+        /// JSON
+        Json,
+        /// SARIF 2.1.0, for code scanning
+        Sarif,
+        /// Annotations and job summary for GitHub Actions
+        Github,
+        /// Code Quality report for GitLab
+        Gitlab,
+        /// Findings and table in Markdown, for a comment on a pull request
+        Markdown,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Differences as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::changes::{
-    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, Grade, LoadChange, NodeRef,
+    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NodeRef,
     PathChange, PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
 };
 use clustermesh::diagnostic::{escaped, plain_json};
@@ -18,8 +18,8 @@ use crate::files::ShownFiles;
 mod form;
 
 use form::{
-    KIND, WrittenCarrier, WrittenChangeGrade, WrittenCounts, WrittenDiff, WrittenDiffCause,
-    WrittenEffect, WrittenForgotten, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
+    KIND, WrittenCarrier, WrittenCounts, WrittenDiff, WrittenDiffCause, WrittenEffect,
+    WrittenForgotten, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
     WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
 };
 
@@ -36,7 +36,7 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         kind: KIND,
         against: &compared.against,
         notes: compared.notes,
-        grade: grade(changes.grade()),
+        grade: changes.grade(),
         pause_only: changes.is_pause_only(),
         causes: causes.collect(),
         targets: targets.map(|it| target(it, compared)).collect(),
@@ -84,7 +84,7 @@ fn written_place<'a>(it: Option<&'a Place>, files: &ShownFiles) -> Option<Writte
 
 fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetChange<'a> {
     let reasons = target.reasons.iter().map(|it| WrittenReason {
-        grade: grade(it.grade()),
+        grade: it.grade(),
         message: wording::reason(it),
     });
     let key_moves = target.key_moves.iter().map(|it| WrittenKeyMove {
@@ -95,7 +95,7 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
     WrittenTargetChange {
         cluster: target.cluster.as_str(),
         renamed_from: target.renamed_from.as_ref().map(ClusterName::as_str),
-        grade: grade(target.grade()),
+        grade: target.grade(),
         pause_only: target.is_pause_only(),
         reasons: reasons.collect(),
         peers_before: target.peers_before,
@@ -220,16 +220,5 @@ fn written_counts(counts: PeerCounts) -> WrittenCounts {
         added: counts.added,
         changed: counts.changed,
         removed: counts.removed,
-    }
-}
-
-fn grade(grade: Grade) -> WrittenChangeGrade {
-    match grade {
-        Grade::None => WrittenChangeGrade::None,
-        Grade::Additive => WrittenChangeGrade::Additive,
-        Grade::Cleanup => WrittenChangeGrade::Cleanup,
-        Grade::Brief => WrittenChangeGrade::Brief,
-        Grade::Disruptive => WrittenChangeGrade::Disruptive,
-        Grade::Destructive => WrittenChangeGrade::Destructive,
     }
 }

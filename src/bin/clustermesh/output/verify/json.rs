@@ -119,34 +119,19 @@ struct WrittenPairing {
     /// Whether a mesh links the two.
     linked: bool,
     /// The paths by class of source and destination.
-    classes: Vec<WrittenClasses>,
+    classes: Vec<AddressClasses>,
 }
 
 /// Paths between two classes.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Classes")]
-struct WrittenClasses {
+struct AddressClasses {
     /// The class of a source.
-    from: WrittenClass,
+    from: AddressClass,
     /// The class of the destination.
-    to: WrittenClass,
+    to: AddressClass,
     #[serde(flatten)]
     tally: WrittenTally,
-}
-
-/// The class of a source or destination.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Class")]
-#[serde(rename_all = "lowercase")]
-pub(super) enum WrittenClass {
-    /// Pods.
-    Pod,
-    /// Nodes, including the pods in their host network.
-    Node,
-    /// Services.
-    Service,
-    /// Other networks that a cluster declares.
-    Network,
 }
 
 /// Declared paths that fail for the same cause.
@@ -321,15 +306,6 @@ fn tally(tally: &Tally) -> WrittenTally {
     }
 }
 
-pub(super) fn class(class: AddressClass) -> WrittenClass {
-    match class {
-        AddressClass::Pod => WrittenClass::Pod,
-        AddressClass::Node => WrittenClass::Node,
-        AddressClass::Service => WrittenClass::Service,
-        AddressClass::Network => WrittenClass::Network,
-    }
-}
-
 impl Verified<'_, '_> {
     fn holds(&self) -> bool {
         self.is_passed
@@ -354,9 +330,9 @@ impl Verified<'_, '_> {
         let classes = pairing
             .tallies
             .iter()
-            .map(|((from, to), it)| WrittenClasses {
-                from: class(from),
-                to: class(to),
+            .map(|((from, to), it)| AddressClasses {
+                from,
+                to,
                 tally: tally(it),
             });
         WrittenPairing {

@@ -1,5 +1,6 @@
 //! The form of the object.
 
+use clustermesh::changes::Grade;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Number, Value, json};
@@ -27,7 +28,7 @@ pub(super) struct WrittenDiff<'a> {
     /// Facts about the old version that change what the comparison means.
     pub(super) notes: &'a [String],
     /// The worst grade of all targets.
-    pub(super) grade: WrittenChangeGrade,
+    pub(super) grade: Grade,
     /// True if the grade is `brief` only because nodes have no annotation `kilo.squat.ai/persistent-keepalive`. With it,
     /// the grade is `additive` or `cleanup`.
     pub(super) pause_only: bool,
@@ -78,26 +79,6 @@ pub(super) struct WrittenPathCounts {
     pub(super) declared: u64,
     /// All other paths.
     pub(super) undeclared: u64,
-}
-
-/// The severity of changes, the best first.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Grade")]
-#[serde(rename_all = "lowercase")]
-pub(super) enum WrittenChangeGrade {
-    /// No Peer changes.
-    None,
-    /// Paths are only gained, and nothing that works is disturbed.
-    Additive,
-    /// Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed.
-    Cleanup,
-    /// Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send nothing may be
-    /// unreachable for up to 205 seconds.
-    Brief,
-    /// A path is lost, or interrupted for longer.
-    Disruptive,
-    /// A target loses all of its Peers, or all Peers of a source.
-    Destructive,
 }
 
 /// A reason for changes of Peers.
@@ -172,7 +153,7 @@ pub(super) struct WrittenTargetChange<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) renamed_from: Option<&'a str>,
     /// The severity of its changes.
-    pub(super) grade: WrittenChangeGrade,
+    pub(super) grade: Grade,
     /// True if the grade is `brief` only because the nodes in `pausing` have no annotation.
     pub(super) pause_only: bool,
     /// The reasons for the grade, the worst first.
@@ -272,7 +253,7 @@ pub(super) struct WrittenQuantity {
 #[schemars(rename = "Reason")]
 pub(super) struct WrittenReason {
     /// The best grade that it leaves.
-    pub(super) grade: WrittenChangeGrade,
+    pub(super) grade: Grade,
     /// The reason as a phrase.
     pub(super) message: String,
 }

@@ -1,11 +1,11 @@
 //! Undeclared paths, as they are written.
 
+use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::verify::{Paths, Undeclared};
 use clustermesh::rules::verified::whose;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{WrittenClass, class};
 use crate::output::verify::Verified;
 
 /// Paths from or to one range that work although no mesh declares them.
@@ -18,9 +18,9 @@ pub(in crate::output::verify) struct WrittenUndeclared {
     /// The cluster that receives.
     pub(in crate::output::verify) to: String,
     /// The class of a source.
-    sender: WrittenClass,
+    sender: AddressClass,
     /// The class of the destination.
-    receiver: WrittenClass,
+    receiver: AddressClass,
     /// Whether the range is that of the sender or of the receiver.
     pub(in crate::output::verify) side: PathSide,
     /// The range: a CIDR, or its first and last address.
@@ -67,8 +67,8 @@ impl Verified<'_, '_> {
         WrittenUndeclared {
             from: self.cluster(from),
             to: self.cluster(to),
-            sender: class(sender),
-            receiver: class(receiver),
+            sender,
+            receiver,
             side: if is_source {
                 PathSide::Sender
             } else {
