@@ -6,6 +6,7 @@ use schemars::Schema;
 
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::document::{Form, SingleDocument, Source};
+use crate::mesh::AddressClass;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
@@ -50,22 +51,9 @@ pub struct Selection {
     /// Ranges that hold them, in the order in which they are written; empty for any.
     pub addresses: Vec<Cidr>,
     /// The kind of address; none for any.
-    pub class: Option<Class>,
+    pub class: Option<AddressClass>,
     /// Its place.
     pub place: Place,
-}
-
-/// The kind of an address.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Class {
-    /// A pod.
-    Pod,
-    /// A node, including the pods in its host network.
-    Node,
-    /// A service.
-    Service,
-    /// Other networks that a cluster declares.
-    Network,
 }
 
 /// Reads a file of expectations.

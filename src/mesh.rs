@@ -18,6 +18,7 @@ use crate::wireguard::Keepalive;
 
 mod accepted;
 mod across;
+mod address_class;
 mod anchor;
 mod entry;
 mod gate;
@@ -32,6 +33,7 @@ mod state;
 mod topology;
 
 pub use accepted::accepted;
+pub use address_class::AddressClass;
 pub use anchor::{Anchor, Named};
 pub use secret_key_ref::SecretKeyRef;
 pub use state::{Link, State};

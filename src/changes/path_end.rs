@@ -7,9 +7,9 @@ use super::blocks::{BlockPlace, Blocks, PlaceMap, Successors};
 use super::ended::{EndKind, PresentEnds};
 use crate::agent::fabric::Site;
 use crate::fleet::Fleet;
+use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
 use crate::net::{Family, family};
-use crate::packet::trace::AddressClass;
 use crate::proof::reach::AddressBlock;
 
 /// Addresses of one kind and family that a node has.

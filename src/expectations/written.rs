@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Class, Expectation, Expected, Selection};
+use super::{Expectation, Expected, Selection};
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
+use crate::mesh::AddressClass;
 use crate::mesh::{WrittenSelector, selector};
 use crate::name::ClusterName;
 use crate::net::Cidr;
@@ -155,14 +156,15 @@ struct WrittenSide {
     cluster: Option<String>,
     node_selector: Option<WrittenSelector>,
     addresses: Option<Vec<String>>,
-    class: Option<Class>,
+    class: Option<AddressClass>,
 }
 
 impl WrittenExpectation {
     /// Returns the expectation, or reports what is wrong with it.
     pub(super) fn read(self, place: Place, findings: &mut Mistakes) -> Option<Expectation> {
-        let class = self.class.map(Class::from);
-        if matches!(class, Some(Class::Service | Class::Network)) && self.to.node_selector.is_some()
+        let class = self.class.map(AddressClass::from);
+        if matches!(class, Some(AddressClass::Service | AddressClass::Network))
+            && self.to.node_selector.is_some()
         {
             findings.push(behind_no_node(&place));
         }
@@ -170,7 +172,7 @@ impl WrittenExpectation {
             cluster: self.from.cluster,
             node_selector: self.from.node_selector,
             addresses: self.from.addresses,
-            class: self.from.class.map(Class::from),
+            class: self.from.class.map(AddressClass::from),
         };
         let to = WrittenSide {
             cluster: self.to.cluster,
@@ -211,7 +213,7 @@ impl WrittenSide {
             );
             return None;
         }
-        let by_default = self.addresses.is_none().then_some(Class::Pod);
+        let by_default = self.addresses.is_none().then_some(AddressClass::Pod);
         let cluster = self.cluster.map(|text| cluster(&text, &place, findings));
         let nodes = self
             .node_selector
@@ -232,7 +234,7 @@ impl WrittenSide {
     }
 }
 
-impl From<SenderClass> for Class {
+impl From<SenderClass> for AddressClass {
     fn from(class: SenderClass) -> Self {
         match class {
             SenderClass::Pod => Self::Pod,
@@ -241,7 +243,7 @@ impl From<SenderClass> for Class {
     }
 }
 
-impl From<ReceiverClass> for Class {
+impl From<ReceiverClass> for AddressClass {
     fn from(class: ReceiverClass) -> Self {
         match class {
             ReceiverClass::Pod => Self::Pod,

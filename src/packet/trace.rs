@@ -2,14 +2,12 @@
 
 use std::net::IpAddr;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::rule;
 use super::{Ending, Goal, Packet, Session, Way};
 use crate::agent::fabric::{At, Fabric, Owner, SiteId};
 use crate::diagnostic::Rule;
 use crate::kilo::id::NodeId;
+use crate::mesh::AddressClass;
 
 pub use ends::{EndFinder, NamedEnd, NoEnd};
 
@@ -27,24 +25,6 @@ pub struct End {
     pub address: IpAddr,
 }
 
-/// The class of a source or destination.
-#[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
-#[schemars(rename = "Class")]
-#[serde(rename_all = "lowercase")]
-pub enum AddressClass {
-    /// Pods.
-    Pod,
-    // They send from the internal address since Kilo 0.7 (`kilo.md` §6.3).
-    /// Nodes, including the pods in their host network.
-    Node,
-    // The anchor of their cluster carries packets to them (`kilo.md` §6.4).
-    /// Services.
-    Service,
-    // The anchor carries packets to these too.
-    /// Other networks that a cluster declares.
-    Network,
-}
-
 /// The path of the packet and that of its answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Trace {
@@ -54,17 +34,6 @@ pub struct Trace {
     pub there: Way,
     /// The answer and its way, if the packet arrived.
     pub back: Option<(Packet, Way)>,
-}
-
-impl std::fmt::Display for AddressClass {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Pod => "pod",
-            Self::Node => "node",
-            Self::Service => "service",
-            Self::Network => "network",
-        })
-    }
 }
 
 impl Owner {

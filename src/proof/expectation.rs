@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::reach::Reach;
 use crate::agent::fabric::{Fabric, SiteId, Sites};
-use crate::expectations::{Class as Wanted, Expectation, Selection};
+use crate::expectations::{Expectation, Selection};
 use crate::net::prefixes::Span;
-use crate::packet::trace::{AddressClass, Trace};
+use crate::packet::trace::Trace;
 use judge::ExpectationJudge;
 use meant::{Chosen, TakenAddresses};
 
@@ -126,17 +126,6 @@ impl Check<'_> {
                 [Some(one), ..] if ends.iter().all(|it| *it == Some(one)) => Void::OneCluster(one),
                 _ => Void::Families,
             });
-        }
-    }
-}
-
-impl From<Wanted> for AddressClass {
-    fn from(wanted: Wanted) -> Self {
-        match wanted {
-            Wanted::Pod => Self::Pod,
-            Wanted::Node => Self::Node,
-            Wanted::Service => Self::Service,
-            Wanted::Network => Self::Network,
         }
     }
 }

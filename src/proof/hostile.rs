@@ -10,10 +10,10 @@ use rayon::prelude::*;
 
 use crate::agent::fabric::{At, Fabric, Owner, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
+use crate::mesh::AddressClass;
 use crate::mesh::{Mesh, are_linked};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
-use crate::packet::trace::AddressClass;
 use crate::proof::bounded_list::{BoundedList, Kinded};
 use far_end::{FarEnds, HeldPeer};
 use relay::Relay;

@@ -14,8 +14,9 @@ use std::sync::{Arc, PoisonError};
 use rayon::prelude::*;
 
 use crate::agent::fabric::{At, Fabric, SiteId, SitePair, Sites};
+use crate::mesh::AddressClass;
 use crate::net::Family;
-use crate::packet::trace::{AddressClass, Trace};
+use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
 use class_part::{ClassPart, CutBlock, PartPair};
 use equivalence_class::EquivalenceClass;

@@ -8,10 +8,11 @@ use crate::agent::fabric::{Fabric, Site};
 use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::manifest;
+use crate::mesh::AddressClass;
 use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::packet::messages;
-use crate::packet::trace::{AddressClass, EndFinder};
+use crate::packet::trace::EndFinder;
 use crate::plan::plan;
 use crate::testing::{mesh_of, snapshot, snapshots};
 

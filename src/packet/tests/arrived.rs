@@ -1,6 +1,6 @@
 //! Packets that arrive, and whose answers arrive.
 
-use crate::packet::trace::AddressClass;
+use crate::mesh::AddressClass;
 use crate::testing::lab::lab;
 
 #[test]

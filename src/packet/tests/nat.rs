@@ -1,6 +1,6 @@
 //! Packets to and from nodes behind NAT whose own LAN is among the ranges of Peers.
 
-use crate::packet::trace::AddressClass;
+use crate::mesh::AddressClass;
 use crate::testing::lab::{EAST, Lab, WEST};
 
 /// A node behind NAT, and one that others can dial.

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::agent::fabric::{Fabric, Site};
-use crate::packet::trace::{AddressClass, EndFinder};
+use crate::mesh::AddressClass;
+use crate::packet::trace::EndFinder;
 use crate::testing::lab::{
     EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, WEST_OF_EAST, lab,
 };

@@ -5,9 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use thiserror::Error;
 
-use super::{AddressClass, End};
+use super::End;
 use crate::agent::fabric::{At, Fabric, Owner, SiteId};
 use crate::diagnostic::Quoted;
+use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
 use crate::net::{Cidr, Families, family};
 

@@ -4,8 +4,8 @@ use super::ExpectationSide;
 use crate::agent::fabric::Site;
 use crate::expectations::{Expectation, Selection};
 use crate::kilo::id::NodeId;
+use crate::mesh::AddressClass;
 use crate::net::prefixes::Span;
-use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, address_blocks, of_nodes};
 
 /// The address blocks of a cluster.
@@ -108,7 +108,7 @@ impl<'m> Meant<'m> {
     fn is_class(&self, block: &AddressBlock) -> bool {
         let class = block.owner.class();
         let is_class = match self.selection.class {
-            Some(wanted) => class == Some(wanted.into()),
+            Some(wanted) => class == Some(wanted),
             None => class.is_some(),
         };
         is_class

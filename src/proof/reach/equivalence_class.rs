@@ -6,9 +6,9 @@ use super::local_addresses::Reception;
 use crate::agent::fabric::Secret;
 use crate::agent::peers::PeerId;
 use crate::kilo::id::SegmentId;
+use crate::mesh::AddressClass;
 use crate::net::Family;
 use crate::net::prefixes::SlotId;
-use crate::packet::trace::AddressClass;
 
 /// Addresses of one cluster that another one sees alike.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::equivalence_class::{EquivalenceClass, PieceView};
 use super::local_addresses::LocalBlock;
+use crate::mesh::AddressClass;
 use crate::net::Family;
-use crate::packet::trace::AddressClass;
 
 /// The view of one cluster from another one.
 #[derive(Clone, Debug, Default)]

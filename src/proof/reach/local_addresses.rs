@@ -6,8 +6,8 @@ use crate::agent::fabric::{Owner, Site};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::SegmentId;
 use crate::kilo::topology::Leader;
+use crate::mesh::AddressClass;
 use crate::net::prefixes::{SlotId, Span};
-use crate::packet::trace::AddressClass;
 
 /// All blocks of a cluster.
 #[derive(Clone, Debug)]

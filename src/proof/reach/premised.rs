@@ -7,9 +7,9 @@ use super::address_block::{AddressBlock, pieces};
 use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
+use crate::mesh::AddressClass;
 use crate::net::{Families, Family, family};
 use crate::packet::premise::Premise;
-use crate::packet::trace::AddressClass;
 use crate::packet::{Packet, Session};
 use crate::wireguard::{Endpoint, Host};
 

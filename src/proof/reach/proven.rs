@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::ClassFate;
 use super::equivalence_class::PieceView;
-use crate::packet::trace::{AddressClass, Trace};
+use crate::mesh::AddressClass;
+use crate::packet::trace::Trace;
 
 /// Finds the pairs between which packets and their answers arrive, in any clusters.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use super::judge::are_promised;
 use super::links::{Asked, MeshLinks};
 use super::promise::Promises;
 use crate::agent::fabric::{Fabric, SiteId, Sites};
-use crate::packet::trace::AddressClass;
+use crate::mesh::AddressClass;
 use crate::proof::reach::AddressBlock;
 
 /// The paths that the meshes of a fabric declare.

@@ -7,7 +7,8 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::cause::{Explained, FailureCause};
 use crate::agent::fabric::{Owner, SiteId, SitePair};
-use crate::packet::trace::{AddressClass, Trace};
+use crate::mesh::AddressClass;
+use crate::packet::trace::Trace;
 use crate::proof::bounded_list::APART;
 
 /// Declared paths that fail for the same cause.

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use std::sync::Arc;
 
 use crate::agent::fabric::SiteId;
-use crate::packet::trace::AddressClass;
+use crate::mesh::AddressClass;
 use crate::proof::reach::Counts;
 
 /// Paths from one cluster to another.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Asked;
 use crate::agent::fabric::{Fabric, Owner, SiteId, SitePair};
+use crate::mesh::AddressClass;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
-use crate::packet::trace::AddressClass;
 use crate::proof::reach::{AddressBlock, ClassVerdict};
 
 /// Paths that hold although no link promises them, from or to the addresses of one owner.

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use clap::builder::NonEmptyStringValueParser;
-use clustermesh::packet::trace;
+use clustermesh::mesh::AddressClass;
 
 use crate::choice::choice;
 use crate::fabric::{Dumps, Gathered};
@@ -66,7 +66,7 @@ Examples:
 
 choice! {
     /// The class of a source or destination.
-    enum ClassArgument of trace::AddressClass {
+    enum ClassArgument of AddressClass {
         /// A pod. For a node: the third address of its pod CIDR, such as 10.42.1.2
         Pod,
         /// The node itself, or a pod with `hostNetwork`

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clustermesh::agent::fabric::{Fabric, SiteId};
+use clustermesh::mesh::AddressClass;
 use clustermesh::packet::messages;
 use clustermesh::packet::premise::{Premise, UnshownRoute};
-use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::hostile::Hostile;
 use clustermesh::proof::verify::{

@@ -4,10 +4,11 @@ use anyhow::anyhow;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
+use clustermesh::mesh::AddressClass;
 use clustermesh::mesh::State;
 use clustermesh::name::ClusterName;
 use clustermesh::packet::messages;
-use clustermesh::packet::trace::{AddressClass, EndFinder, NamedEnd, NoEnd};
+use clustermesh::packet::trace::{EndFinder, NamedEnd, NoEnd};
 use clustermesh::rules::{Finding, granularity_advice};
 use clustermesh::text;
 

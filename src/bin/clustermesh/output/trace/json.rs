@@ -4,9 +4,10 @@ use std::net::IpAddr;
 
 use clustermesh::agent::fabric::At;
 use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::mesh::AddressClass;
 use clustermesh::packet::Step;
 use clustermesh::packet::messages::DELIVERED;
-use clustermesh::packet::trace::{AddressClass, NamedEnd};
+use clustermesh::packet::trace::NamedEnd;
 use clustermesh::rules::Finding;
 use clustermesh::schema;
 use schemars::{JsonSchema, Schema};

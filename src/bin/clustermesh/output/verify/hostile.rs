@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clustermesh::agent::fabric::SiteId;
 use clustermesh::agent::model::Tunnel;
-use clustermesh::packet::trace::AddressClass;
+use clustermesh::mesh::AddressClass;
 use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
 use clustermesh::proof::hostile::{
     Breach, Exposure, FarEndKind, Hold, Onward, OnwardKind, OpenWay, Whose,

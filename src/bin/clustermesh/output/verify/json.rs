@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use clustermesh::agent::fabric::{At, SiteId};
 use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::mesh::AddressClass;
 use clustermesh::net::Family;
 use clustermesh::packet::premise::Premise;
-use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
 use clustermesh::schema;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use clustermesh::agent::fabric::{At, Owner, SiteId};
 use clustermesh::agent::model::TunnelClaim;
 use clustermesh::diagnostic::{Label, escaped};
-use clustermesh::packet::trace::AddressClass;
+use clustermesh::mesh::AddressClass;
 use clustermesh::place::Place;
 use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
 use clustermesh::proof::hostile::{

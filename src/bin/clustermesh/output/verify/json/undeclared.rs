@@ -1,6 +1,6 @@
 //! Undeclared paths, as they are written.
 
-use clustermesh::packet::trace::AddressClass;
+use clustermesh::mesh::AddressClass;
 use clustermesh::proof::verify::{Paths, Undeclared};
 use clustermesh::rules::verified::whose;
 use schemars::JsonSchema;
