@@ -163,7 +163,7 @@ fn a_node_that_joins_only_adds() {
     let (before, after) = (lab(EAST, WEST), lab(&format!("{EAST}{JOINING}"), WEST));
     insta::assert_snapshot!(report(&before, &after, None), @"
     additive
-      NodeJoined(east/n3): west +1 ~0 -0
+      Node { node: east/n3, change: Joined }: west +1 ~0 -0
       west: [Added]
       4 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     ");
@@ -175,7 +175,7 @@ fn a_node_that_joins_only_adds() {
     );
     insta::assert_snapshot!(report(&before, &after, None), @"
     brief (else additive)
-      NodeJoined(east/n3): west +1 ~0 -0
+      Node { node: east/n3, change: Joined }: west +1 ~0 -0
       west: [Pause { cluster: west, nodes: 1 }]
       4 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     ");
@@ -186,8 +186,8 @@ fn a_node_that_leaves_takes_its_paths_along() {
     let (before, after) = (lab(&format!("{EAST}{JOINING}"), WEST), lab(EAST, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @"
     cleanup
-      NodeLeft(east/n3): west +0 ~0 -1
-      west: [PathsEnded(11 + 3, left [east/n3], moved []), Removed(1)]
+      Node { node: east/n3, change: Left }: west +0 ~0 -1
+      west: [PathsEnded(11 + 3, left [east/n3], moved []), Peers(Removed, 1)]
       4 states; paths +0 -0, ended 11, apart 0, stuck 0, paused 0
     ");
 }
@@ -198,14 +198,14 @@ fn a_node_is_excluded_and_back() {
     let (before, after) = (lab(EAST, WEST), lab(&stale, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @"
     disruptive
-      NodeExcluded { node: east/n2, reason: PodCidrOutOfRange { cidr: 10.9.2.0/24 } }: west +0 ~0 -1
-      west: [PathsLost(11 + 3), CarriersMoved(1), Removed(1)]
+      Node { node: east/n2, change: Excluded(PodCidrOutOfRange { cidr: 10.9.2.0/24 }) }: west +0 ~0 -1
+      west: [Paths(Lost, 11 + 3), Peers(CarriersMoved, 1), Peers(Removed, 1)]
       4 states; paths +0 -11, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report(&after, &before, None), @"
     brief
-      NodeBack { node: east/n2, reason: PodCidrOutOfRange { cidr: 10.9.2.0/24 } }: west +1 ~0 -0
-      west: [CarriersMoved(1)]
+      Node { node: east/n2, change: Back(PodCidrOutOfRange { cidr: 10.9.2.0/24 }) }: west +1 ~0 -0
+      west: [Peers(CarriersMoved, 1)]
       4 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }
@@ -225,9 +225,9 @@ fn a_cluster_that_leaves_is_destructive() {
     insta::assert_snapshot!(report(&three, &two, None), @"
     destructive
       ClusterLeft(south): east +0 ~0 -1 south +0 ~0 -3 west +0 ~0 -1
-      east: [SourceGone(south), PathsLost(11 + 11), Removed(1)]
-      south: [Emptied, PathsLost(18 + 18), Removed(3)]
-      west: [SourceGone(south), PathsLost(7 + 7), Removed(1)]
+      east: [SourceGone(south), Paths(Lost, 11 + 11), Peers(Removed, 1)]
+      south: [Emptied, Paths(Lost, 18 + 18), Peers(Removed, 3)]
+      west: [SourceGone(south), Paths(Lost, 7 + 7), Peers(Removed, 1)]
       0 states; paths +0 -18, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report(&two, &three, None), @"
@@ -246,27 +246,27 @@ fn a_node_reports_something_else() {
     let report = |from: &str, to: &str| report(&before, &lab(&EAST.replace(from, to), WEST), None);
     insta::assert_snapshot!(report("198.18.0.12", "198.18.0.19"), @"
     brief
-      NewEndpoint { node: east/n2, from: Some(198.18.0.12:51820), to: Some(198.18.0.19:51820) }: west +0 ~1 -0
-      west: [EndpointsChanged(1)]
+      Node { node: east/n2, change: NewEndpoint { from: Some(198.18.0.12:51820), to: Some(198.18.0.19:51820) } }: west +0 ~1 -0
+      west: [Peers(EndpointsChanged, 1)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report("key=B", "key=E"), @"
     brief
-      NewKey(east/n2): west +0 ~1 -0
-      west: [KeysChanged(1), PathsRepaired(11 + 3)]
+      Node { node: east/n2, change: NewKey }: west +0 ~1 -0
+      west: [Peers(KeysChanged, 1), Paths(Repaired, 11 + 3)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report("192.168.1.2/24", "192.168.1.9/24"), @"
     cleanup
-      NewAddress { node: east/n2, from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.9/32, 10.4.1.2/32] }: west +0 ~1 -0
-      west: [PathsEnded(4 + 3, left [], moved [east/n2]), RangesRemoved(1)]
+      Node { node: east/n2, change: NewAddress { from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.9/32, 10.4.1.2/32] } }: west +0 ~1 -0
+      west: [PathsEnded(4 + 3, left [], moved [east/n2]), Peers(RangesRemoved, 1)]
       4 states; paths +5 -0, ended 4, apart 0, stuck 0, paused 0
     ");
     insta::assert_snapshot!(report("10.1.2.0/24", "10.1.9.0/24"), @"
     cleanup
-      RangesGained { node: east/n2, ranges: [10.1.9.0/24] }: west +0 ~1 -0
-      RangesLost { node: east/n2, ranges: [10.1.2.0/24] }: west +0 ~1 -0
-      west: [PathsEnded(7 + 0, left [], moved [east/n2]), RangesRemoved(1)]
+      Node { node: east/n2, change: RangesGained([10.1.9.0/24]) }: west +0 ~1 -0
+      Node { node: east/n2, change: RangesLost([10.1.2.0/24]) }: west +0 ~1 -0
+      west: [PathsEnded(7 + 0, left [], moved [east/n2]), Peers(RangesRemoved, 1)]
       4 states; paths +7 -0, ended 7, apart 0, stuck 0, paused 0
     ");
 }
@@ -282,7 +282,7 @@ fn paths_that_hold_in_part_are_lost_too() {
     insta::assert_snapshot!(report(&half, &none, None), @"
     disruptive
       Other: west +0 ~1 -0
-      west: [PathsLost(7 + 0), RangesRemoved(1)]
+      west: [Paths(Lost, 7 + 0), Peers(RangesRemoved, 1)]
       4 states; paths +0 -7, ended 0, apart 0, stuck 0, paused 0
     ");
     // It is not known which half holds.
@@ -290,14 +290,14 @@ fn paths_that_hold_in_part_are_lost_too() {
     insta::assert_snapshot!(report(&half, &other, None), @"
     disruptive
       Other: west +0 ~1 -0
-      west: [PathsLost(7 + 0), RangesRemoved(1)]
+      west: [Paths(Lost, 7 + 0), Peers(RangesRemoved, 1)]
       4 states; paths +0 -7, ended 0, apart 0, stuck 0, paused 0
     ");
     let whole = lab("10.1.2.0/24");
     insta::assert_snapshot!(report(&half, &whole, None), @"
     cleanup
       Other: west +0 ~1 -0
-      west: [RangesRemoved(1)]
+      west: [Peers(RangesRemoved, 1)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     // The half is as it was if another Peer changes.
@@ -306,7 +306,7 @@ fn paths_that_hold_in_part_are_lost_too() {
     insta::assert_snapshot!(report(&half(), &changed, None), @"
     brief
       Other: west +0 ~1 -0
-      west: [EndpointsChanged(1)]
+      west: [Peers(EndpointsChanged, 1)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }
@@ -322,7 +322,7 @@ fn a_setting_of_the_mesh_changes() {
     insta::assert_snapshot!(report("persistentKeepalive: 25", EAST), @r#"
     brief
       Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive, value: Listed { before: [], after: ["25"] } }): west +0 ~2 -0
-      west: [RoamingChanged(2)]
+      west: [Peers(RoamingChanged, 2)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
     insta::assert_snapshot!(report("anchors: [{ nodes: [n2] }]", EAST), @r#"
@@ -330,13 +330,13 @@ fn a_setting_of_the_mesh_changes() {
       Setting(ChangedSetting { cluster: Some(east), field: "anchors", before: mesh.yaml#/spec/clusters/0/anchors, after: mesh.yaml#/spec/clusters/0/anchors, value: Listed { before: [], after: ["all ranges on n2"] } }): west +0 ~2 -0
       AnchorMoved { cluster: east, range: 172.16.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
       AnchorMoved { cluster: east, range: 192.168.1.0/24, from: "n1", to: "n2" }: west +0 ~2 -0
-      west: [PathsPaused(3 + 3), CarriersMoved(2), RangesRemoved(1)]
+      west: [Paths(Paused, 3 + 3), Peers(CarriersMoved, 2), Peers(RangesRemoved, 1)]
       8 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 3
     "#);
     insta::assert_snapshot!(report("acceptedNetworks: [172.16.0.0/12]", EAST), @r#"
     destructive
       Setting(ChangedSetting { cluster: Some(east), field: "acceptedNetworks", before: None, after: mesh.yaml#/spec/clusters/0/acceptedNetworks/0, value: Listed { before: [], after: ["172.16.0.0/12"] } }): east +0 ~1 -0
-      east: [AllPathsLost(west), PathsLost(23 + 7), RangesUnproved(1), RangesRemoved(1)]
+      east: [AllPathsLost(west), Paths(Lost, 23 + 7), Peers(RangesUnproved, 1), Peers(RangesRemoved, 1)]
       4 states; paths +0 -23, ended 0, apart 0, stuck 0, paused 0
     "#);
 }
@@ -355,8 +355,8 @@ fn paths_do_not_hold_with_one_side_only() {
     insta::assert_snapshot!(report(&before, &after, None), @"
     disruptive
       Other: east +0 ~1 -0 west +0 ~1 -0
-      east: [PathsApart(14 + 6), EndpointsChanged(1), RoamingChanged(1)]
-      west: [PathsApart(14 + 6), EndpointsChanged(1), RoamingChanged(1)]
+      east: [Paths(Apart, 14 + 6), Peers(EndpointsChanged, 1), Peers(RoamingChanged, 1)]
+      west: [Paths(Apart, 14 + 6), Peers(EndpointsChanged, 1), Peers(RoamingChanged, 1)]
       8 states; paths +0 -0, ended 0, apart 14, stuck 0, paused 0
     ");
 }

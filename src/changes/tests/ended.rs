@@ -20,8 +20,8 @@ fn a_node_that_does_not_lead_ends_its_paths() {
     let (before, after) = (lab(LOCATED, WEST), lab(&left, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @"
     cleanup
-      NodeLeft(east/n2): west +0 ~1 -0
-      west: [PathsEnded(11 + 3, left [east/n2], moved []), RangesRemoved(1)]
+      Node { node: east/n2, change: Left }: west +0 ~1 -0
+      west: [PathsEnded(11 + 3, left [east/n2], moved []), Peers(RangesRemoved, 1)]
       4 states; paths +0 -0, ended 11, apart 0, stuck 0, paused 0
     ");
 }
@@ -79,8 +79,8 @@ fn the_only_carrier_of_a_range_loses_it() {
     let (before, after) = (east_with(keepalive, &hidden), east_with(keepalive, &left));
     insta::assert_snapshot!(report(&before, &after, None), @"
     disruptive
-      NodeLeft(east/n1): west +0 ~0 -1
-      west: [PathsLost(3 + 3), PathsEnded(11 + 3, left [east/n1], moved []), Removed(1)]
+      Node { node: east/n1, change: Left }: west +0 ~0 -1
+      west: [Paths(Lost, 3 + 3), PathsEnded(11 + 3, left [east/n1], moved []), Peers(Removed, 1)]
       4 states; paths +0 -3, ended 11, apart 0, stuck 0, paused 0
     ");
 }
@@ -92,7 +92,7 @@ fn a_declared_range_that_goes_is_lost() {
     insta::assert_snapshot!(report(&lab(EAST, WEST), &after, None), @r#"
     disruptive
       Setting(ChangedSetting { cluster: Some(east), field: "serviceCIDR", before: mesh.yaml#/spec/clusters/0/serviceCIDR, after: None, value: Listed { before: ["172.16.1.0/24"], after: [] } }): west +0 ~1 -0
-      west: [PathsLost(1 + 1), RangesRemoved(1)]
+      west: [Paths(Lost, 1 + 1), Peers(RangesRemoved, 1)]
       4 states; paths +0 -1, ended 0, apart 0, stuck 0, paused 0
     "#);
 }
@@ -163,7 +163,7 @@ fn the_last_node_in_a_network_takes_it_along() {
     let left = left.collect::<Vec<_>>().join("\n");
     let report = report(&lab(&all, WEST), &lab(&left, WEST), None);
     assert!(report.starts_with("disruptive"), "{report}");
-    assert!(report.contains("NetworksLeft(1)"), "{report}");
+    assert!(report.contains("Peers(NetworksLeft, 1)"), "{report}");
     // A person names the other node as an anchor.
     let named = "anchors: [{ nodes: [n1, n2] }]";
     let changes = compared(

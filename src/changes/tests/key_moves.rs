@@ -21,9 +21,9 @@ fn two_nodes_swap_keys() {
     let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
-      NewKey(east/n1): west +0 ~1 -0
-      NewKey(east/n2): west +0 ~1 -0
-      west: [KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2), PathsRepaired(25 + 9)]
+      Node { node: east/n1, change: NewKey }: west +0 ~1 -0
+      Node { node: east/n2, change: NewKey }: west +0 ~1 -0
+      west: [KeysLost(["m--east--n1", "m--east--n2"]), Peers(KeysChanged, 2), Paths(Repaired, 25 + 9)]
         KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], touched: ["m--east--n1", "m--east--n2"], needs_background: false }
       8 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
@@ -38,17 +38,17 @@ fn two_nodes_swap_names() {
     let (before, after) = (lab(EAST, WEST), lab(&swapped, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
-      NewEndpoint { node: east/n1, from: Some(198.18.0.11:51820), to: Some(198.18.0.12:51820) }: west +0 ~1 -0
-      NewKey(east/n1): west +0 ~1 -0
-      NewAddress { node: east/n1, from: [192.168.1.1/32, 10.4.1.1/32], to: [192.168.1.2/32, 10.4.1.2/32] }: west +0 ~2 -0
-      RangesGained { node: east/n1, ranges: [10.1.2.0/24] }: west +0 ~2 -0
-      RangesLost { node: east/n1, ranges: [10.1.1.0/24] }: west +0 ~2 -0
-      NewEndpoint { node: east/n2, from: Some(198.18.0.12:51820), to: Some(198.18.0.11:51820) }: west +0 ~1 -0
-      NewKey(east/n2): west +0 ~1 -0
-      NewAddress { node: east/n2, from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.1/32, 10.4.1.1/32] }: west +0 ~2 -0
-      RangesGained { node: east/n2, ranges: [10.1.1.0/24] }: west +0 ~2 -0
-      RangesLost { node: east/n2, ranges: [10.1.2.0/24] }: west +0 ~2 -0
-      west: [PathsStuck(25 + 9), KeysLost(["m--east--n1", "m--east--n2"]), KeysChanged(2), EndpointsChanged(2), RangesRemoved(2)]
+      Node { node: east/n1, change: NewEndpoint { from: Some(198.18.0.11:51820), to: Some(198.18.0.12:51820) } }: west +0 ~1 -0
+      Node { node: east/n1, change: NewKey }: west +0 ~1 -0
+      Node { node: east/n1, change: NewAddress { from: [192.168.1.1/32, 10.4.1.1/32], to: [192.168.1.2/32, 10.4.1.2/32] } }: west +0 ~2 -0
+      Node { node: east/n1, change: RangesGained([10.1.2.0/24]) }: west +0 ~2 -0
+      Node { node: east/n1, change: RangesLost([10.1.1.0/24]) }: west +0 ~2 -0
+      Node { node: east/n2, change: NewEndpoint { from: Some(198.18.0.12:51820), to: Some(198.18.0.11:51820) } }: west +0 ~1 -0
+      Node { node: east/n2, change: NewKey }: west +0 ~1 -0
+      Node { node: east/n2, change: NewAddress { from: [192.168.1.2/32, 10.4.1.2/32], to: [192.168.1.1/32, 10.4.1.1/32] } }: west +0 ~2 -0
+      Node { node: east/n2, change: RangesGained([10.1.1.0/24]) }: west +0 ~2 -0
+      Node { node: east/n2, change: RangesLost([10.1.2.0/24]) }: west +0 ~2 -0
+      west: [Paths(Stuck, 25 + 9), KeysLost(["m--east--n1", "m--east--n2"]), Peers(KeysChanged, 2), Peers(EndpointsChanged, 2), Peers(RangesRemoved, 2)]
         KeyMove { kind: Swapped, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1", "m--east--n2"], touched: ["m--east--n1", "m--east--n2"], needs_background: false }
       8 states; paths +0 -0, ended 0, apart 0, stuck 25, paused 0
     "#);
@@ -61,17 +61,17 @@ fn a_key_moves_to_another_node() {
     let (before, after) = (lab(EAST, WEST), lab(&moved, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
-      NodeLeft(east/n2): west +0 ~0 -1
-      NodeJoined(east/n9): west +1 ~0 -0
-      west: [PathsStuck(11 + 3), KeysLost(["m--east--n9"]), Removed(1)]
+      Node { node: east/n2, change: Left }: west +0 ~0 -1
+      Node { node: east/n9, change: Joined }: west +1 ~0 -0
+      west: [Paths(Stuck, 11 + 3), KeysLost(["m--east--n9"]), Peers(Removed, 1)]
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: ["m--east--n9"], touched: ["m--east--n9"], needs_background: true }
       6 states; paths +0 -0, ended 0, apart 0, stuck 11, paused 0
     "#);
     insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
-      NodeLeft(east/n2): west +0 ~0 -1
-      NodeJoined(east/n9): west +1 ~0 -0
-      west: [PathsPaused(11 + 3), Removed(1)]
+      Node { node: east/n2, change: Left }: west +0 ~0 -1
+      Node { node: east/n9, change: Joined }: west +1 ~0 -0
+      west: [Paths(Paused, 11 + 3), Peers(Removed, 1)]
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--east--n9" }, peers: ["m--east--n2", "m--east--n9"], lost: [], touched: [], needs_background: false }
       6 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 11
     "#);
@@ -86,9 +86,9 @@ fn a_chain_of_keys_loses_nothing_in_one_order() {
     let (before, after) = (lab(EAST, WEST), lab(&chain, WEST));
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
-      NewKey(east/n1): west +0 ~1 -0
-      NewKey(east/n2): west +0 ~1 -0
-      west: [KeysLost(["m--east--n1"]), KeysChanged(2), PathsRepaired(25 + 9)]
+      Node { node: east/n1, change: NewKey }: west +0 ~1 -0
+      Node { node: east/n2, change: NewKey }: west +0 ~1 -0
+      west: [KeysLost(["m--east--n1"]), Peers(KeysChanged, 2), Paths(Repaired, 25 + 9)]
         KeyMove { kind: Chain, peers: ["m--east--n1", "m--east--n2"], lost: ["m--east--n1"], touched: ["m--east--n1"], needs_background: false }
       10 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
@@ -101,7 +101,7 @@ fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
     insta::assert_snapshot!(report(&before, &after, Some(Engine::Flux)), @r#"
     disruptive
       ClusterRenamed { from: east, to: orient }: west +2 ~0 -2
-      west: [PathsStuck(25 + 9), KeysLost(["m--orient--n1", "m--orient--n2"]), Removed(2)]
+      west: [Paths(Stuck, 25 + 9), KeysLost(["m--orient--n1", "m--orient--n2"]), Peers(Removed, 2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: ["m--orient--n1"], touched: ["m--orient--n1"], needs_background: false }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: ["m--orient--n2"], touched: ["m--orient--n2"], needs_background: false }
       16 states; paths +0 -0, ended 0, apart 0, stuck 25, paused 0
@@ -109,7 +109,7 @@ fn a_renamed_cluster_keeps_its_keys_if_it_is_deleted_first() {
     insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
       ClusterRenamed { from: east, to: orient }: west +2 ~0 -2
-      west: [PathsPaused(25 + 9), Removed(2)]
+      west: [Paths(Paused, 25 + 9), Peers(Removed, 2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "m--orient--n1" }, peers: ["m--east--n1", "m--orient--n1"], lost: [], touched: [], needs_background: false }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "m--orient--n2" }, peers: ["m--east--n2", "m--orient--n2"], lost: [], touched: [], needs_background: false }
       16 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 25
@@ -125,7 +125,7 @@ fn two_peers_with_one_key_lose_it_when_one_goes() {
     insta::assert_snapshot!(report(&before, &after, None), @r#"
     disruptive
       Other: west +0 ~0 -1
-      west: [KeysLost(["m--east--n2"]), RangesUnproved(1), Removed(1)]
+      west: [KeysLost(["m--east--n2"]), Peers(RangesUnproved, 1), Peers(Removed, 1)]
         KeyMove { kind: Shared, peers: ["m--east--n2", "m--east--n2--anchor"], lost: ["m--east--n2"], touched: ["m--east--n2"], needs_background: false }
       8 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
@@ -143,9 +143,9 @@ fn a_renamed_mesh_may_lose_its_keys_with_the_default_of_argo_cd() {
     insta::assert_snapshot!(report(&before, &after, argo_cd), @r#"
     disruptive
       Other: east +1 ~0 -1 west +2 ~0 -2
-      east: [PathsStuck(25 + 9), KeysLost(["mesh--west--m1"]), Removed(1)]
+      east: [Paths(Stuck, 25 + 9), KeysLost(["mesh--west--m1"]), Peers(Removed, 1)]
         KeyMove { kind: Renamed { from: "m--west--m1", to: "mesh--west--m1" }, peers: ["m--west--m1", "mesh--west--m1"], lost: ["mesh--west--m1"], touched: [], needs_background: true }
-      west: [PathsStuck(25 + 9), KeysLost(["mesh--east--n1", "mesh--east--n2"]), Removed(2)]
+      west: [Paths(Stuck, 25 + 9), KeysLost(["mesh--east--n1", "mesh--east--n2"]), Peers(Removed, 2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "mesh--east--n1" }, peers: ["m--east--n1", "mesh--east--n1"], lost: ["mesh--east--n1"], touched: [], needs_background: true }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "mesh--east--n2" }, peers: ["m--east--n2", "mesh--east--n2"], lost: ["mesh--east--n2"], touched: [], needs_background: true }
       60 states; paths +0 -0, ended 0, apart 0, stuck 25, paused 0
@@ -153,9 +153,9 @@ fn a_renamed_mesh_may_lose_its_keys_with_the_default_of_argo_cd() {
     insta::assert_snapshot!(report_with(&before, &after, &in_background()), @r#"
     brief
       Other: east +1 ~0 -1 west +2 ~0 -2
-      east: [PathsPaused(25 + 9), Removed(1)]
+      east: [Paths(Paused, 25 + 9), Peers(Removed, 1)]
         KeyMove { kind: Renamed { from: "m--west--m1", to: "mesh--west--m1" }, peers: ["m--west--m1", "mesh--west--m1"], lost: [], touched: [], needs_background: false }
-      west: [PathsPaused(25 + 9), Removed(2)]
+      west: [Paths(Paused, 25 + 9), Peers(Removed, 2)]
         KeyMove { kind: Renamed { from: "m--east--n1", to: "mesh--east--n1" }, peers: ["m--east--n1", "mesh--east--n1"], lost: [], touched: [], needs_background: false }
         KeyMove { kind: Renamed { from: "m--east--n2", to: "mesh--east--n2" }, peers: ["m--east--n2", "mesh--east--n2"], lost: [], touched: [], needs_background: false }
       48 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 25

@@ -129,20 +129,20 @@ fn a_keepalive_alone_pauses_nothing() {
     insta::assert_snapshot!(report(&some, &other, None), @r#"
     additive
       Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive, value: Listed { before: ["25"], after: ["30"] } }): west +0 ~2 -0
-      west: [KeepalivesChanged(2)]
+      west: [Peers(KeepalivesChanged, 2)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
     // It decides whether a learned endpoint is used.
     insta::assert_snapshot!(report(&none, &some, None), @r#"
     brief
       Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive, value: Listed { before: [], after: ["25"] } }): west +0 ~2 -0
-      west: [RoamingChanged(2)]
+      west: [Peers(RoamingChanged, 2)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
     insta::assert_snapshot!(report(&some, &none, None), @r#"
     brief
       Setting(ChangedSetting { cluster: Some(east), field: "persistentKeepalive", before: mesh.yaml#/spec/clusters/0/persistentKeepalive, after: mesh.yaml#/spec/clusters/0/persistentKeepalive, value: Listed { before: ["25"], after: [] } }): west +0 ~2 -0
-      west: [RoamingChanged(2)]
+      west: [Peers(RoamingChanged, 2)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     "#);
 }
