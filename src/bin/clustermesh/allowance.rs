@@ -13,8 +13,8 @@ use clustermesh::rules;
 use clustermesh::text;
 use clustermesh::tree_diff::Loss;
 
-use crate::check::CheckResult;
 use crate::input_file;
+use crate::planning::CheckResult;
 
 /// The largest number of names in a message.
 const LISTED: usize = 20;

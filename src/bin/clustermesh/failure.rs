@@ -14,7 +14,7 @@ use crate::files::ShownFiles;
 
 /// The reason why a command has no result.
 pub(crate) enum CommandFailure {
-    /// Something that is no mistake in a file.
+    /// A failure that has no place in a file.
     Error(anyhow::Error),
     /// A file that is not YAML.
     Syntax(Box<Broken>),

@@ -12,9 +12,9 @@ use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 use clustermesh::snapshot::SIZE_LIMIT;
 
-use crate::content;
 use crate::disk::tree_file::{self, MANIFEST_LIMIT};
 use crate::disk::{self, Roots};
+use crate::quotable;
 use crate::secrets::{self, Secrets};
 
 pub(crate) use later_files::LaterFiles;
@@ -81,9 +81,9 @@ impl KnownFile {
         self.look.get_or_init(|| {
             let text = &self.source.text;
             let is_ours = if self.is_rendered {
-                content::is_rendered(text)
+                quotable::is_rendered(text)
             } else {
-                content::is_ours(text)
+                quotable::is_ours(text)
             };
             if !is_ours {
                 return FileLook::Withheld;
@@ -289,9 +289,9 @@ impl ShownFiles {
             return finding;
         }
         Finding {
-            message: content::WITHHELD.into(),
-            group: content::WITHHELD.to_owned(),
-            help: content::remedy(&finding),
+            message: quotable::WITHHELD.into(),
+            group: quotable::WITHHELD.to_owned(),
+            help: quotable::remedy(&finding),
             quotes: Quotes::Nothing,
             ..finding
         }

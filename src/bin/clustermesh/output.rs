@@ -13,8 +13,8 @@ use crate::Outcome;
 use crate::disk::tree::TreeSurvey;
 use crate::failure::CommandFailure;
 use crate::files::ShownFiles;
-use crate::rendered::CountsByTarget;
 use crate::settings::{NoMesh, PrintOptions};
+use crate::tree_comparison::CountsByTarget;
 
 mod checked;
 mod concise;
@@ -28,7 +28,7 @@ mod human;
 mod joiner;
 mod json;
 mod markdown;
-pub(crate) mod paper;
+pub(crate) mod terminal_markdown;
 mod plugin;
 mod progress;
 mod report;

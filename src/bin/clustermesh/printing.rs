@@ -8,9 +8,9 @@ use clustermesh::rules::rendered::Allowing;
 use clustermesh::tree_diff::{Loss, losses_of};
 
 use crate::allowance::{self, Allowance};
-use crate::check::{self, CheckResult, OutputCheck};
 use crate::disk::{self, Roots};
 use crate::inputs::Inputs;
+use crate::planning::{self, CheckResult, OutputCheck};
 use crate::threshold::Threshold;
 
 /// The target to print, and the losses that a person allows.
@@ -37,11 +37,11 @@ pub(crate) struct Printed<'a> {
 /// compared with the plan, if it is there, as if it were about to be written.
 ///
 /// # Errors
-/// An unknown target, or what [`check::check`] fails with.
+/// An unknown target, or what [`planning::check`] fails with.
 pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Result<Printed<'a>> {
     let is_tree = disk::is_there(&Roots::anywhere(), &inputs.settings.rendered.value);
     let fate = is_tree.then_some(Fate::Replaced);
-    let mut checked = check::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
+    let mut checked = planning::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
     allowance::allow_no_mesh(order.allowances, &mut checked, false);
     let losses = losses(&checked, order)?;
     checked.add_losses(&losses, order.allowing);

@@ -15,7 +15,7 @@ use crate::output::{self, Report};
 use crate::printing::{self, PrintOrder};
 use crate::settings::{FileOptions, MeshOptions};
 use crate::threshold::Threshold;
-use crate::{Outcome, rendered};
+use crate::{Outcome, tree_comparison};
 
 mod announcement;
 mod application;
@@ -138,7 +138,7 @@ fn generate(options: &FileOptions) -> Result<String, PluginRefusal> {
 fn find_overrides(inputs: &mut Inputs, application: &Application) -> anyhow::Result<()> {
     let settings = &inputs.settings;
     let roots = &settings.config.roots;
-    let found = rendered::overrides_in(roots, &application.folder, settings)?;
+    let found = tree_comparison::overrides_in(roots, &application.folder, settings)?;
     inputs.findings.extend(found);
     Ok(())
 }

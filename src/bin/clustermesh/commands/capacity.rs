@@ -11,16 +11,16 @@ use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
 use crate::allowance;
-use crate::check::{CheckResult, OutputCheck};
+use crate::applied_files::{DumpedPeers, Dumps};
 use crate::choice::choice;
-use crate::fabric::{DumpedPeers, Dumps};
 use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
 use crate::output::wrap::Width;
 use crate::output::{self, Printer};
+use crate::planning::{CheckResult, OutputCheck};
 use crate::settings::CommonOptions;
 use crate::threshold::{FailOn, Threshold};
-use crate::{Outcome, check};
+use crate::{Outcome, planning};
 
 mod growth;
 mod json;
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
     } else {
         args.dumps.read(&mut inputs)?
     };
-    let checked = check::check(
+    let checked = planning::check(
         &inputs,
         Purpose::Validate,
         Some(Fate::Kept),
@@ -132,7 +132,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
     check_targets(args.targets.iter().chain(&args.like), plan)?;
     let mut of_inputs = inputs.settings.in_force(findings_of(&dumped, plan));
     let limits = &inputs.settings.config.content.limits.capacity;
-    let differing = crate::rendered::differing(rendered, &inputs.settings);
+    let differing = crate::tree_comparison::differing(rendered, &inputs.settings);
     let ledger = Ledger::new(fleet, plan, &rendered.tree, limits)
         .replacing(&rendered.on_disk, &differing)
         .with_dumps(&dumped.files);

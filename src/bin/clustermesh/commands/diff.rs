@@ -11,14 +11,14 @@ use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{self, Purpose};
 
-use crate::check::{OutputCheck, RenderPlan};
+use crate::applied_files::{AppliedFiles, Dumps};
 use crate::choice::choice;
-use crate::fabric::{AppliedFiles, Dumps};
 use crate::failure::{CommandFailure, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{Compared, DiffFormat, Printer};
+use crate::planning::{OutputCheck, RenderPlan};
 use crate::settings::CommonOptions;
-use crate::{Outcome, applications, check, fabric, inputs};
+use crate::{Outcome, applications, applied_files, inputs, planning};
 
 mod before;
 mod losses;
@@ -140,8 +140,8 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
     })?;
     // The rest of the run uses their memory again.
     drop(snapshots);
-    let Some(planned) = check::plan(&inputs)?.map(ManuallyDrop::new) else {
-        let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let Some(planned) = planning::plan(&inputs)?.map(ManuallyDrop::new) else {
+        let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
         return Err(inputs.refusal(checked.findings));
     };
     before.find_renamed(&planned.fleet);
@@ -202,7 +202,7 @@ fn changes(
     };
     let changes = compare(args, before, &after);
     if args.dumps.are_any() {
-        before.note_unread(&changes, &fabric::clusters(inputs));
+        before.note_unread(&changes, &applied_files::clusters(inputs));
     }
     if changes.grade() == Grade::None {
         before.notes.extend(uncertain_leaders(&after));
@@ -246,7 +246,7 @@ struct After<'v> {
 
 fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
     let old_inputs = before.inputs.as_ref();
-    let old_fleet = old_inputs.map(|it| check::fleet_beside(it, after.fleet));
+    let old_fleet = old_inputs.map(|it| planning::fleet_beside(it, after.fleet));
     let old_fleet = ManuallyDrop::new(old_fleet);
     let old_inputs = old_inputs.unwrap_or(after.inputs);
     // Without a mesh of its own, the earlier state has the nodes of the current one.
@@ -277,7 +277,7 @@ fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
 
 /// Returns what the command line and the Applications of both versions show about the tools that apply the Peers.
 fn engines(args: &DiffArgs, before: &Before, after: &After) -> Engines {
-    let clusters = fabric::clusters(after.inputs);
+    let clusters = applied_files::clusters(after.inputs);
     let mut argo_cd = applications::orders(&after.inputs.settings, &clusters);
     if let Some(old) = &before.inputs {
         applications::add_others(

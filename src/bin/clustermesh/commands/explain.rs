@@ -12,7 +12,7 @@ use clustermesh::rules::{self, QUESTIONS, Rule};
 use crate::Outcome;
 use crate::failure::CommandFailure;
 use crate::output::Printer;
-use crate::output::paper;
+use crate::output::terminal_markdown;
 use crate::settings::Colour;
 
 /// Explain a rule: what it finds, why it matters and what to do
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Outcome, 
         Some(given) => {
             let name = copied_name(given);
             match pages(name) {
-                Some(pages) if io::stdout().is_terminal() => paper::page(&pages),
+                Some(pages) if io::stdout().is_terminal() => terminal_markdown::page(&pages),
                 Some(pages) => pages,
                 None => search(name)?,
             }
@@ -147,7 +147,7 @@ fn list() -> String {
     let _ = writeln!(text, "\n{HEADING}Outcomes that are not findings{HEADING:#}");
     for term in TERMS {
         let summary = term.page().summary().replace('\n', " ");
-        text.push_str(&paper::item(
+        text.push_str(&terminal_markdown::item(
             &format!("  {}", term.name),
             &summary,
             SUMMARIES,
@@ -164,5 +164,5 @@ fn line(rule: &Rule) -> String {
         rule.severity,
         width = LEVELS - 3
     );
-    paper::item(&name, &summary, SUMMARIES)
+    terminal_markdown::item(&name, &summary, SUMMARIES)
 }

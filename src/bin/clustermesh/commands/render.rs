@@ -14,16 +14,16 @@ use clustermesh::rules::{Finding, Purpose, Subject};
 use clustermesh::tree_diff::Loss;
 
 use crate::allowance::{self, Allowance};
-use crate::check::{CheckResult, OutputCheck};
 use crate::disk::swap;
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::Printer;
+use crate::planning::{CheckResult, OutputCheck};
 use crate::printing::{self, PrintOrder};
-use crate::rendered::{self, Rendered};
 use crate::settings::{CommonOptions, Settings};
 use crate::threshold::Strict;
-use crate::{Outcome, check, input_file, inputs};
+use crate::tree_comparison::{self, TreeComparison};
+use crate::{Outcome, input_file, inputs, planning};
 
 /// Write the Kilo Peers of each cluster
 ///
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
     } else {
         Fate::Replaced
     };
-    let checked = check::check(&inputs, Purpose::Render, Some(fate), OutputCheck::Compared)?;
+    let checked = planning::check(&inputs, Purpose::Render, Some(fate), OutputCheck::Compared)?;
     let mut checked = ManuallyDrop::new(checked);
     allowance::allow_no_mesh(&args.allow_empty, &mut checked, args.check);
     let losses = losses(args, &checked)?;
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
     {
         let outcome = check(rendered, &inputs.settings.rendered.value, printer)?;
         if let Some((_, plan)) = &checked.planned {
-            let counts = rendered::peer_counts(rendered, &inputs.settings);
+            let counts = tree_comparison::peer_counts(rendered, &inputs.settings);
             printer.outdated(plan, &rendered.survey, &counts);
         }
         return Ok(outcome.max(Outcome::findings_if(is_refused)));
@@ -112,20 +112,20 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
 
 /// Writes the files that differ, and prints which.
 fn write(
-    rendered: &Rendered,
+    rendered: &TreeComparison,
     plan: &Plan,
     fleet: &Fleet,
     settings: &Settings,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
     let root = &settings.rendered.value;
-    let Rendered {
+    let TreeComparison {
         tree,
         survey,
         outputs,
         ..
     } = rendered;
-    let counts = rendered::peer_counts(rendered, settings);
+    let counts = tree_comparison::peer_counts(rendered, settings);
     swap::apply(root, tree, survey, &outputs.beside)
         .with_context(|| format!("cannot write `{}`; it is unchanged", root.display()))?;
     let membership = fleet.members().iter().map(|member| &member.membership);
@@ -173,8 +173,8 @@ fn print(
 }
 
 /// Lists what a render would do to the tree, and what else is in it.
-fn check(rendered: &Rendered, root: &Path, printer: &mut Printer) -> anyhow::Result<Outcome> {
-    let Rendered {
+fn check(rendered: &TreeComparison, root: &Path, printer: &mut Printer) -> anyhow::Result<Outcome> {
+    let TreeComparison {
         survey, outputs, ..
     } = rendered;
     let mut lines: BTreeMap<PathBuf, String> = BTreeMap::new();

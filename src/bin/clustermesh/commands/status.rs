@@ -12,10 +12,10 @@ use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
 
+use crate::applied_files::{AppliedFiles, Gathered};
 use crate::choice::choice;
 use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
-use crate::fabric::{AppliedFiles, Gathered};
 use crate::failure::CommandFailure;
 use crate::git::GitRepository;
 use crate::inputs::Inputs;
@@ -23,7 +23,7 @@ use crate::output::{Printer, Report, ReportFormat};
 use crate::reach::{Addressed, ReachOptions};
 use crate::settings::CommonOptions;
 use crate::threshold::Strict;
-use crate::{Outcome, clock, fabric, input_file};
+use crate::{Outcome, applied_files, clock, input_file};
 
 mod json;
 mod markdown;
@@ -88,9 +88,9 @@ choice! {
 }
 
 pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let gathered = fabric::gather(&args.common.files).and_then(|gathered| {
+    let gathered = applied_files::gather(&args.common.files).and_then(|gathered| {
         let Gathered { mut inputs, grave } = gathered;
-        let rendered = fabric::read(&mut inputs, None)?;
+        let rendered = applied_files::read(&mut inputs, None)?;
         Ok((inputs, grave, rendered))
     });
     let (mut inputs, mut findings, rendered) = gathered?;
@@ -191,12 +191,14 @@ fn states(
 
 /// Returns the clusters that were asked for, else all that a mesh names.
 fn clusters(args: &StatusArgs, inputs: &Inputs) -> anyhow::Result<Vec<ClusterName>> {
-    let all = fabric::clusters(inputs);
+    let all = applied_files::clusters(inputs);
     if args.clusters.is_empty() {
         return Ok(all);
     }
     let named = args.clusters.iter();
-    named.map(|it| fabric::named(it, &all).cloned()).collect()
+    named
+        .map(|it| applied_files::named(it, &all).cloned())
+        .collect()
 }
 
 /// The answers of a cluster.

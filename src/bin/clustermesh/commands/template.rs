@@ -9,14 +9,14 @@ use clustermesh::outputs::{Facts, FillOrder, FleetFacts, ResultPath, ResultSubje
 use clustermesh::rules::Purpose;
 
 use crate::allowance;
-use crate::check::OutputCheck;
 use crate::disk::{self, Roots};
 use crate::failure::CommandFailure;
 use crate::filling::FillProcess;
 use crate::output::Printer;
 use crate::outputs::{TEMPLATE_LIMIT, facts, read_template};
+use crate::planning::OutputCheck;
 use crate::settings::{CommonOptions, Settings};
-use crate::{Outcome, check, input_file, inputs};
+use crate::{Outcome, input_file, inputs, planning};
 
 /// Fill in a template and print the result
 ///
@@ -51,7 +51,7 @@ Examples:
 
 pub(crate) fn run(args: &TemplateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let inputs = inputs::gather(&args.common.files)?;
-    let checked = check::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let Some((fleet, plan)) = &checked.planned else {
         return Err(inputs.refusal(checked.findings));
     };

@@ -4,12 +4,12 @@ use anyhow::anyhow;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::mesh::AddressClass;
 
+use crate::applied_files::{Dumps, Gathered};
 use crate::choice::choice;
-use crate::fabric::{Dumps, Gathered};
 use crate::failure::CommandFailure;
 use crate::output::{Printer, TraceFormat};
 use crate::settings::CommonOptions;
-use crate::{Outcome, fabric};
+use crate::{Outcome, applied_files};
 
 mod batch;
 mod tracer;
@@ -95,8 +95,8 @@ pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, Co
     if args.batch && format != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
-    let Gathered { mut inputs, grave } = fabric::gather(&args.common.files)?;
-    let applied = fabric::read(&mut inputs, Some(&args.dumps))?;
+    let Gathered { mut inputs, grave } = applied_files::gather(&args.common.files)?;
+    let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
     let fabric = applied.fabric(&inputs);

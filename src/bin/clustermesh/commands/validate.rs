@@ -5,12 +5,12 @@ use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
-use crate::check::OutputCheck;
 use crate::failure::CommandFailure;
 use crate::output::{Printer, Report, ReportFormat};
+use crate::planning::OutputCheck;
 use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, check, inputs};
+use crate::{Outcome, inputs, planning};
 
 /// Report problems in meshes, snapshots and rendered files
 ///
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<Outcome,
         return Err(anyhow!(problem).into());
     }
     let inputs = inputs::gather(&args.common.files)?;
-    let mut checked = check::check(
+    let mut checked = planning::check(
         &inputs,
         Purpose::Validate,
         Some(Fate::Kept),

@@ -15,13 +15,13 @@ use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, 
 use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
 
-use crate::fabric::{AppliedFiles, Dumps, Gathered, basis};
+use crate::applied_files::{AppliedFiles, Dumps, Gathered, basis};
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, check, fabric};
+use crate::{Outcome, applied_files, planning};
 
 mod expectations;
 mod held_back;
@@ -163,13 +163,13 @@ impl ProofInputs {
     /// these is checked.
     fn findings(&self, missing: &[MissingSnapshot]) -> Vec<Finding> {
         let read = [&self.grave, &self.mistakes, &self.applied.findings];
-        let missing = check::missing_snapshots(&self.inputs, missing);
+        let missing = planning::missing_snapshots(&self.inputs, missing);
         read.into_iter().flatten().cloned().chain(missing).collect()
     }
 }
 
 pub(crate) fn run(args: &VerifyArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let gathered = fabric::gather(&args.common.files)?;
+    let gathered = applied_files::gather(&args.common.files)?;
     if let Some(revision) = &args.held_back {
         return held_back::list(args, revision, gathered.inputs, printer);
     }
@@ -183,7 +183,7 @@ fn read(args: &VerifyArgs, gathered: Gathered) -> Result<ProofInputs, CommandFai
     let Gathered { mut inputs, grave } = gathered;
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = expectations::read(&mut inputs, given)?;
-    let applied = fabric::read(&mut inputs, Some(&args.dumps))?;
+    let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
     Ok(ProofInputs {
         inputs,
         grave,
@@ -208,7 +208,7 @@ fn verify(
         lists_undeclared: args.undeclared,
         ..inputs.asked()
     };
-    let missing = check::missing(inputs);
+    let missing = planning::missing(inputs);
     let gaps = InputGaps {
         mistakes: &read.grave,
         missing: &missing,

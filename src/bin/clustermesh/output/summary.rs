@@ -10,7 +10,7 @@ use clustermesh::text;
 use super::checked;
 use super::diff::counts;
 use crate::disk::tree::TreeSurvey;
-use crate::rendered::{CountsByTarget, target_of};
+use crate::tree_comparison::{CountsByTarget, target_of};
 
 /// The number of changed targets that have a line each.
 const SHOWN: usize = 20;

@@ -13,12 +13,12 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::{clusters, reach};
 
 use super::DiffArgs;
+use crate::applied_files::{AppliedFiles, Dumps, KnownContents};
 use crate::disk::{self, Revision, Roots};
-use crate::fabric::{AppliedFiles, Dumps, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, Setting, SettingOrigin};
-use crate::{fabric, input_file};
+use crate::{applied_files, input_file};
 
 mod commit;
 
@@ -152,8 +152,8 @@ impl<'a> Against<'a> {
             }
             Self::Dumps(dumps) => {
                 let known = KnownContents::default();
-                let applied = fabric::read_and_keep(inputs, Some(dumps), Some(&known))?;
-                applied.check_left(&fabric::clusters(inputs))?;
+                let applied = applied_files::read_and_keep(inputs, Some(dumps), Some(&known))?;
+                applied.check_left(&applied_files::clusters(inputs))?;
                 let left = applied.left().keys();
                 let left = left.map(|it| {
                     format!("no mesh contains {it}, so it counts as a cluster that left")
@@ -223,7 +223,7 @@ fn of_folder(inputs: &mut Inputs) -> Result<Before, CommandFailure> {
     let folder = inputs.settings.rendered.value.clone();
     disk::entries(&Roots::anywhere(), &folder)?;
     let known = KnownContents::default();
-    let mut applied = fabric::read_and_keep(inputs, None, Some(&known))?;
+    let mut applied = applied_files::read_and_keep(inputs, None, Some(&known))?;
     if !has_folders(&applied, inputs) {
         let name = disk::shown(&folder);
         let error =
@@ -236,7 +236,7 @@ fn of_folder(inputs: &mut Inputs) -> Result<Before, CommandFailure> {
 
 /// Returns whether a cluster has a folder in a tree that was read.
 fn has_folders(applied: &AppliedFiles, inputs: &Inputs) -> bool {
-    let mut clusters = fabric::clusters(inputs).into_iter();
+    let mut clusters = applied_files::clusters(inputs).into_iter();
     clusters.any(|it| !applied.absent.contains(&it))
 }
 

@@ -26,7 +26,7 @@ use crate::disk::Roots;
 use crate::files::ShownFiles;
 use crate::output::Printer;
 use crate::settings::Settings;
-use crate::{Outcome, clock, content, disk, input_file};
+use crate::{Outcome, clock, disk, input_file, quotable};
 
 /// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
@@ -334,8 +334,8 @@ impl<'a> Keeper<'a> {
         let text = disk::read_text(&self.roots, &self.path(cluster), SIZE_LIMIT)?;
         Ok(match Snapshot::read(cluster, &text) {
             Ok(snapshot) => OldSnapshot::Read(snapshot),
-            Err(_) if !content::is_ours(&text) => {
-                OldSnapshot::Unreadable(content::WITHHELD.to_owned())
+            Err(_) if !quotable::is_ours(&text) => {
+                OldSnapshot::Unreadable(quotable::WITHHELD.to_owned())
             }
             Err(error) => OldSnapshot::Unreadable(escaped(&error.to_string(), 400)),
         })

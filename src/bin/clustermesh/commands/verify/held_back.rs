@@ -17,12 +17,12 @@ use clustermesh::text;
 
 use super::{Proof, ProofRequest, VerifyArgs, expectations};
 use crate::Outcome;
-use crate::check::{self, CheckResult, OutputCheck};
+use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::disk::Revision;
-use crate::fabric::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
+use crate::planning::{self, CheckResult, OutputCheck};
 use crate::settings::NoMesh;
 use crate::threshold::Threshold;
 
@@ -157,7 +157,7 @@ impl Refresh {
     fn errors(&self) -> Result<Errors, CommandFailure> {
         let inputs = &self.inputs;
         let fate = Some(Fate::Replaced);
-        let mut checked = check::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
+        let mut checked = planning::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
         let losses = checked.rendered.iter();
         let losses: Vec<_> = losses.flat_map(|it| it.changes.losses.clone()).collect();
         checked.add_losses(&losses, Allowing::Write);

@@ -13,7 +13,7 @@ use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding};
 
 use super::{Proof, ProofInputs, ProofRequest};
-use crate::fabric::{AppliedFiles, KnownContents};
+use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{JoinVerification, Verified};

@@ -9,11 +9,11 @@ use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::verified::OutdatedTree;
 use clustermesh::rules::{self, Finding, Purpose};
 
-use crate::check::{self, OutputCheck, RenderPlan};
-use crate::fabric::Dumps;
+use crate::applied_files::Dumps;
 use crate::inputs::Inputs;
+use crate::planning::{self, OutputCheck, RenderPlan};
 use crate::threshold::Threshold;
-use crate::{input_file, rendered};
+use crate::{input_file, tree_comparison};
 
 /// The result of a `render`, compared with the rendered tree.
 pub(super) struct WantedPeers<'a> {
@@ -29,18 +29,18 @@ impl<'a> WantedPeers<'a> {
     /// Plans the inputs, and compares the rendered tree if all Peers are those of the tree.
     ///
     /// # Errors
-    /// As for [`check::check`].
+    /// As for [`planning::check`].
     pub(super) fn plan(inputs: &'a Inputs, dumps: &Dumps) -> anyhow::Result<Self> {
-        let Some(planned) = check::plan(inputs)? else {
+        let Some(planned) = planning::plan(inputs)? else {
             return Ok(Self {
-                fleet: check::fleet(inputs).0,
+                fleet: planning::fleet(inputs).0,
                 plan: None,
                 outdated: None,
             });
         };
         let RenderPlan { fleet, plan, texts } = planned;
         let is_outdated =
-            !dumps.are_any() && !rendered::is_current(&plan, &texts, &inputs.settings)?;
+            !dumps.are_any() && !tree_comparison::is_current(&plan, &texts, &inputs.settings)?;
         Ok(Self {
             fleet,
             plan: Some(plan),
@@ -64,7 +64,7 @@ impl<'a> WantedPeers<'a> {
 /// Returns the tree if it is not what `render` would write, and there is a plan.
 fn outdated(inputs: &Inputs) -> anyhow::Result<Option<OutdatedTree>> {
     let fate = Some(Fate::Replaced);
-    let checked = check::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
+    let checked = planning::check(inputs, Purpose::Render, fate, OutputCheck::Unasked)?;
     let Some(rendered) = &checked.rendered else {
         return Ok(None);
     };

@@ -59,6 +59,11 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiff
         _ => None,
     };
     let old = compared.old_files.unwrap_or(compared.files);
+    let targets = compared.effects(effect);
+    let targets = targets.map(|(target, counts)| WrittenEffect {
+        cluster: target.cluster.as_str(),
+        counts: written_counts(counts),
+    });
     WrittenDiffCause {
         kind: wording::kind(cause),
         message: wording::cause(cause, compared),
@@ -67,14 +72,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiff
         before: setting.and_then(|it| written_place(it.before.as_ref(), old)),
         after: setting.and_then(|it| written_place(it.after.as_ref(), compared.files)),
         help: wording::follow_up(cause),
-        targets: compared.effects(effect).map(written_effect).collect(),
-    }
-}
-
-fn written_effect((target, counts): (&TargetChange, PeerCounts)) -> WrittenEffect<'_> {
-    WrittenEffect {
-        cluster: target.cluster.as_str(),
-        counts: written_counts(counts),
+        targets: targets.collect(),
     }
 }
 

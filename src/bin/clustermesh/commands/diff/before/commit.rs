@@ -7,12 +7,12 @@ use std::sync::Arc;
 use anyhow::anyhow;
 
 use super::{Before, REMEDY, has_folders};
+use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::disk::{self, Revision};
-use crate::fabric::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Settings};
-use crate::{check, fabric, git};
+use crate::{applied_files, git, planning};
 
 /// The patterns that match every text of a mesh.
 const MESH: [&str; 2] = [
@@ -121,7 +121,7 @@ fn is_beginning(
             return Ok(false);
         }
     }
-    let clusters = versions.into_iter().flat_map(fabric::clusters);
+    let clusters = versions.into_iter().flat_map(applied_files::clusters);
     let names = clusters.flat_map(|it| [format!("{it}.json"), format!("*--{it}.yaml")]);
     let settings = versions.map(|it| &it.settings);
     let folders = settings.map(|it| [&*it.snapshots.value, &*it.rendered.value]);
@@ -142,7 +142,7 @@ impl UnusableInputs {
             return Some(Self::Errors);
         }
         let has_no_mesh = inputs.meshes.is_empty();
-        (has_no_mesh || !check::missing(inputs).is_empty()).then_some(Self::Missing)
+        (has_no_mesh || !planning::missing(inputs).is_empty()).then_some(Self::Missing)
     }
 
     fn name(self) -> &'static str {
@@ -198,7 +198,7 @@ fn tree(
     if !is_there(inputs) {
         return Ok(None);
     }
-    let mut applied = fabric::read_and_keep(inputs, None, Some(known))?;
+    let mut applied = applied_files::read_and_keep(inputs, None, Some(known))?;
     applied.read_left(inputs)?;
     let is_any = !applied.left().is_empty() || has_folders(&applied, inputs);
     Ok(is_any.then_some(applied))
@@ -212,7 +212,7 @@ fn own_tree(
     if !is_there(inputs) {
         return Ok(None);
     }
-    let applied = fabric::read_and_keep(inputs, None, Some(known))?;
+    let applied = applied_files::read_and_keep(inputs, None, Some(known))?;
     Ok(has_folders(&applied, inputs).then_some(applied))
 }
 
@@ -224,7 +224,7 @@ fn is_there(inputs: &Inputs) -> bool {
 
 /// Renders in memory; nothing if the inputs are wrong.
 fn rendered(inputs: &Inputs, known: &KnownContents) -> anyhow::Result<Option<AppliedFiles>> {
-    let planned = check::plan(inputs)?;
+    let planned = planning::plan(inputs)?;
     let settings = &inputs.settings;
     Ok(planned.map(|it| AppliedFiles::planned(settings, &it.plan, &it.texts, known)))
 }

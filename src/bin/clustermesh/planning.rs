@@ -1,4 +1,4 @@
-//! The check: the plan that the inputs allow, the tree beside it, and what the rules find in both.
+//! Planning: the plan that the inputs allow, the tree beside it, and what the rules find in both.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::outputs;
-use crate::rendered::{self, Rendered};
 use crate::settings::Settings;
+use crate::tree_comparison::{self, TreeComparison};
 use crate::{clock, disk, input_file};
 
 /// The findings of the rules.
@@ -26,7 +26,7 @@ pub(crate) struct CheckResult<'a> {
     /// The plan, unless a mistake prevents it.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,
     /// The differences of the rendered tree from the plan, if requested.
-    pub(crate) rendered: Option<Rendered>,
+    pub(crate) rendered: Option<TreeComparison>,
 }
 
 /// A plan, and what it is made from.
@@ -99,7 +99,7 @@ pub(crate) fn check(
     let mut rendered = plan
         .as_ref()
         .filter(|_| fate.is_some())
-        .map(|plan| rendered::compare(plan, &texts, settings))
+        .map(|plan| tree_comparison::compare(plan, &texts, settings))
         .transpose()?;
     if let (OutputCheck::Compared, Some(plan), Some(rendered)) = (outputs, &plan, &mut rendered) {
         match outputs::compare(&fleet, plan, &bytes, settings) {
@@ -108,11 +108,11 @@ pub(crate) fn check(
         }
     }
     let alone = (plan.is_none() && fate.is_some())
-        .then(|| rendered::alone(settings))
+        .then(|| tree_comparison::alone(settings))
         .transpose()?;
     let on_disk = rendered.as_ref().map(|it| &it.on_disk).or(alone.as_ref());
     if let Some(on_disk) = on_disk {
-        rendered::show(on_disk, &inputs.files, settings);
+        tree_comparison::show(on_disk, &inputs.files, settings);
     }
     let findings = rules::check(
         &rules::CheckInputs {
@@ -223,7 +223,7 @@ pub(crate) fn missing_snapshots(
 fn mistakes(inputs: &Inputs, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<Finding>> {
     let mut mistakes = inputs.findings.clone();
     mistakes.extend(missing_snapshots(inputs, missing));
-    mistakes.extend(rendered::overrides_above(&inputs.settings));
+    mistakes.extend(tree_comparison::overrides_above(&inputs.settings));
     let config = &inputs.settings.config;
     mistakes.extend(config.content.warnings.iter().cloned());
     if inputs.is_whole {

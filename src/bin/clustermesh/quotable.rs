@@ -1,4 +1,4 @@
-//! Content: which files are quoted, and what is shown of the others.
+//! Quotable files: which files are quoted, and what is shown of the others.
 //!
 //! A link or a path in a stranger's repository may lead to a file that is not meant for us, such as
 //! a `.env`. Of such a file only the place of a problem is shown: no line, no value, no message of a

@@ -1,4 +1,4 @@
-//! The fabric: what every cluster gets, read from the rendered tree or from dumps, for the proof.
+//! Applied files: what every cluster gets, read from the rendered tree or from dumps, for the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! Paper: our Markdown as a terminal shows it: headings in bold, code in colour, lines wrapped.
+//! Our Markdown as a terminal shows it: headings in bold, code in colour, lines wrapped.
 
 use std::fmt::Write as _;
 

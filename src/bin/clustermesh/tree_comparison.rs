@@ -1,4 +1,4 @@
-//! The rendered tree: the wanted one, the one on disk, and their differences.
+//! The comparison of rendered trees: the wanted one, the one on disk, and their differences.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::outputs::Outputs;
 use crate::settings::Settings;
 
 /// The wanted tree and the one on disk.
-pub(crate) struct Rendered {
+pub(crate) struct TreeComparison {
     /// The wanted tree.
     pub(crate) tree: Tree,
     /// The differences of its files.
@@ -41,7 +41,7 @@ pub(crate) fn compare(
     plan: &Plan,
     texts: &[Arc<str>],
     settings: &Settings,
-) -> anyhow::Result<Rendered> {
+) -> anyhow::Result<TreeComparison> {
     let tree = manifest::tree_of(plan, texts)?;
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
@@ -49,7 +49,7 @@ pub(crate) fn compare(
     let on_disk = on_disk(&roots, root, &survey);
     let limits = &settings.config.content.limits;
     let changes = tree_diff::changes(plan, &on_disk.files, &on_disk.same, limits);
-    Ok(Rendered {
+    Ok(TreeComparison {
         tree,
         survey,
         on_disk,
@@ -75,8 +75,8 @@ pub(crate) type CountsByTarget = BTreeMap<String, PeerCounts>;
 
 /// Returns how many Peers the next render adds, changes and removes in each target of which a file
 /// changes or goes.
-pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByTarget {
-    let Rendered { tree, survey, .. } = rendered;
+pub(crate) fn peer_counts(rendered: &TreeComparison, settings: &Settings) -> CountsByTarget {
+    let TreeComparison { tree, survey, .. } = rendered;
     let old = peers_by_target(&differing(rendered, settings));
     let new = survey
         .changed
@@ -106,7 +106,10 @@ pub(crate) fn peer_counts(rendered: &Rendered, settings: &Settings) -> CountsByT
 }
 
 /// Returns the texts of files of the tree that change or go, by path. An unreadable file is a finding.
-pub(crate) fn differing(rendered: &Rendered, settings: &Settings) -> Vec<(Arc<str>, Arc<str>)> {
+pub(crate) fn differing(
+    rendered: &TreeComparison,
+    settings: &Settings,
+) -> Vec<(Arc<str>, Arc<str>)> {
     let root = &settings.rendered.value;
     let roots = settings.roots_of(&settings.rendered);
     let old = rendered.survey.changed.iter().chain(&rendered.survey.stale);
@@ -247,7 +250,7 @@ fn read_back(
         by_text.entry(key).or_default().push((path, is_stale));
     }
     let read = by_text.into_par_iter().flat_map_iter(|(key, files)| {
-        let content = content(key);
+        let content = content(key.0, key.1);
         let file = move |(path, is_stale): (&String, bool)| ChangedFile {
             path: path.clone(),
             source: on_disk.source(path),
@@ -261,7 +264,7 @@ fn read_back(
     files
 }
 
-fn content((is_kustomization, text): (bool, FileText)) -> ChangedContent {
+fn content(is_kustomization: bool, text: FileText) -> ChangedContent {
     let read = text.and_then(|text| {
         if is_kustomization {
             Kustomization::read(&text).map(ChangedContent::Kustomization)
