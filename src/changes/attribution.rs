@@ -335,9 +335,7 @@ fn node_explains(of_node: &NodeChange, is_own: bool, change: &PeerChange) -> boo
     let mut ranges = change.peer.ranges();
     match of_node {
         NodeChange::NewKey => is_own && has(change, |it| matches!(it, Difference::Key)),
-        NodeChange::NewEndpoint { .. } => {
-            is_own && has(change, is_endpoint)
-        }
+        NodeChange::NewEndpoint { .. } => is_own && has(change, is_endpoint),
         NodeChange::Joined | NodeChange::Left | NodeChange::Excluded(_) | NodeChange::Back(_) => {
             is_own && comes_or_goes(change)
         }

@@ -1,6 +1,5 @@
 //! Batches: many packets from standard input, each with a line of JSON.
 
-
 use anyhow::{Context, bail};
 
 use super::tracer::Tracer;
