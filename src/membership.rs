@@ -42,7 +42,7 @@ pub struct Membership {
     pub overlaps: Vec<PodOverlap>,
     /// Nodes that contradict the granularity.
     pub dissenters: Vec<Dissenter>,
-    /// The lines of the mesh that more than half of the nodes contradict.
+    /// The lines of the mesh that the nodes contradict.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -143,7 +143,7 @@ pub struct Dissenter {
     pub says: Granularity,
 }
 
-/// A line of the mesh that more than half of the nodes contradict.
+/// A line of the mesh that more than half of the nodes contradict, or, of the topology label, two leaders of one location.
 #[derive(Clone, Debug)]
 pub struct Contradiction {
     /// The content of the line.
@@ -165,6 +165,8 @@ pub enum Contradicted {
     WireguardRange,
     /// The granularity.
     Granularity(Granularity),
+    /// The label that names the locations.
+    TopologyLabel,
     /// The selected nodes.
     NodeSelector,
 }

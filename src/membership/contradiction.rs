@@ -24,6 +24,7 @@ pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
     let mut found = vec![pod_ranges(&selected, pods)];
     found.push(wireguard_range(&selected, wireguard));
     found.push(granularity(cluster));
+    found.push(topology_label(cluster));
     found.push(node_selector(cluster, &selected));
     found.into_iter().flatten().collect()
 }
@@ -61,6 +62,17 @@ fn granularity(cluster: &Cluster) -> Option<Contradiction> {
     let place = cluster.entry.place.key("granularity");
     let what = Contradicted::Granularity(declared);
     contradiction(what, place, against, voters.len())
+}
+
+/// Two leaders in one location show that Kilo forms locations by another label.
+fn topology_label(cluster: &Cluster) -> Option<Contradiction> {
+    let against = cluster.rivals().len();
+    (0 < against).then(|| Contradiction {
+        what: Contradicted::TopologyLabel,
+        place: cluster.entry.place.key("topologyLabel"),
+        against,
+        of: cluster.nodes.len(),
+    })
 }
 
 fn node_selector(cluster: &Cluster, selected: &[&ClusterNode]) -> Option<Contradiction> {

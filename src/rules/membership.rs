@@ -3,12 +3,12 @@
 use super::command::{annotate, run};
 use super::identity::DUPLICATE_ADDRESS;
 use super::kilo::MIXED_GRANULARITY;
-use super::nodes::{CONTRADICTED, NODE_NOT_SELECTED};
+use super::nodes::{NODE_NOT_SELECTED, contradicted};
 use super::ranges::{
     ADDRESS_IN_POD_CIDR, OVERLAPPING_NODE_POD_CIDR, UNUSED_ADDRESS, UNUSED_POD_CIDR,
 };
 use super::{Finding, bare};
-use crate::diagnostic::{FindingCause, Quoted, Severity};
+use crate::diagnostic::{Quoted, Severity};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::{
@@ -122,20 +122,6 @@ fn is_of_undeclared_family(member: &Member, withheld: &WithheldRange) -> bool {
         && pods
             .iter()
             .all(|range| range.cidr.family() != cidr.family())
-}
-
-/// Returns a contradiction as the cause of something else, if the cluster has one of that kind.
-pub(super) fn contradicted(
-    member: &Member,
-    is_meant: impl Fn(&Contradicted) -> bool,
-) -> Option<FindingCause> {
-    let mut found = member.membership.contradictions.iter();
-    let is_found = found.any(|it| is_meant(&it.what));
-    is_found.then(|| FindingCause {
-        rule: &CONTRADICTED,
-        cluster: Some(member.entry.name.to_string()),
-        node: None,
-    })
 }
 
 /// Returns whether Kilo has written anything on a node.

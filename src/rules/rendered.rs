@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::nodes::CUT_OFF;
+use super::nodes::{CUT_OFF, contradicted_label};
 use super::plan::within;
 use super::{Finding, bare};
 use crate::agent::applied::AppliedFile;
@@ -92,13 +92,21 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet) -> Vec<Finding
             cluster: Some((*target).to_owned()),
             node: None,
         });
-        shrunk(it, fleet).with_cause(cause)
+        shrunk(it, fleet).with_cause(cause.or_else(|| wrong_label(fleet, &it.what.source)))
     }));
     findings.extend(changes.renamed.iter().map(renamed));
     let moves = changes.moved.iter();
-    findings.extend(moves.map(|it| moved(it, named(&it.what, fleet), &pin(&it.what, fleet))));
+    findings.extend(moves.map(|it| {
+        let finding = moved(it, named(&it.what, fleet), &pin(&it.what, fleet));
+        finding.with_cause(wrong_label(fleet, &it.what.source))
+    }));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
     findings
+}
+
+/// Returns a wrong label of locations, by which other nodes of the cluster lead.
+fn wrong_label(fleet: &Fleet, source: &str) -> Option<FindingCause> {
+    members(fleet, source).find_map(contradicted_label)
 }
 
 fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {

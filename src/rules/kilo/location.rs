@@ -12,6 +12,7 @@ use crate::diagnostic::{Quoted, Severity};
 use crate::kilo::node::annotation;
 use crate::rules::Finding;
 use crate::rules::command::{annotate, annotate_each, run};
+use crate::rules::nodes::contradicted_label;
 use crate::snapshot::Node;
 use crate::text::listed;
 
@@ -24,13 +25,14 @@ pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
 }
 
 fn finding(inspected: &InspectedCluster, problem: LocationProblem) -> Finding {
+    let of_label = |finding: Finding| finding.with_cause(contradicted_label(inspected.member));
     match problem {
         LocationProblem::NoInternalAddress(it) => missing_internal_ip(inspected, &it),
         LocationProblem::HiddenLabel { node, value } => hidden_label(inspected, node, value),
-        LocationProblem::Unnamed(node) => unnamed(inspected, node),
-        LocationProblem::OtherLabel(it) => other_label(inspected, it),
-        LocationProblem::SeveralLeaders(it) => several_leaders(inspected, &it),
-        LocationProblem::UncertainLeader(it) => uncertain_leader(inspected, &it),
+        LocationProblem::Unnamed(node) => of_label(unnamed(inspected, node)),
+        LocationProblem::OtherLabel(it) => of_label(other_label(inspected, it)),
+        LocationProblem::SeveralLeaders(it) => of_label(several_leaders(inspected, &it)),
+        LocationProblem::UncertainLeader(it) => of_label(uncertain_leader(inspected, &it)),
     }
 }
 

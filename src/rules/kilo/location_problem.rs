@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inspected_cluster::InspectedCluster;
 use crate::granularity::Granularity;
+use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::NodeId;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::snapshot::Node;
@@ -179,6 +180,24 @@ fn other_label<'f>(inspected: &InspectedCluster<'f>, nodes: &[&'f Node]) -> Opti
         values,
         first,
         nodes: nodes.len(),
+    })
+}
+
+/// Returns a well-known label by which each location of a cluster has one node with a WireGuard address, as in Kilo.
+pub fn fitting_label(cluster: &Cluster) -> Option<&'static str> {
+    let counted = || {
+        let nodes = cluster.nodes.iter();
+        nodes.filter(|it| it.kilo.is_ready() && it.kilo.internal_address().is_some())
+    };
+    LABELS.into_iter().find(|label| {
+        let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
+        for ClusterNode { node, kilo, .. } in counted() {
+            let annotated = node.annotations.get(annotation::LOCATION);
+            let location = annotated.or_else(|| node.labels.get(label));
+            *holders.entry(location.unwrap_or_default()).or_default() +=
+                usize::from(kilo.has_wireguard_ip());
+        }
+        holders.into_values().all(|it| it == 1)
     })
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::Severity;
+use crate::analysis::location::fitting_label;
+use crate::diagnostic::{Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
 use crate::membership::{Contradicted, Contradiction, ExcludedReason};
-use crate::mesh::{Networks, Range, State};
+use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, Networks, Range, State};
 use crate::net::Cidr;
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
@@ -22,8 +23,11 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         of,
     } = found;
     let is_granularity = matches!(what, Contradicted::Granularity(_));
+    let is_label = *what == Contradicted::TopologyLabel;
+    let is_default_label = is_label && member.entry.topology_label == DEFAULT_TOPOLOGY_LABEL;
     let (what, help) = contradicted_by(member, *what);
     let message = match (against, of) {
+        _ if is_label => what,
         (1, 1) => format!("the only node has {what}"),
         (2, 2) => format!("both nodes have {what}"),
         (against, of) if against == of => format!("all {of} nodes have {what}"),
@@ -40,7 +44,12 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
             finding = finding.of_nodes();
         }
     }
-    finding.at(place.clone(), "declared here").help(help)
+    let text = if is_default_label {
+        ""
+    } else {
+        "declared here"
+    };
+    finding.at(place.clone(), text).help(help)
 }
 
 /// Returns what nodes have instead of what was declared, and what to do about it.
@@ -94,6 +103,7 @@ fn contradicted_by(member: &Member, what: Contradicted) -> (String, String) {
             outside(actual.collect(), "WireGuard addresses", wireguard)
         }
         Contradicted::Granularity(declared) => granularity(&member.cluster, declared),
+        Contradicted::TopologyLabel => topology_label(&member.cluster),
         Contradicted::NodeSelector => (
             "labels that `nodeSelector` does not select".to_owned(),
             format!(
@@ -166,4 +176,38 @@ fn granularity(cluster: &Cluster, declared: Granularity) -> (String, String) {
         None => restart(&format!("the Kilo agents of `{name}`")),
     };
     (what, help)
+}
+
+/// Returns that several leaders share a location by the declared label, and the line that fits their addresses.
+fn topology_label(cluster: &Cluster) -> (String, String) {
+    let (name, declared) = (&cluster.entry.name, &cluster.entry.topology_label);
+    let rivals = cluster.rivals().into_iter();
+    let what = format!(
+        "label {declared} puts {} into one location, but each has a WireGuard address, which Kilo gives only to the leader",
+        listed(rivals.map(|it| Quoted(&it.node.name).to_string()))
+    );
+    let correction = label_correction(cluster).unwrap_or_else(|| {
+        format!(
+            "set `topologyLabel` of `{name}` in the mesh to the value of Kilo's `--topology-label`"
+        )
+    });
+    let help = format!(
+        "{correction}; if the label is right, run `clustermesh snapshot {name}`: Kilo may have just elected another leader"
+    );
+    (what, help)
+}
+
+/// Returns the line with another label of locations, if one fits the addresses that Kilo gave.
+pub(super) fn label_correction(cluster: &Cluster) -> Option<String> {
+    let name = &cluster.entry.name;
+    let label = fitting_label(cluster).filter(|it| *it != cluster.entry.topology_label)?;
+    Some(if label == DEFAULT_TOPOLOGY_LABEL {
+        format!(
+            "remove `topologyLabel` from the entry of `{name}` if Kilo runs without `--topology-label`"
+        )
+    } else {
+        format!(
+            "write `topologyLabel: {label}` in the entry of `{name}` if Kilo runs with `--topology-label={label}`"
+        )
+    })
 }

@@ -1,6 +1,6 @@
 //! Words for nodes that are left out.
 
-use super::contradicted;
+use super::contradiction::label_correction;
 use super::reasons::{in_common, words};
 use crate::diagnostic::{FindingCause, Label, Quoted};
 use crate::fleet::Member;
@@ -17,7 +17,7 @@ use crate::rules::identity::{
     DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY, NO_PUBLIC_KEY,
 };
 use crate::rules::kilo::{INVALID_WIREGUARD_IP, LEADER_LEFT_OUT, NO_WIREGUARD_IP, NODE_NOT_READY};
-use crate::rules::nodes::NODE_NOT_SELECTED;
+use crate::rules::nodes::{NODE_NOT_SELECTED, contradicted};
 use crate::rules::ranges::{
     INVALID_POD_CIDR, NO_POD_CIDR, OVERLAPPING_NODE_POD_CIDR, POD_CIDR_OUT_OF_RANGE,
     WIREGUARD_IP_OUT_OF_RANGE,
@@ -47,9 +47,12 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
             contradicted(member, |it| matches!(it, Contradicted::NodeSelector))
         }
         // If agents form locations, only leaders have one.
-        ExcludedReason::NoWireguardIp => {
-            contradicted(member, |it| matches!(it, Contradicted::Granularity(_)))
-        }
+        ExcludedReason::NoWireguardIp => contradicted(member, |it| {
+            matches!(
+                it,
+                Contradicted::Granularity(_) | Contradicted::TopologyLabel
+            )
+        }),
         _ => None,
     }
 }
@@ -223,9 +226,15 @@ fn wireguard_ip_help(member: &Member, node: &ExcludedNode) -> Option<String> {
     let granularity = member.cluster.granularity;
     text.is_empty().then(|| match granularity {
         Granularity::Location => {
-            "check that Kilo has run for a minute and that its `--subnet` has a free address: the \
-             annotation is empty although the node leads its location"
-                .to_owned()
+            let check = "check that Kilo has run for a minute and that its `--subnet` has a free address: the \
+                annotation is empty although the node leads its location";
+            match label_correction(&member.cluster) {
+                Some(correction) => format!("{correction}; otherwise {check}"),
+                None => format!(
+                    "{check} by label {}, which must be Kilo's `--topology-label` (`topologyLabel` of `{}`)",
+                    member.entry.topology_label, member.entry.name
+                ),
+            }
         }
         Granularity::Full | Granularity::Cross => format!(
             "check that Kilo runs with the granularity {granularity} and that its `--subnet` has a \

@@ -1,0 +1,106 @@
+//! Advice: each of these makes a mistake, follows the printed help literally, and runs the program again.
+
+use crate::cli::*;
+
+/// Returns the findings of `validate`: rule, severity, help and message.
+fn findings(folder: &Folder) -> Vec<[String; 4]> {
+    let report = folder.run(&["validate", "--output", "json"]).json();
+    let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    let findings = report["findings"].as_array().unwrap().iter();
+    findings
+        .map(|it| ["rule", "severity", "help", "message"].map(|key| text(&it[key])))
+        .collect()
+}
+
+/// A rendered cluster of two regions, in each of which the first node leads.
+fn regions() -> Folder {
+    let folder = Folder::mesh();
+    let nodes = [(1, "oslo"), (2, "oslo"), (3, "bergen"), (4, "bergen")].map(|(number, region)| {
+        let mut node = node(1, number);
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+        node["labels"] = json!({ "topology.kubernetes.io/region": region, "pool": "a", "host": number.to_string() });
+        if number % 2 == 0 {
+            node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("");
+        }
+        if number == 3 {
+            node["annotations"]["kilo.squat.ai/leader"] = json!("");
+        }
+        node
+    });
+    folder.keep("east", &nodes);
+    folder.edit(
+        "mesh.yaml",
+        NORTH,
+        &format!("      serviceCIDR: 10.201.0.0/16\n{NORTH}"),
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+    folder
+}
+
+/// What follows from the label has no advice of its own.
+#[test]
+fn a_label_that_makes_all_nodes_one_location() {
+    for label in ["rack", "pool"] {
+        let folder = regions();
+        let line = format!("      topologyLabel: {label}\n");
+        folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
+        let report = folder.run(&["validate"]).stdout.replace(label, "LABEL");
+        insta::allow_duplicates!(insta::assert_snapshot!(report, @r#"
+warning[contradicted-declaration]: east: label LABEL puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (1 other finding follows from it)
+  --> mesh.yaml:11:22
+   |
+11 |       topologyLabel: LABEL
+   |                      ^^^^ declared here
+help: remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; if the label is right, run `clustermesh snapshot east`: Kilo may have just elected another leader
+"#));
+        folder.edit("mesh.yaml", &line, "");
+        assert_eq!(findings(&folder), [[""; 4]; 0]);
+    }
+}
+
+/// By a label that separates more nodes than Kilo does, nodes lead that have no address.
+#[test]
+fn a_label_that_makes_too_many_locations() {
+    let folder = regions();
+    let line = "      topologyLabel: host\n";
+    folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
+    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @r#"
+warning[missing-wireguard-ip]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+ --> snapshots/east.json:1:1098
+  |
+1 | ...:"2","pool":"a","topology.kubernetes.io/region":"oslo"},"name":"n2","podCIDRs":["10.1.2.0/24"],"uid":"1-2"},{"addresses":[{"addres...
+  |                                                                   ^^^^
+warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+ --> snapshots/east.json:1:2183
+  |
+1 | ...4","pool":"a","topology.kubernetes.io/region":"bergen"},"name":"n4","podCIDRs":["10.1.4.0/24"],"uid":"1-4"}]}
+  |                                                                   ^^^^
+help: remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; otherwise check that Kilo has run for a minute and that its `--subnet` has a free address: the annotation is empty although the node leads its location
+"#);
+    folder.edit("mesh.yaml", line, "");
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+/// The default of Kilo is not the label that its agents use.
+#[test]
+fn a_label_that_is_not_declared() {
+    let folder = regions();
+    let text = folder.read("snapshots/east.json");
+    let renamed = text.replace("kubernetes.io/region", "kubernetes.io/zone");
+    folder.write("snapshots/east.json", renamed);
+    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @r#"
+warning[contradicted-declaration]: east: label topology.kubernetes.io/region puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (2 other findings follow from it)
+ --> mesh.yaml:7:7
+  |
+7 |     - name: east
+  |       ^^^^^^^^^^
+help: write `topologyLabel: topology.kubernetes.io/zone` in the entry of `east` if Kilo runs with `--topology-label=topology.kubernetes.io/zone`; if the label is right, run `clustermesh snapshot east`: Kilo may have just elected another leader
+"#);
+    folder.edit(
+        "mesh.yaml",
+        NORTH,
+        &format!("      topologyLabel: topology.kubernetes.io/zone\n{NORTH}"),
+    );
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
