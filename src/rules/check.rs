@@ -1,5 +1,6 @@
 //! The check: everything that the rules find in what was read and planned.
 
+use super::command::with_access;
 use super::rendered::PlannedFleet;
 use super::{
     Finding, Levels, Purpose, access, capacity, costs, findings, gitops, rendered, states,
@@ -98,6 +99,7 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
         ))
         .chain(of_clusters)
         .chain(of_files)
+        .map(|it| with_access(it, inputs.config))
         .collect()
 }
 
@@ -126,7 +128,7 @@ fn files(inputs: &CheckInputs) -> Vec<Finding> {
             fleet: inputs.fleet,
             plan,
         };
-        findings.extend(changes.flat_map(|it| rendered::findings(it, planned)));
+        findings.extend(changes.flat_map(|it| rendered::findings(it, planned, inputs.config)));
         findings.extend(gitops::on_disk(on_disk, plan, fate));
         let capacity = &limits.capacity;
         findings.extend(capacity::waves(plan, &loads, on_disk, capacity));

@@ -1,8 +1,13 @@
 //! Commands in the help of findings.
 
+use super::Finding;
+use crate::config::Config;
 use crate::kilo::node::annotation;
-use crate::name::is_dns_subdomain;
+use crate::name::{ClusterName, is_dns_subdomain};
 use crate::snapshot::Node;
+
+/// The verbs of the commands that change a cluster.
+const VERBS: [&str; 3] = ["annotate", "label", "delete"];
 
 /// Returns the command that gives a node an endpoint.
 pub(super) fn annotate_endpoint(node: &str) -> String {
@@ -43,9 +48,24 @@ pub fn annotate_nat(kubectl: &str, node: &str) -> String {
     format!("{kubectl} annotate node {node} --overwrite {key}=ADDRESS:PORT")
 }
 
-/// Returns a command as a help text.
-pub(super) fn run(command: &str) -> String {
-    format!("run `{command}`")
+/// Returns a command that changes nodes of a cluster as a help text. Until the next snapshot, the change has no effect.
+pub(super) fn run(command: &str, cluster: &ClusterName) -> String {
+    format!("run `{command}`, then `clustermesh snapshot {cluster}`")
+}
+
+/// Adds the kubeconfig and the context of its cluster to the commands in the help of a finding.
+pub(super) fn with_access(finding: Finding, config: &Config) -> Finding {
+    let cluster = finding.cluster.as_deref();
+    let Some(cluster) = cluster.and_then(|it| it.parse::<ClusterName>().ok()) else {
+        return finding;
+    };
+    let kubectl = config.kubectl(&cluster);
+    let help = finding.help.map(|help| {
+        VERBS.iter().fold(help, |help, verb| {
+            help.replace(&format!("kubectl {verb} "), &format!("{kubectl} {verb} "))
+        })
+    });
+    Finding { help, ..finding }
 }
 
 /// Returns a node's name for use in a command: an unchecked name is never part of one.

@@ -1,13 +1,15 @@
 //! Does Kilo on the nodes fit?
 
 use super::Finding;
+use super::command::with_access;
+use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::plan::Plan;
 use crate::snapshot::Node;
 use inspected_cluster::InspectedCluster;
 
 mod inspected_cluster;
-mod location_problem;
+pub(super) mod location_problem;
 mod misspelling;
 mod mixed_families;
 mod annotations;
@@ -73,11 +75,12 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
 }
 
 /// Returns the findings about locations of which it is uncertain who leads them.
-pub fn uncertain_leaders(fleet: &Fleet) -> Vec<Finding> {
+pub fn uncertain_leaders(fleet: &Fleet, config: &Config) -> Vec<Finding> {
     let members = fleet.clusters();
     let members = members.filter_map(|it| fleet.memberships(it).next());
     let findings = members.flat_map(|it| location::findings(&InspectedCluster::new(it)));
-    findings.filter(|it| it.rule == &UNCERTAIN_LEADER).collect()
+    let findings = findings.filter(|it| it.rule == &UNCERTAIN_LEADER);
+    findings.map(|it| with_access(it, config)).collect()
 }
 
 /// Returns a node's annotation.

@@ -183,7 +183,7 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     match forced {
         Some(node) => {
             let removal = format!("{}-", annotation::FORCE_INTERNAL_IP);
-            finding.help(run(&annotate(node, &removal)))
+            finding.help(run(&annotate(node, &removal), &member.entry.name))
         }
         None => finding,
     }

@@ -173,7 +173,7 @@ fn no_initiator(source: &ClusterName, peers: usize) -> Finding {
     );
     Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(
         "annotate every node of {source}, or most nodes of the other side, with an address that can be \
-         dialled: `{}`",
+         dialled, for example `{}`, then run `clustermesh snapshot {source}`",
         annotate_endpoint("NODE")
     ))
 }

@@ -7,6 +7,7 @@ use super::nodes::{CUT_OFF, contradicted_label};
 use super::plan::within;
 use super::{Finding, bare};
 use crate::agent::applied::AppliedFile;
+use crate::config::Config;
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
@@ -78,7 +79,7 @@ fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
 }
 
 /// Returns the changes of a render that should be reviewed.
-pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet) -> Vec<Finding> {
+pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Config) -> Vec<Finding> {
     let PlannedFleet { fleet, plan } = planned;
     let cut_off: BTreeSet<&str> = plan.cut_off().map(|it| it.cluster.as_str()).collect();
     let mut findings: Vec<Finding> = Vec::new();
@@ -94,7 +95,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet) -> Vec<Finding
         });
         shrunk(it, fleet).with_cause(cause.or_else(|| wrong_label(fleet, &it.what.source)))
     }));
-    findings.extend(changes.renamed.iter().map(renamed));
+    findings.extend(changes.renamed.iter().map(|it| renamed(it, config)));
     let moves = changes.moved.iter();
     findings.extend(moves.map(|it| {
         let finding = moved(it, named(&it.what, fleet), &pin(&it.what, fleet));
@@ -144,7 +145,7 @@ fn excluded(fleet: &Fleet, source: &str, gone: &[String]) -> Option<Place> {
     })
 }
 
-fn renamed(case: &Case<Renamed>) -> Finding {
+fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
     let Renamed {
         source,
         node,
@@ -161,10 +162,16 @@ fn renamed(case: &Case<Renamed>) -> Finding {
         Some(mesh) => format!("{MESH_LABEL}={mesh}"),
         None => format!("{SOURCE_LABEL}={}", bare(source)),
     };
+    let targets = case.targets.iter().filter_map(|it| it.parse().ok());
+    let commands = targets.map(|target| {
+        let kubectl = config.kubectl(&target);
+        format!("`{kubectl} annotate peers --overwrite -l {selector} touched=1`")
+    });
     let finding = Finding::on_named(&RENAMED_PEER, source, message);
     on_node(finding, node).at(case.place.clone(), "").help(format!(
-        "when Flux has deleted the old Peers, run `kubectl annotate peers --overwrite -l {selector} touched=1` in each \
-         target; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`"
+        "when Flux has deleted the old Peers, run {}; Argo CD needs nothing if its Applications have \
+         `PrunePropagationPolicy=background`",
+        listed(commands)
     ))
 }
 

@@ -47,7 +47,7 @@ fn finding(pairs: &RoamingPairs) -> Option<Finding> {
         it.at(node.place.key("name"), "has no endpoint")
     });
     Some(finding.help(format!(
-        "give the nodes of one side an endpoint, for example `{}`",
+        "give the nodes of one side an endpoint, for example `{}`, then run `clustermesh snapshot {cluster}`",
         annotate_endpoint(first)
     )))
 }

@@ -77,7 +77,7 @@ fn misread_leader(inspected: &InspectedCluster, node: &Node) -> Option<Finding> 
     let place = inspected.annotation(node, key);
     let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(&MISREAD_LEADER, cluster, &node.name, message).at(place, "");
-    Some(finding.help(run(&annotate(node, &format!("{key}-")))))
+    Some(finding.help(run(&annotate(node, &format!("{key}-")), cluster)))
 }
 
 #[cfg(test)]

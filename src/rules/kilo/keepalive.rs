@@ -113,7 +113,10 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
     let finding = Finding::on_node(rule, &member.entry.name, name, message)
         .at(written(candidate, node), "")
         .at(member.entry.place.key("persistentKeepalive"), "")
-        .help(run(&annotate(node, &format!("{key}=25"))));
+        .help(run(
+            &annotate(node, &format!("{key}=25")),
+            &member.entry.name,
+        ));
     Some(finding)
 }
 

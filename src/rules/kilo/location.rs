@@ -75,7 +75,7 @@ fn hidden_label(inspected: &InspectedCluster, node: &Node, value: &str) -> Findi
     let cluster = &inspected.member.entry.name;
     Finding::on_node(&EMPTY_LOCATION, cluster, &node.name, message)
         .at(inspected.annotation(node, key), "")
-        .help(run(&annotate(node, &format!("{key}-"))))
+        .help(run(&annotate(node, &format!("{key}-")), cluster))
 }
 
 fn unnamed(inspected: &InspectedCluster, node: &Node) -> Finding {
@@ -127,11 +127,12 @@ fn several_leaders(inspected: &InspectedCluster, several: &SeveralLeaders) -> Fi
         .iter()
         .filter(|it| it.name != several.leader.name);
     let change = format!("{}-", annotation::LEADER);
-    Finding::on_cluster(&SEVERAL_LEADERS, &inspected.member.entry.name, message)
+    let cluster = &inspected.member.entry.name;
+    Finding::on_cluster(&SEVERAL_LEADERS, cluster, message)
         .at(place, "")
         .help(format!(
-            "if only one should lead, run `{}`",
-            annotate_each(others.copied(), &change)
+            "if only one should lead, {}",
+            run(&annotate_each(others.copied(), &change), cluster)
         ))
 }
 

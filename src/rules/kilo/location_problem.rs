@@ -184,7 +184,7 @@ fn other_label<'f>(inspected: &InspectedCluster<'f>, nodes: &[&'f Node]) -> Opti
 }
 
 /// Returns a well-known label by which each location of a cluster has one node with a WireGuard address, as in Kilo.
-pub fn fitting_label(cluster: &Cluster) -> Option<&'static str> {
+pub(in crate::rules) fn fitting_label(cluster: &Cluster) -> Option<&'static str> {
     let counted = || {
         let nodes = cluster.nodes.iter();
         nodes.filter(|it| it.kilo.is_ready() && it.kilo.internal_address().is_some())

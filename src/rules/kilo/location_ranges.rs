@@ -9,6 +9,7 @@ use crate::diagnostic::Quoted;
 use crate::fleet::Fleet;
 use crate::kilo::id::SegmentId;
 use crate::kilo::node::annotation;
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::plan::Plan;
@@ -69,8 +70,16 @@ struct OfferReport<'r, 'f> {
 impl OfferReport<'_, '_> {
     fn finding(&self, rule: &'static Rule, offer: &Offer, message: String) -> Finding {
         let place = self.place(offer);
-        let cluster = &self.inspected.member.entry.name;
-        Finding::on_node(rule, cluster, &offer.node.name, message).at(place, "")
+        Finding::on_node(rule, self.cluster(), &offer.node.name, message).at(place, "")
+    }
+
+    fn cluster(&self) -> &ClusterName {
+        &self.inspected.member.entry.name
+    }
+
+    /// Returns the command after which nothing contests what a node offers.
+    fn without_contest(&self, offer: &Offer) -> String {
+        uncontested(&[self.contestants.change(offer)], self.cluster())
     }
 
     fn place(&self, offer: &Offer) -> Place {
@@ -120,7 +129,7 @@ impl OfferReport<'_, '_> {
         let changes = self.contestants.concessions(offer, &dropped);
         let finding = self.finding(&CONTESTED_LOCATION_RANGE, offer, message);
         let finding = finding.at(self.place(holder), "Kilo keeps this range");
-        Some(finding.help(uncontested(&changes)))
+        Some(finding.help(uncontested(&changes, self.cluster())))
     }
 
     /// Reports ranges that nodes of another location have for themselves.
@@ -139,7 +148,7 @@ impl OfferReport<'_, '_> {
             and_more(contested.count(), "")
         );
         let finding = self.finding(&CONTESTED_LOCATION_RANGE, offer, message);
-        Some(finding.help(uncontested(&[self.contestants.change(offer)])))
+        Some(finding.help(self.without_contest(offer)))
     }
 
     /// Reports ranges that Kilo drops because Peers have overlapping ones.
@@ -159,7 +168,7 @@ impl OfferReport<'_, '_> {
         if let Some(declared) = owner.declaration(given) {
             finding = finding.at(declared.place.clone(), "declared here");
         }
-        Some(finding.help(uncontested(&[self.contestants.change(offer)])))
+        Some(finding.help(self.without_contest(offer)))
     }
 
     /// Reports ranges that no entry declares. Those that a Peer has are reported elsewhere.
@@ -173,7 +182,7 @@ impl OfferReport<'_, '_> {
             "location range {} is not declared, so only its own cluster reaches it",
             listed(&ranges)
         );
-        let cluster = &self.inspected.member.entry.name;
+        let cluster = self.cluster();
         let help = format!(
             "if other clusters should reach it, add it to `additionalCIDRs` of `{cluster}`"
         );
@@ -183,7 +192,7 @@ impl OfferReport<'_, '_> {
 }
 
 /// Returns the commands that remove from annotations what others have.
-fn uncontested(changes: &[OfferChange]) -> String {
+fn uncontested(changes: &[OfferChange], cluster: &ClusterName) -> String {
     let key = annotation::ALLOWED_LOCATION_IPS;
     let commands: Option<Vec<String>> = changes
         .iter()
@@ -199,7 +208,10 @@ fn uncontested(changes: &[OfferChange]) -> String {
         })
         .collect();
     if let Some(commands) = commands {
-        return format!("run {}", quoted(commands));
+        return format!(
+            "run {}, then `clustermesh snapshot {cluster}`",
+            quoted(commands)
+        );
     }
     let names = changes.iter().map(|it| Quoted(&it.node.name));
     format!(

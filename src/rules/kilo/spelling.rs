@@ -39,7 +39,11 @@ fn label(inspected: &InspectedCluster, label: &KeyOnNodes) -> Option<Finding> {
     let node = label.nodes.first()?;
     let finding = counted(&ANNOTATION_AS_LABEL, inspected, label, &message);
     let place = inspected.place(node).key("labels").key(key);
-    Some(finding.at(place, "").help(run(&moved(node, key))))
+    Some(
+        finding
+            .at(place, "")
+            .help(run(&moved(node, key), &inspected.member.entry.name)),
+    )
 }
 
 /// Returns the commands that make an annotation of a label.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::location::fitting_label;
 use crate::diagnostic::{Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
@@ -12,6 +11,7 @@ use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, Networks, Range, State};
 use crate::net::Cidr;
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
+use crate::rules::kilo::location_problem::fitting_label;
 use crate::rules::nodes::CONTRADICTED;
 use crate::text::{list, listed};
 

@@ -141,10 +141,10 @@ pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
 /// Returns what gives a node another pod CIDR.
 fn pod_cidr_help(member: &Member, wrong: &str) -> String {
     format!(
-        "in {}, delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, and let it \
-         register again",
-        member.entry.name,
-        command_name(wrong)
+        "delete the node with the wrong pod CIDR, for example `kubectl delete node {}`, let it register again, and \
+         run `clustermesh snapshot {}`",
+        command_name(wrong),
+        member.entry.name
     )
 }
 
@@ -157,7 +157,7 @@ fn undeclared_help(member: &Member, node: &ExcludedNode) -> String {
     };
     format!(
         "if `{cluster}` uses this range for pods, add it to `{field}` of the entry; otherwise run \
-         `kubectl delete node {}`, and let the node register again",
+         `kubectl delete node {}`, let the node register again, and run `clustermesh snapshot {cluster}`",
         command_name(&node.node)
     )
 }
@@ -205,7 +205,7 @@ fn endpoint_help(member: &Member, node: &ExcludedNode) -> String {
         return format!(
             "set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `{cluster}` if other clusters \
              can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or \
-             annotate each node: `{annotate}`"
+             annotate each node: `{annotate}`, then run `clustermesh snapshot {cluster}`"
         );
     }
     let first = if sources.contains(&EndpointSource::Annotation) {
@@ -214,8 +214,8 @@ fn endpoint_help(member: &Member, node: &ExcludedNode) -> String {
         format!("add `Annotation` to `endpointFrom` of `{cluster}` and ")
     };
     format!(
-        "{first}annotate each node with an address that other clusters can dial: `{annotate}`; if \
-         the nodes are behind NAT, set `persistentKeepalive: 25` for `{cluster}` instead"
+        "{first}annotate each node with an address that other clusters can dial: `{annotate}`, then run \
+         `clustermesh snapshot {cluster}`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `{cluster}` instead"
     )
 }
 

@@ -24,7 +24,7 @@ pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     Finding::on_cluster(&NO_ANCHOR, source, message)
         .with_cause(silence)
         .help(format!(
-            "give a node an endpoint: `{}`; or remove the ranges from the mesh",
+            "give a node an endpoint: `{}`, then run `clustermesh snapshot {source}`; or remove the ranges from the mesh",
             annotate_endpoint("NODE")
         ))
 }

@@ -1,6 +1,7 @@
 //! Advice: each of these makes a mistake, follows the printed help literally, and runs the program again.
 
 use crate::cli::*;
+use crate::support::assert_contains;
 
 /// Returns the findings of `validate`: rule, severity, help and message.
 fn findings(folder: &Folder) -> Vec<[String; 4]> {
@@ -47,7 +48,7 @@ fn a_label_that_makes_all_nodes_one_location() {
         folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
         let report = folder.run(&["validate"]).stdout.replace(label, "LABEL");
         insta::allow_duplicates!(insta::assert_snapshot!(report, @r#"
-warning[contradicted-declaration]: east: label LABEL puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (1 other finding follows from it)
+warning[contradicted-declaration]: east: label LABEL puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (2 other findings follow from it)
   --> mesh.yaml:11:22
    |
 11 |       topologyLabel: LABEL
@@ -103,4 +104,50 @@ help: write `topologyLabel: topology.kubernetes.io/zone` in the entry of `east` 
         &format!("      topologyLabel: topology.kubernetes.io/zone\n{NORTH}"),
     );
     assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+/// Commands name the cluster that they change, by the context of the config, and the snapshot that is needed then.
+#[test]
+fn commands_name_the_cluster() {
+    let folder = Folder::mesh();
+    let mut dialless = node(1, 1);
+    dialless["addresses"] = json!([]);
+    let mut undeclared = node(1, 2);
+    undeclared["podCIDRs"] = json!(["10.77.2.0/24"]);
+    folder.keep(
+        "east",
+        &[dialless.clone(), undeclared, node(1, 3), node(1, 4)],
+    );
+
+    let helps = |folder: &Folder| -> String {
+        let findings = findings(folder).into_iter();
+        findings
+            .map(|[rule, _, help, _]| format!("{rule}: {help}\n"))
+            .collect()
+    };
+    insta::assert_snapshot!(helps(&folder), @r#"
+missing-endpoint: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
+undeclared-pod-cidr: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`
+"#);
+    folder.write(
+        "clustermesh.yaml",
+        "\
+apiVersion: kilo-clustermesh.io/v1
+kind: Config
+clusters:
+  east: { context: admin@east }
+",
+    );
+    assert_contains(&helps(&folder), "`kubectl --context admin@east annotate ");
+}
+
+/// The Peers have another name in each target.
+#[test]
+fn a_renamed_peer() {
+    let folder = Folder::rendered();
+    let mut renamed = node(1, 1);
+    renamed["name"] = json!("new");
+    folder.keep("east", &[renamed, node(1, 2)]);
+    let [_, _, help, _] = &findings(&folder)[0];
+    insta::assert_snapshot!(help, @r#"when Flux has deleted the old Peers, run `kubectl --context north annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`"#);
 }

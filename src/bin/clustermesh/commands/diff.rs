@@ -223,7 +223,8 @@ fn fails(args: &DiffArgs, changes: &Changes) -> bool {
 
 /// Returns what `validate` warns of if nothing changes only as long as an election ends as expected.
 fn uncertain_leaders(now: &After) -> Vec<String> {
-    let found = rules::uncertain_leaders(now.fleet);
+    let config = &now.inputs.settings.config.content;
+    let found = rules::uncertain_leaders(now.fleet, config);
     let found = now.inputs.settings.in_force(found);
     let notes = found.into_iter().map(|it| {
         let (rule, message) = (it.rule.name(), &it.message);
