@@ -13,6 +13,7 @@ use super::applied::Content;
 use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::topology::TopologyNode;
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
@@ -47,6 +48,8 @@ pub struct Fabric<'a> {
     followed: Arc<AtomicU64>,
     /// The number of lookups of the Peers that one cluster gives to another.
     looked_up: Arc<AtomicU64>,
+    /// The clusters that lack changes of the rendered tree, which is up to date.
+    undelivered: Arc<BTreeSet<ClusterName>>,
 }
 
 /// Clusters by their numbers and by what is taken as won.
@@ -144,6 +147,7 @@ impl<'a> Fabric<'a> {
                 tried: Tried::default(),
                 followed: Arc::default(),
                 looked_up: Arc::default(),
+                undelivered: Arc::default(),
             };
         }
         let mut keys = KeyHolders::new();
@@ -180,6 +184,7 @@ impl<'a> Fabric<'a> {
             tried: Tried::default(),
             followed: Arc::default(),
             looked_up: Arc::default(),
+            undelivered: Arc::default(),
         };
         let mut dialled: Vec<_> = fabric.endpoints().collect();
         dialled.sort_unstable();
@@ -190,6 +195,20 @@ impl<'a> Fabric<'a> {
             index.has_strangers = has_strangers;
         }
         fabric
+    }
+
+    /// Returns the same with the clusters that lack changes of the rendered tree, although the tree is up to date.
+    #[must_use]
+    pub fn with_undelivered(self, clusters: BTreeSet<ClusterName>) -> Self {
+        Self {
+            undelivered: Arc::new(clusters),
+            ..self
+        }
+    }
+
+    /// Returns whether a cluster only lacks changes of the rendered tree, so that another render does not help.
+    pub fn is_undelivered(&self, site: SiteId) -> bool {
+        self.undelivered.contains(self.site(site).cluster)
     }
 
     /// Returns whether its clusters are these ones.

@@ -189,6 +189,17 @@ impl Inventory {
     }
 }
 
+/// Returns whether a cluster has the wanted Peers, and no other Peer of a mesh.
+pub fn is_delivered(has: &[AppliedFile], shall: &[AppliedFile], meshes: &[Mesh]) -> bool {
+    let [has, shall] = [has, shall].map(|it| AppliedPeers::decided(it, &[]));
+    let is_right = |pair: Pair<PeerId>| match pair.among(&has.all, &shall.all) {
+        Pair::Same(peer) => !peer.applied.is_ending,
+        Pair::Added(_) | Pair::Changed { .. } => false,
+        Pair::Removed(peer) => !is_ours(&peer.applied.name, meshes),
+    };
+    compare(&has.all, &shall.all).all(is_right)
+}
+
 fn foreign(peer: &ClusterPeer, site: Option<SiteId>, fabric: &Fabric) -> Foreign {
     let ranges: Vec<Cidr> = match &peer.applied.spec {
         Ok(spec) => {

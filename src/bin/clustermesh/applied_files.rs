@@ -38,6 +38,7 @@ mod kept;
 mod known_contents;
 mod left;
 mod listing;
+mod undelivered;
 
 pub(crate) use basis::basis;
 pub(crate) use dumps::{DumpedPeers, Dumps};

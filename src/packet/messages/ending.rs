@@ -3,7 +3,7 @@
 use super::doubt::ambiguous;
 use super::unopened::{flapping, loops, no_initiator};
 use super::{ChosenRange, called, peer, place, speaker, tunnel};
-use crate::agent::fabric::{At, Fabric, Owner};
+use crate::agent::fabric::{At, Fabric, Owner, SiteId};
 use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
@@ -14,6 +14,18 @@ use crate::packet::{Ending, Goal, Packet, Unaccepted};
 /// The remedy for manifests that lack a range: they are out of date, or it was left out.
 const LEFT_OUT: &str = "run `clustermesh render` and apply the result; if nothing changes, \
     `clustermesh validate` lists the nodes and ranges that are left out";
+
+/// Returns the remedy for a cluster with old Peers, given the one that helps if the rendered tree is old too.
+fn renewal(fabric: &Fabric, site: SiteId, of_tree: &str) -> String {
+    let cluster = fabric.site(site).cluster;
+    if fabric.is_undelivered(site) {
+        return format!(
+            "the rendered tree is up to date: let Flux or Argo CD apply it in `{cluster}`; `clustermesh status {cluster}` \
+             lists what differs"
+        );
+    }
+    of_tree.to_owned()
+}
 
 /// Returns how a way ends and what to do about it, unless the packet is delivered.
 pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Finding> {
@@ -98,9 +110,13 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
     let site = fabric.site(at.site);
     let cluster = site.cluster;
     if site.model.peers.is_empty() {
-        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers")).help(format!(
-            "apply `{cluster}`'s folder of the rendered tree; if it is empty, `clustermesh validate` shows \
-             why, and `clustermesh render --check` whether it is current"
+        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers")).help(renewal(
+            fabric,
+            at.site,
+            &format!(
+                "apply `{cluster}`'s folder of the rendered tree; if it is empty, `clustermesh validate` shows \
+                 why, and `clustermesh render --check` whether it is current"
+            ),
         ));
     }
     let goal = match packet.to {
@@ -143,7 +159,7 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
             home.cluster
         ));
     }
-    finding.help(LEFT_OUT)
+    finding.help(renewal(fabric, at.site, LEFT_OUT))
 }
 
 fn stolen_by(
@@ -171,8 +187,13 @@ fn stolen_by(
     )
     .at(place(fabric, at, claim), "contains the destination")
     .help(format!(
-        "run `clustermesh render`; if the Peer still contains {range}, remove it from the ranges that \
-         the mesh declares"
+        "{}; if the Peer still contains {range}, remove it from {}",
+        renewal(fabric, at.site, "run `clustermesh render`"),
+        if fabric.is_undelivered(at.site) {
+            "the Peer"
+        } else {
+            "the ranges that the mesh declares"
+        }
     ))
 }
 
@@ -192,9 +213,11 @@ fn unknown_key(
     );
     let key = peer(fabric, at.site, claim.tunnel);
     let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
-    finding.at(key, "no node has this key").help(
+    finding.at(key, "no node has this key").help(renewal(
+        fabric,
+        at.site,
         "take a new snapshot and run `clustermesh render`: the node has a new key or was removed",
-    )
+    ))
 }
 
 fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Finding {
@@ -206,9 +229,13 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
             &rule::NOT_ACCEPTED,
             format!("{here} rejects {sender}: no Peer of {cluster} has its key"),
         )
-        .help(format!(
-            "run `clustermesh render` and apply the result in `{cluster}`; `clustermesh validate` \
-             shows whether {sender} is left out"
+        .help(renewal(
+            fabric,
+            by.site,
+            &format!(
+                "run `clustermesh render` and apply the result in `{cluster}`; `clustermesh validate` \
+                 shows whether {sender} is left out"
+            ),
         )),
         Unaccepted::NotLeader => {
             let leader = speaker(fabric, by).filter(|it| *it != by);
@@ -279,7 +306,7 @@ fn source_rejected(
             "declare the internal addresses of the nodes in `additionalCIDRs` of their cluster, \
              and render again",
         ),
-        _ => finding.help(LEFT_OUT),
+        _ => finding.help(renewal(fabric, by.site, LEFT_OUT)),
     }
 }
 

@@ -42,22 +42,25 @@ fn regions() -> Folder {
 /// What follows from the label has no advice of its own.
 #[test]
 fn a_label_that_makes_all_nodes_one_location() {
-    for label in ["rack", "pool"] {
-        let folder = regions();
-        let line = format!("      topologyLabel: {label}\n");
-        folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
-        let report = folder.run(&["validate"]).stdout.replace(label, "LABEL");
-        insta::allow_duplicates!(insta::assert_snapshot!(report, @r#"
-warning[contradicted-declaration]: east: label LABEL puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (2 other findings follow from it)
+    let folder = regions();
+    let line = "      topologyLabel: pool\n";
+    folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
+    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @r#"
+warning[contradicted-declaration]: east: label pool puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (1 other finding follows from it)
   --> mesh.yaml:11:22
    |
-11 |       topologyLabel: LABEL
+11 |       topologyLabel: pool
    |                      ^^^^ declared here
 help: remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; if the label is right, run `clustermesh snapshot east`: Kilo may have just elected another leader
-"#));
-        folder.edit("mesh.yaml", &line, "");
-        assert_eq!(findings(&folder), [[""; 4]; 0]);
-    }
+"#);
+    folder.edit("mesh.yaml", "topologyLabel: pool", "topologyLabel: rack");
+    let [[rule, severity, _, message], ..] = &findings(&folder)[..] else {
+        panic!("no finding");
+    };
+    assert_eq!([rule, severity], ["contradicted-declaration", "warning"]);
+    assert_contains(message, "label rack puts `n1`, `n3` into one location");
+    folder.edit("mesh.yaml", "      topologyLabel: rack\n", "");
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
 
 /// By a label that separates more nodes than Kilo does, nodes lead that have no address.
@@ -150,4 +153,47 @@ fn a_renamed_peer() {
     folder.keep("east", &[renamed, node(1, 2)]);
     let [_, _, help, _] = &findings(&folder)[0];
     insta::assert_snapshot!(help, @r#"when Flux has deleted the old Peers, run `kubectl --context north annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`"#);
+}
+
+/// Returns Peers as a cluster has them, less the first lines with this text.
+fn peers_of(folder: &Folder, cluster: &str, less: &str) -> String {
+    let north = folder.read(&format!("rendered/{cluster}/prod--north.yaml"));
+    let east = folder.read(&format!("rendered/{cluster}/prod--east.yaml"));
+    let all = format!("{north}---\n{east}");
+    let lines = all.lines().filter(|it| it.trim() != less);
+    lines.map(|it| format!("{it}\n")).collect()
+}
+
+/// Another render changes nothing while the cluster waits for Flux or Argo CD.
+#[test]
+fn a_cluster_without_the_last_change_of_the_tree() {
+    let folder = Folder::rendered();
+    folder.write("west.yaml", peers_of(&folder, "west", "- \"10.1.1.0/24\""));
+    let trace = ["trace", "west/n1", "east/n1", "--peers", "west=west.yaml"];
+    let verify = ["verify", "--peers", "west=west.yaml"];
+    let help = |folder: &Folder, arguments: &[&str]| {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+        let text = format!("{}{}", run.stdout, run.stderr);
+        let help = text.lines().find(|it| it.contains("help: "));
+        help.unwrap_or_else(|| panic!("{text}")).trim().to_owned()
+    };
+    insta::assert_snapshot!(help(&folder, &trace), @r#"help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; `clustermesh status west` lists what differs"#);
+    assert_eq!(help(&folder, &trace), help(&folder, &verify));
+    folder.write("west.yaml", peers_of(&folder, "west", ""));
+    assert_eq!(folder.run(&trace).code, 0);
+    // With an old tree, a render helps.
+    let peers = peers_of(&folder, "west", "- \"10.1.1.0/24\"");
+    folder.write("west.yaml", &peers);
+    folder.edit(
+        "rendered/west/prod--east.yaml",
+        "10.1.1.0/24",
+        "10.1.1.0/25",
+    );
+    insta::assert_snapshot!(help(&folder, &trace), @r#"help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out"#);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_contains(
+        &help(&folder, &trace),
+        "let Flux or Argo CD apply it in `west`",
+    );
 }

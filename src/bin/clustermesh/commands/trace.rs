@@ -9,7 +9,7 @@ use crate::choice::choice;
 use crate::failure::CommandFailure;
 use crate::output::{Printer, TraceFormat};
 use crate::settings::CommonOptions;
-use crate::{Outcome, applied_files};
+use crate::{Outcome, applied_files, planning};
 
 mod batch;
 mod tracer;
@@ -99,7 +99,16 @@ pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, Co
     let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
-    let fabric = applied.fabric(&inputs);
+    let mut fabric = applied.fabric(&inputs);
+    if let Some(planned) = args
+        .dumps
+        .are_any()
+        .then(|| planning::plan(&inputs))
+        .transpose()?
+        .flatten()
+    {
+        fabric = fabric.with_undelivered(applied.undelivered(&inputs, &args.dumps, &planned)?);
+    }
     let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
     let (Some(from), Some(to)) = (&args.from, &args.to) else {
         return Ok(batch::run(&mut tracer, printer)?);

@@ -200,8 +200,9 @@ fn verify(
     printer: &mut Printer,
 ) -> Result<Outcome, CommandFailure> {
     let inputs = &read.inputs;
-    let wanted = WantedPeers::plan(inputs, &args.dumps)?;
+    let wanted = WantedPeers::plan(inputs, &args.dumps, &read.applied)?;
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
+    let fabric = fabric.with_undelivered(wanted.undelivered.clone());
     let clusters = fabric.sites.len();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));
     let asked = Asked {

@@ -1,15 +1,18 @@
 //! The Peers that `render` would write. The proof does not use them: they only show whether the tree is up
 //! to date, and what nodes are the cause of.
 
+use std::collections::BTreeSet;
+
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
+use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use clustermesh::proof::verify::Excused;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::verified::OutdatedTree;
 use clustermesh::rules::{self, Finding, Purpose};
 
-use crate::applied_files::Dumps;
+use crate::applied_files::{AppliedFiles, Dumps};
 use crate::inputs::Inputs;
 use crate::planning::{self, OutputCheck, RenderPlan};
 use crate::threshold::Threshold;
@@ -23,6 +26,8 @@ pub(super) struct WantedPeers<'a> {
     plan: Option<Plan>,
     /// The rendered tree, if it is another one.
     pub(super) outdated: Option<OutdatedTree>,
+    /// The clusters that lack changes of the tree.
+    pub(super) undelivered: BTreeSet<ClusterName>,
 }
 
 impl<'a> WantedPeers<'a> {
@@ -30,14 +35,20 @@ impl<'a> WantedPeers<'a> {
     ///
     /// # Errors
     /// As for [`planning::check`].
-    pub(super) fn plan(inputs: &'a Inputs, dumps: &Dumps) -> anyhow::Result<Self> {
+    pub(super) fn plan(
+        inputs: &'a Inputs,
+        dumps: &Dumps,
+        applied: &AppliedFiles,
+    ) -> anyhow::Result<Self> {
         let Some(planned) = planning::plan(inputs)? else {
             return Ok(Self {
                 fleet: planning::fleet(inputs).0,
                 plan: None,
                 outdated: None,
+                undelivered: BTreeSet::new(),
             });
         };
+        let undelivered = applied.undelivered(inputs, dumps, &planned)?;
         let RenderPlan { fleet, plan, texts } = planned;
         let is_outdated =
             !dumps.are_any() && !tree_comparison::is_current(&plan, &texts, &inputs.settings)?;
@@ -45,6 +56,7 @@ impl<'a> WantedPeers<'a> {
             fleet,
             plan: Some(plan),
             outdated: is_outdated.then(|| outdated(inputs)).transpose()?.flatten(),
+            undelivered,
         })
     }
 
