@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::{Output, Per};
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::template::Problem;
+use crate::text::shell_word;
 
 pub mod context;
 mod filler;
@@ -89,8 +90,11 @@ fn order(
             "cannot read the template {}: {reason}",
             Quoted(&output.template)
         );
-        let help =
-            "restore the file or correct its path; to give up its outputs, delete this entry";
+        let help = format!(
+            "run `git restore {}` if the template was deleted by mistake; otherwise remove this item from `outputs`, and \
+             `clustermesh render` removes the files that it wrote",
+            shell_word(&output.template)
+        );
         Box::new(wrong(output, "template", message).help(help))
     })?;
     Ok(FillOrder {

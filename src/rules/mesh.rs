@@ -185,7 +185,7 @@ pub fn no_mesh(files: &[String], has_peers: bool) -> Finding {
     if has_peers {
         let message = format!("no ClusterMesh in {files}, so every Peer would be deleted");
         return Finding::new(&NO_MESH, message).help(
-            "restore the mesh, or, if every Peer is to be deleted, run `clustermesh render \
+            "restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render \
              --allow-empty '*'`",
         );
     }

@@ -105,7 +105,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "outputs",
-        "name net wireguard place diagnostic string_map schema mesh config fleet plan yaml template \
+        "text name net wireguard place diagnostic string_map schema mesh config fleet plan yaml template \
          manifest agent packet proof capacity",
     ),
     // Judgement

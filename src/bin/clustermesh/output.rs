@@ -201,10 +201,12 @@ impl Printer {
         let text = Width::stderr().wrapped("error: ".len(), &text);
         let report = Level::ERROR.primary_title(text);
         self.report(&[Group::with_title(report)]);
-        if error.is::<NoMesh>() {
-            let help = Level::HELP.primary_title(NoMesh::HELP);
+        if let Some((help, mesh)) = error.downcast_ref().map(NoMesh::help) {
+            let help = Level::HELP.primary_title(help);
             self.report(&[Group::with_title(help)]);
-            self.line(&format!("\n{}", NoMesh::MESH));
+            if let Some(mesh) = mesh {
+                self.line(&format!("\n{mesh}"));
+            }
         }
     }
 

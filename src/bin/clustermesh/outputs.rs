@@ -9,7 +9,7 @@ use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wron
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
 use clustermesh::rules::capacity::target_load;
-use clustermesh::text::count;
+use clustermesh::text::{self, CONFLICT, count, listed};
 
 use crate::disk::beside::Beside;
 use crate::disk::tree::RECORD;
@@ -36,6 +36,8 @@ pub(crate) struct Outputs {
     pub(crate) stale: Vec<PathBuf>,
     /// The changes that a render would make.
     pub(crate) beside: Beside,
+    /// Whether the config lists no outputs any more.
+    is_given_up: bool,
 }
 
 impl Outputs {
@@ -48,6 +50,15 @@ impl Outputs {
             .map(|(number, what)| format!("{number} {what}"))
             .collect();
         (!parts.is_empty()).then(|| format!("outputs: {}", parts.join(", ")))
+    }
+
+    /// Returns the reason for which all are removed, if they are.
+    pub(crate) fn removal(&self) -> Option<String> {
+        let names = || listed(self.stale.iter().map(|it| input_file::name(it)));
+        (self.is_given_up && !self.stale.is_empty()).then(|| {
+            let names = names();
+            format!("outputs are removed ({names}) because the config lists none")
+        })
     }
 }
 
@@ -103,7 +114,10 @@ pub(crate) fn compare(
     let mut survey = OutputSurvey {
         settings,
         reserved: reserved(settings),
-        outputs: Outputs::default(),
+        outputs: Outputs {
+            is_given_up: wanted.is_empty(),
+            ..Outputs::default()
+        },
         findings: Vec::new(),
     };
     let record = record.unwrap_or_default();
@@ -191,10 +205,15 @@ fn read_record(settings: &Settings) -> Result<Option<Record>, Box<Finding>> {
     let name = input_file::name(&path);
     let read = disk::read_text(&roots, &path, LIMIT)
         .map_err(|error| format!("{:#}", error.root_cause()))
-        .and_then(|text| Record::read(&text).map_err(|line| format!("line {line} is invalid")));
+        .and_then(|text| {
+            Record::read(&text).map_err(|line| match text::conflict(&text) {
+                Some(_) => CONFLICT.to_owned(),
+                None => format!("line {line} is invalid"),
+            })
+        });
     read.map(Some).map_err(|reason| {
         let message = format!("`{name}` cannot be read: {reason}");
-        let help = "restore it from git, or delete it together with the outputs that it lists";
+        let help = "restore it from git, or delete it together with the outputs that it lists, and run `clustermesh render`";
         Box::new(wrong_output(message).help(help))
     })
 }
@@ -232,6 +251,12 @@ struct OutputSurvey<'a> {
     findings: Vec<Finding>,
 }
 
+/// A file in the place of an output.
+struct FoundOutput {
+    digest: Digest,
+    is_conflicted: bool,
+}
+
 impl OutputSurvey<'_> {
     fn wanted(&mut self, path: &str, text: &Arc<str>, recorded: Option<&Digest>) {
         let file = self.settings.config.join(path);
@@ -244,13 +269,15 @@ impl OutputSurvey<'_> {
                 .push(wrong_output(message).help("give the output another path"));
             return;
         }
-        match self.digest(&file) {
+        match self.found(&file) {
             Ok(None) => self.outputs.missing.push(file.clone()),
-            Ok(Some(digest)) if digest == Digest::new(text.as_bytes()) => return,
-            Ok(Some(digest)) if Some(&digest) == recorded => {
+            Ok(Some(found)) if found.digest == Digest::new(text.as_bytes()) => return,
+            Ok(Some(found)) if Some(&found.digest) == recorded => {
                 self.outputs.changed.push(file.clone());
             }
-            Ok(Some(_)) if recorded.is_some() => return self.edited(&file),
+            Ok(Some(found)) if recorded.is_some() || found.is_conflicted => {
+                return self.edited(&file, &found);
+            }
             Ok(Some(_)) => {
                 let message = format!(
                     "`{}` already exists, and `render` did not write it",
@@ -270,13 +297,13 @@ impl OutputSurvey<'_> {
         if self.owner(&file).is_some() {
             return;
         }
-        match self.digest(&file) {
+        match self.found(&file) {
             Ok(None) => {}
-            Ok(Some(digest)) if digest == *recorded => {
+            Ok(Some(found)) if found.digest == *recorded => {
                 self.outputs.stale.push(file.clone());
                 self.outputs.beside.remove.push(file);
             }
-            Ok(Some(_)) => self.edited(&file),
+            Ok(Some(found)) => self.edited(&file, &found),
             Err(reason) => self.unread(&file, &reason),
         }
     }
@@ -289,8 +316,8 @@ impl OutputSurvey<'_> {
         owner.map(|(_, what)| *what)
     }
 
-    /// Returns the digest of a file, if it is there.
-    fn digest(&self, file: &Path) -> Result<Option<Digest>, String> {
+    /// Returns a file in the place of an output, if it is there.
+    fn found(&self, file: &Path) -> Result<Option<FoundOutput>, String> {
         let roots = &self.settings.config.roots;
         let reason = |error: anyhow::Error| format!("{:#}", error.root_cause());
         disk::check_output(roots, file).map_err(reason)?;
@@ -304,17 +331,26 @@ impl OutputSurvey<'_> {
             }
             Some(_) => {
                 let text = disk::read_text(roots, file, LIMIT).map_err(reason)?;
-                Ok(Some(Digest::new(text.as_bytes())))
+                Ok(Some(FoundOutput {
+                    digest: Digest::new(text.as_bytes()),
+                    is_conflicted: text::conflict(&text).is_some(),
+                }))
             }
         }
     }
 
-    fn edited(&mut self, file: &Path) {
-        let message = format!(
-            "`{}` was changed since `render` wrote it",
-            input_file::name(file)
-        );
-        let help = "make the change in its template, then delete the file";
+    fn edited(&mut self, file: &Path, found: &FoundOutput) {
+        let name = input_file::name(file);
+        let (message, help) = if found.is_conflicted {
+            let help = "delete the file, then run `clustermesh render`";
+            (format!("`{name}` has {CONFLICT}"), help)
+        } else {
+            let help = "make the change in its template, then delete the file";
+            (
+                format!("`{name}` was changed since `render` wrote it"),
+                help,
+            )
+        };
         self.findings.push(wrong_output(message).help(help));
     }
 

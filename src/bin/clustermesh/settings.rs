@@ -153,7 +153,14 @@ impl Settings {
 
     /// Returns the files with meshes, in order. Every folder has one, and there is one at all.
     pub(crate) fn mesh_files(&self) -> anyhow::Result<Vec<InputFile>> {
-        mesh_files::all(&self.mesh_paths(), &self.config.roots, &self.surroundings)
+        let rendered = &self.rendered;
+        let is_rendered = || disk::is_folder(&self.roots_of(rendered), &rendered.value);
+        mesh_files::all(
+            &self.mesh_paths(),
+            &self.config.roots,
+            &self.surroundings,
+            is_rendered,
+        )
     }
 
     /// Returns the files with meshes, in order, or none if there is no mesh yet.

@@ -197,3 +197,89 @@ fn a_cluster_without_the_last_change_of_the_tree() {
         "let Flux or Argo CD apply it in `west`",
     );
 }
+
+/// A rendered mesh with an output for each target.
+fn with_outputs() -> Folder {
+    let folder = Folder::mesh();
+    folder.write("templates/app.yaml", "name: {{ target.name }}\n");
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\noutputs:\n\
+         - { template: templates/app.yaml, path: 'apps/{{ target.name }}.yaml' }\n",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    folder
+}
+
+/// Returns both versions of a text as git writes them if it cannot merge them.
+fn conflicted(text: &str) -> String {
+    format!("<<<<<<< HEAD\n{text}=======\nother\n>>>>>>> branch\n")
+}
+
+#[test]
+fn conflict_markers_in_outputs_and_their_record() {
+    let record = "rendered/.clustermesh-outputs";
+    for path in ["apps/west.yaml", record] {
+        let folder = with_outputs();
+        let (text, all) = (folder.read(path), folder.touches("."));
+        folder.write(path, conflicted(&text));
+        let found = findings(&folder);
+        let [[rule, _, help, message]] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(rule, "invalid-output");
+        assert_contains(message, "git's conflict markers");
+        assert_contains(help, "run `clustermesh render`");
+        fs::remove_file(folder.path(path)).unwrap();
+        if path == record {
+            assert_contains(help, "delete it together with the outputs that it lists");
+            fs::remove_dir_all(folder.path("apps")).unwrap();
+        }
+        assert_eq!(folder.run(&["render"]).code, 0);
+        let texts = |all: BTreeMap<String, Touch>| -> BTreeMap<String, String> {
+            all.into_iter()
+                .map(|(path, (.., text))| (path, text))
+                .collect()
+        };
+        assert_eq!(texts(folder.touches(".")), texts(all));
+    }
+}
+
+/// Only the mesh is gone, and the Peers that were rendered from it are there.
+#[test]
+fn a_deleted_mesh() {
+    let folder = Folder::rendered();
+    fs::remove_file(folder.path("mesh.yaml")).unwrap();
+    for command in ["validate", "render", "verify"] {
+        let run = folder.run(&[command]);
+        assert_eq!(run.code, 2);
+        insta::allow_duplicates!(insta::assert_snapshot!(run.stderr, @r#"
+error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
+help: there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to name a mesh elsewhere
+"#));
+    }
+    folder.write("mesh.yaml", MESH);
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+#[test]
+fn a_config_that_lists_no_outputs_any_more() {
+    let folder = with_outputs();
+    folder.edit("clustermesh.yaml", "outputs:\n", "# outputs:\n");
+    folder.edit("clustermesh.yaml", "- {", "# - {");
+    let note = "note: outputs are removed (apps/east.yaml, apps/north.yaml, apps/west.yaml) because the config lists none";
+    assert_contains(&folder.run(&["render", "--check"]).stderr, note);
+    assert_contains(&folder.run(&["render"]).stderr, note);
+    assert!(!folder.run(&["render"]).stderr.contains("note: "));
+}
+
+#[test]
+fn a_deleted_template() {
+    let folder = with_outputs();
+    let text = folder.read("templates/app.yaml");
+    fs::remove_file(folder.path("templates/app.yaml")).unwrap();
+    let [_, _, help, _] = &findings(&folder)[0];
+    insta::assert_snapshot!(help, @r#"run `git restore templates/app.yaml` if the template was deleted by mistake; otherwise remove this item from `outputs`, and `clustermesh render` removes the files that it wrote"#);
+    folder.write("templates/app.yaml", text);
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}

@@ -95,6 +95,9 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
         if let Some((_, plan)) = &checked.planned {
             let counts = tree_comparison::peer_counts(rendered, &inputs.settings);
             printer.outdated(plan, &rendered.survey, &counts);
+            if let Some(note) = rendered.outputs.removal() {
+                printer.note(&note);
+            }
         }
         return Ok(outcome.max(Outcome::findings_if(is_refused)));
     }
@@ -133,6 +136,9 @@ fn write(
     printer.summary(plan, excluded, survey, &counts);
     if let Some(line) = outputs.summary() {
         printer.line(&line);
+    }
+    if let Some(note) = outputs.removal() {
+        printer.note(&note);
     }
     Ok(())
 }

@@ -14,15 +14,25 @@ use crate::input_file::InputFile;
 /// There is no mesh, and no folder above has one.
 #[derive(Debug, Error)]
 #[error("no mesh found: this folder has no `mesh.yaml` and no `meshes/`")]
-pub(crate) struct NoMesh;
+pub(crate) struct NoMesh {
+    /// Whether Peers were rendered from one.
+    pub(super) is_rendered: bool,
+}
 
 impl NoMesh {
-    /// The remedy.
-    pub(crate) const HELP: &str = "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, \
-                                   or write this to `mesh.yaml`:";
+    /// Returns the remedy, and the text that it names.
+    pub(crate) fn help(&self) -> (&'static str, Option<&'static str>) {
+        if self.is_rendered {
+            let help = "there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to \
+                name a mesh elsewhere";
+            return (help, None);
+        }
+        let help = "run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:";
+        (help, Some(Self::MESH))
+    }
 
     /// The shortest mesh that can be rendered.
-    pub(crate) const MESH: &str = "\
+    const MESH: &str = "\
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata:
@@ -51,6 +61,7 @@ pub(super) fn all(
     paths: &[InputFile],
     roots: &Roots,
     surroundings: &WorkingRepository,
+    is_rendered: impl Fn() -> bool,
 ) -> anyhow::Result<Vec<InputFile>> {
     let mut files = Vec::new();
     for path in paths {
@@ -67,7 +78,8 @@ pub(super) fn all(
                 folder.display()
             );
         }
-        return Err(NoMesh.into());
+        let is_rendered = is_rendered();
+        return Err(NoMesh { is_rendered }.into());
     }
     Ok(files)
 }

@@ -129,28 +129,6 @@ fn without_a_config_they_stay() {
 }
 
 #[test]
-fn a_lost_template_has_a_remedy() {
-    let folder = folder();
-    assert_eq!(folder.run(&["render"]).code, 0);
-    std::fs::remove_file(folder.path("templates/app.yaml")).unwrap();
-    let refused = folder.refusal(1, |it| it.run(&["render"]));
-    insta::assert_snapshot!(refused, @"
-    error[invalid-output]: cannot read the template `templates/app.yaml`: No such file or directory (os error 2)
-     --> clustermesh.yaml:4:15
-      |
-    4 | - { template: templates/app.yaml, path: 'apps/{{ target.name }}.yaml' }
-      |               ^^^^^^^^^^^^^^^^^^
-    help: restore the file or correct its path; to give up its outputs, delete this entry
-
-    1 error
-    nothing was written
-    ");
-    configure(&folder, "  []");
-    assert_eq!(folder.run(&["render"]).code, 0);
-    assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
-}
-
-#[test]
 fn there_is_one_for_each_mesh_or_for_all() {
     let folder = folder();
     folder.write(
