@@ -59,10 +59,10 @@ pub(super) fn on_disk(on_disk: &OnDiskTree, plan: &Plan, fate: Fate) -> Vec<Find
     let mut ours: Vec<Finding> = Vec::new();
     let mismatches = on_disk.mismatches();
     for file in &on_disk.files {
-        ours.extend(of_file(file, &mismatches));
+        ours.extend(of_file(file, &mismatches, fate));
     }
-    ours.extend(on_disk.clashes(plan).into_iter().map(clash));
-    ours.extend(mismatches.into_iter().map(mismatch));
+    ours.extend(on_disk.clashes(plan).into_iter().map(|it| clash(it, fate)));
+    ours.extend(mismatches.into_iter().map(|it| mismatch(it, fate)));
     if fate == Fate::Replaced {
         let noted =
             |finding: &mut Finding| finding.severity = finding.severity.min(Severity::Notice);
@@ -102,7 +102,7 @@ fn on_path(rule: &'static Rule, path: &str, message: String) -> Finding {
     finding
 }
 
-fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Finding> {
+fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch], fate: Fate) -> Vec<Finding> {
     let (target, name) = file.path.split_once('/').unwrap_or(("", &file.path));
     match &file.content {
         ChangedContent::Peers(reading) => {
@@ -114,8 +114,10 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Find
                 .oddities
                 .iter()
                 .filter(|it| !is_unread || !matches!(it, Oddity::Edited { .. }))
-                .map(|it| odd(file, &bare(name), it));
-            oddities.chain(without_endpoint(file, reading)).collect()
+                .map(|it| odd(file, &bare(name), it, fate));
+            oddities
+                .chain(without_endpoint(file, reading, fate))
+                .collect()
         }
         ChangedContent::Kustomization(it)
             if it.is_ours || mismatches.iter().any(|it| it.target == target) =>
@@ -129,14 +131,14 @@ fn of_file(file: &ChangedFile, mismatches: &[KustomizationMismatch]) -> Vec<Find
         ChangedContent::Unread(problem) => {
             let message = format!("{} cannot be read: {problem}", bare(name));
             let finding = on_path(&UNREADABLE_MANIFEST, &file.path, message);
-            vec![finding.at(file.place(&(0..0)), "").help(ANEW)]
+            vec![finding.at(file.place(&(0..0)), "").help(fate.remedy())]
         }
     }
 }
 
 /// Returns an error for each place at which a file of Peers of a target cannot be read, or is not ours.
 pub fn unread(on_disk: &OnDiskTree) -> Vec<Finding> {
-    let findings = on_disk.unread().flat_map(|it| of_file(it, &[]));
+    let findings = on_disk.unread().flat_map(|it| of_file(it, &[], Fate::Kept));
     let blocked = on_disk.in_the_way().map(|it| blocked_file(on_disk, it));
     let unread = findings
         .filter(|it| *it.rule == UNREADABLE_MANIFEST)
@@ -148,8 +150,17 @@ pub fn unread(on_disk: &OnDiskTree) -> Vec<Finding> {
     unread.map(error).collect()
 }
 
-/// The remedy for a generated file.
-const ANEW: &str = "run `clustermesh render`, which rewrites or removes the file";
+impl Fate {
+    /// Returns the remedy for a generated file.
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Kept => "run `clustermesh render`, which rewrites or removes the file",
+            Self::Replaced => {
+                "`clustermesh render` rewrites or removes the file as soon as there are no errors"
+            }
+        }
+    }
+}
 
 fn edited(file: &ChangedFile, name: &str, what: &str) -> Finding {
     let message = format!("{name} was edited: {what} differ from what clustermesh writes");
@@ -158,7 +169,7 @@ fn edited(file: &ChangedFile, name: &str, what: &str) -> Finding {
     )
 }
 
-fn odd(file: &ChangedFile, name: &str, oddity: &Oddity) -> Finding {
+fn odd(file: &ChangedFile, name: &str, oddity: &Oddity, fate: Fate) -> Finding {
     match oddity {
         Oddity::Edited { bytes } => {
             let finding = edited(file, name, "the Peers");
@@ -174,12 +185,12 @@ fn odd(file: &ChangedFile, name: &str, oddity: &Oddity) -> Finding {
         Oddity::NoPeer => {
             let message = format!("{name} contains no Peer");
             let finding = on_path(&EMPTY_MANIFEST, &file.path, message);
-            finding.at(file.place(&(0..0)), "").help(ANEW)
+            finding.at(file.place(&(0..0)), "").help(fate.remedy())
         }
         Oddity::Unreadable { bytes, problem } => {
             let message = format!("{name} cannot be read: {problem}");
             let finding = on_path(&UNREADABLE_MANIFEST, &file.path, message);
-            finding.at(file.place(bytes), "").help(ANEW)
+            finding.at(file.place(bytes), "").help(fate.remedy())
         }
         Oddity::Refused { peer, bytes, why } => {
             let name = Quoted(peer);
@@ -194,18 +205,18 @@ fn odd(file: &ChangedFile, name: &str, oddity: &Oddity) -> Finding {
                 Unfit::Spec(fault) => consequence(peer, fault),
             };
             let finding = on_path(&REFUSED_PEER, &file.path, message);
-            finding.at(file.place(bytes), "").help(ANEW)
+            finding.at(file.place(bytes), "").help(fate.remedy())
         }
         Oddity::Variable { bytes } => {
             let message = format!("{name} contains `${{`, which Flux may replace as a variable");
             let finding = on_path(&VARIABLE_IN_MANIFEST, &file.path, message);
-            finding.at(file.place(bytes), "").help(ANEW)
+            finding.at(file.place(bytes), "").help(fate.remedy())
         }
     }
 }
 
 /// Returns the findings about the Peers of a file that are dialled badly, one for each flaw.
-fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Vec<Finding> {
+fn without_endpoint(file: &ChangedFile, reading: &Reading, fate: Fate) -> Vec<Finding> {
     let flaws = [EndpointFlaw::Missing, EndpointFlaw::IdlePlaceholder];
     let findings = flaws.into_iter().filter_map(|flaw| {
         let peers = reading.peers.iter();
@@ -225,7 +236,7 @@ fn without_endpoint(file: &ChangedFile, reading: &Reading) -> Vec<Finding> {
             EndpointFlaw::IdlePlaceholder => idle_placeholder(&names, have, its),
         };
         let finding = on_path(&PEER_WITHOUT_ENDPOINT, &file.path, message);
-        Some(finding.at(file.place(&first.bytes), "").help(ANEW))
+        Some(finding.at(file.place(&first.bytes), "").help(fate.remedy()))
     });
     findings.collect()
 }
@@ -239,7 +250,7 @@ pub(super) fn idle_placeholder(names: &str, have: &str, its: &str) -> String {
     )
 }
 
-fn clash(clash: SameNamePeers) -> Finding {
+fn clash(clash: SameNamePeers, fate: Fate) -> Finding {
     let SameNamePeers {
         target,
         peer,
@@ -249,10 +260,10 @@ fn clash(clash: SameNamePeers) -> Finding {
     let first = first.rsplit('/').next().map(bare).unwrap_or_default();
     let message = format!("duplicate Peer {}, also in {first}", Quoted(&peer));
     let finding = Finding::on_named(&CLASHING_PEERS, &target, message);
-    finding.at(place, "second here").help(ANEW)
+    finding.at(place, "second here").help(fate.remedy())
 }
 
-fn mismatch(mismatch: KustomizationMismatch) -> Finding {
+fn mismatch(mismatch: KustomizationMismatch, fate: Fate) -> Finding {
     let KustomizationMismatch {
         target,
         absent,
@@ -270,7 +281,7 @@ fn mismatch(mismatch: KustomizationMismatch) -> Finding {
     }
     let message = format!("{KUSTOMIZATION} {}", parts.join(" and "));
     let finding = Finding::on_named(&MISMATCHED_KUSTOMIZATION, &target, message);
-    finding.at(place, "").help(ANEW)
+    finding.at(place, "").help(fate.remedy())
 }
 
 #[cfg(test)]

@@ -51,9 +51,11 @@ pub fn refusals(
                 "if the cluster is that large, add `--accept {cluster}`, or raise `limits.nodes` \
                  in the config"
             ),
-            GuardRefusal::Empty | GuardRefusal::Shrunk(_) => {
-                format!("if intended, add `--accept {cluster}`")
-            }
+            GuardRefusal::Empty => format!(
+                "the list is probably incomplete: run the command again; if the cluster has no node any more, add \
+                 `--accept {cluster}`"
+            ),
+            GuardRefusal::Shrunk(loss) => shrunk_help(cluster, loss),
         });
         finding
     });
@@ -161,6 +163,20 @@ pub fn losses(cluster: &ClusterName, losses: &[Shrinkage]) -> Vec<Finding> {
         Finding::on_cluster(&LOST_NODES, cluster, message)
     });
     findings.collect()
+}
+
+/// Returns the remedies for the usual reasons of a loss.
+fn shrunk_help(cluster: &ClusterName, loss: &Shrinkage) -> String {
+    let gone = "if these nodes were removed from the cluster";
+    let incomplete = "if the list was incomplete, run the command again";
+    let unusable = "correct what makes nodes unusable and run the command again";
+    match (loss.gone.is_empty(), loss.unusable.is_empty()) {
+        (false, true) => format!("{gone}, add `--accept {cluster}`; {incomplete}"),
+        (true, _) => format!("{unusable}; if the loss is intended, add `--accept {cluster}`"),
+        (false, false) => {
+            format!("{unusable}; {incomplete}; if the loss is intended, add `--accept {cluster}`")
+        }
+    }
 }
 
 fn whose(loss: &Shrinkage) -> String {

@@ -283,3 +283,115 @@ fn a_deleted_template() {
     folder.write("templates/app.yaml", text);
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
+
+/// The file is written again by the same run, or after the errors that stop it.
+#[test]
+fn a_render_does_not_advise_to_render() {
+    let folder = Folder::rendered();
+    let path = "rendered/east/prod--west.yaml";
+    folder.write(path, format!("{}garbage: [\n", folder.read(path)));
+    let advice = "run `clustermesh render`";
+    assert_contains(&folder.run(&["validate"]).stdout, advice);
+    let run = folder.run(&["render"]);
+    assert_eq!(
+        (run.code, run.stderr.contains(advice)),
+        (0, false),
+        "{}",
+        run.stderr
+    );
+    assert_contains(&run.stderr, "[unreadable-manifest]");
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+/// Nodes were removed from the cluster, or the list was cut.
+#[test]
+fn a_snapshot_of_fewer_nodes() {
+    let folder = Folder::mesh();
+    let nodes: Vec<Value> = (1..=8).map(|it| node(1, it)).collect();
+    folder.keep("east", &nodes);
+    let list = |numbers: std::ops::RangeInclusive<u8>| {
+        let items: Vec<Value> = numbers.map(|it| api_node(1, it)).collect();
+        folder.write(
+            "dump.json",
+            json!({ "kind": "NodeList", "apiVersion": "v1", "items": items }).to_string(),
+        );
+    };
+    let snapshot = ["snapshot", "east", "--from", "dump.json"];
+    list(1..=2);
+    let run = folder.run(&snapshot);
+    assert_eq!(run.code, 1);
+    let help = run.stderr.lines().find(|it| it.contains("help: ")).unwrap();
+    insta::assert_snapshot!(help, @r#"help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again"#);
+    list(1..=8);
+    assert_eq!(folder.run(&snapshot).code, 0);
+    list(1..=2);
+    assert_eq!(
+        folder
+            .run(&[&snapshot[..], &["--accept", "east"]].concat())
+            .code,
+        0
+    );
+}
+
+/// A port needs an address; the help names what can be written instead.
+#[test]
+fn a_trace_to_a_port_of_a_cluster() {
+    let folder = Folder::rendered();
+    folder.edit(
+        "mesh.yaml",
+        "      wireguardCIDR: 10.103.0.0/24\n",
+        "      wireguardCIDR: 10.103.0.0/24\n      serviceCIDR: 10.203.0.0/16\n",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let refusals = [
+        ["east", "west:443"],
+        ["east/n1", "west/n1:443"],
+        ["east:443", "west"],
+        ["east", "west:x"],
+    ];
+    let refusals = refusals.map(|[from, to]| {
+        let run = folder.run(&["trace", from, to]);
+        assert_eq!(run.code, 2);
+        run.stderr
+    });
+    insta::assert_snapshot!(refusals.concat(), @r#"
+error: TO: `west:443` has a port, which only an address can have; write `west`, `west` with `--class service` for its Services, or `ADDRESS:443`
+error: TO: `west/n1:443` has a port, which only an address can have; write `west/n1`, `west` with `--class service` for its Services, or `ADDRESS:443`
+error: FROM: `east:443` has a port, which only an address can have; write `east`, or `ADDRESS:443`
+error: TO: `west:x` is neither a cluster, nor `CLUSTER/NODE`, nor an address; did you mean `west`?
+"#);
+    for arguments in [
+        &["east", "west", "--class", "service"][..],
+        &["east", "10.203.0.10:443"],
+        &["east/n1", "west/n1"],
+    ] {
+        let run = folder.run(&[&["trace"], arguments].concat());
+        assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    }
+}
+
+/// The other lines of a batch have their answers.
+#[test]
+fn a_line_of_a_batch_that_is_no_text() {
+    let folder = Folder::rendered();
+    let input = b"east west\neast \xff\r\nwest:443 east\nwest east\n";
+    let run = folder.run_with_input(&["trace", "--batch"], input);
+    assert_eq!(run.code, 2);
+    let lines = run
+        .stdout
+        .lines()
+        .map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let lines = lines.map(|it| {
+        format!(
+            "{}: {}\n",
+            it["line"],
+            it.get("verdict").unwrap_or(&it["message"])
+        )
+    });
+    insta::assert_snapshot!(lines.collect::<String>(), @r#"
+1: "delivered"
+2: "the line is not UTF-8: invalid utf-8 sequence of 1 bytes from index 5"
+3: "FROM: `west:443` has a port, which only an address can have; write `west`, or `ADDRESS:443`"
+4: "delivered"
+"#);
+}
