@@ -62,7 +62,7 @@ fn the_node_to_delete_for_its_pod_cidr_is_named() {
         folder.keep("east", &nodes);
         let text = folder.run(&["validate"]).stdout;
         assert_contains(&text, "overlapping-node-pod-cidr");
-        let command = "`kubectl delete node n3`";
+        let command = "`kubectl --context east delete node n3`";
         assert!(text.contains(command), "{cidr}: {text}");
     }
 }

@@ -39,7 +39,10 @@ fn a_pod_cidr_of_a_node_that_is_left_out() {
             .iter()
             .find(|it| it.0 == "overlapping-node-pod-cidr")
             .unwrap();
-        assert_contains(&overlap.1, &format!("kubectl delete node {name}`"));
+        assert_contains(
+            &overlap.1,
+            &format!("kubectl --context east delete node {name}`"),
+        );
         other["podCIDRs"] = json!(["10.1.9.0/24"]);
         folder.keep("east", &[node(1, 1), node(1, 2), other]);
         assert_eq!(verified(&folder), 0);
@@ -287,7 +290,7 @@ fn annotate(nodes: &mut [Value], helps: &[(String, String)]) {
     for (_, help) in helps {
         let commands = help
             .split('`')
-            .filter(|it| it.starts_with("kubectl annotate"));
+            .filter(|it| it.starts_with("kubectl --context east annotate"));
         for command in commands {
             let words: Vec<&str> = command.split(' ').collect();
             let [.., name, "--overwrite", change] = words[..] else {
