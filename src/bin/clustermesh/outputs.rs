@@ -251,7 +251,7 @@ struct OutputSurvey<'a> {
     findings: Vec<Finding>,
 }
 
-/// A file in the place of an output.
+/// A file with the path of an output.
 struct FoundOutput {
     digest: Digest,
     is_conflicted: bool,
@@ -316,7 +316,7 @@ impl OutputSurvey<'_> {
         owner.map(|(_, what)| *what)
     }
 
-    /// Returns a file in the place of an output, if it is there.
+    /// Returns the file with the path of an output, if it is there.
     fn found(&self, file: &Path) -> Result<Option<FoundOutput>, String> {
         let roots = &self.settings.config.roots;
         let reason = |error: anyhow::Error| format!("{:#}", error.root_cause());

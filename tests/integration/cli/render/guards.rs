@@ -180,7 +180,7 @@ fn keeps_the_name_of_a_mesh() {
     let run = allowed(&folder, &["*/prod"]);
     assert_contains(
         &run.stderr,
-        "run `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/mesh=net touched=1`",
+        "`kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/mesh=net touched=1`",
     );
     assert_eq!(folder.run(&["render", "--check"]).code, 0);
     assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 0);
