@@ -240,7 +240,7 @@ mod tests {
             Some("snapshots/east.json"),
         );
         insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3 and 2 more; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
-        insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @r#"correct what makes nodes unusable and run the command again; if the list was incomplete, run the command again; if the loss is intended, add `--accept east`"#);
+        insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @"correct what makes nodes unusable and run the command again; if the list was incomplete, run the command again; if the loss is intended, add `--accept east`");
     }
 
     #[test]

@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn a_leader_leads_whatever_is_said() {
-        insta::assert_snapshot!(report_on("location", "leader=False"), @r#"
-warning[misread-leader] east/n: annotation kilo.squat.ai/leader is `False`, but any value makes the node a candidate for leader
-  east.json#/nodes/0/annotations/kilo.squat.ai~1leader 
-  help: run `kubectl annotate node n --overwrite kilo.squat.ai/leader-`, then `clustermesh snapshot east`
-"#);
+        insta::assert_snapshot!(report_on("location", "leader=False"), @"
+        warning[misread-leader] east/n: annotation kilo.squat.ai/leader is `False`, but any value makes the node a candidate for leader
+          east.json#/nodes/0/annotations/kilo.squat.ai~1leader 
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/leader-`, then `clustermesh snapshot east`
+        ");
         assert_eq!(report_on("location", "leader=true"), "");
         assert_eq!(report_on("location", "leader="), "");
         assert_eq!(

@@ -153,28 +153,28 @@ mod tests {
 
     #[test]
     fn behind_nat_the_node_itself_has_to_send() {
-        insta::assert_snapshot!(report_on("persistentKeepalive: 25", "external=10.9.0.1"), @r#"
-warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
-  east.json#/nodes/0/name 
-  mesh.yaml#/spec/clusters/0/persistentKeepalive 
-  help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
-"#);
-        insta::assert_snapshot!(report_on("persistentKeepalive: 25", "external=100.64.0.1 persistent-keepalive=0"), @r#"
-warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
-  east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
-  mesh.yaml#/spec/clusters/0/persistentKeepalive 
-  help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
-"#);
+        insta::assert_snapshot!(report_on("persistentKeepalive: 25", "external=10.9.0.1"), @"
+        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is missing, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
+          east.json#/nodes/0/name 
+          mesh.yaml#/spec/clusters/0/persistentKeepalive 
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
+        ");
+        insta::assert_snapshot!(report_on("persistentKeepalive: 25", "external=100.64.0.1 persistent-keepalive=0"), @"
+        warning[missing-keepalive] east/n: annotation kilo.squat.ai/persistent-keepalive is `0`, so Kilo sends no keepalives (`persistentKeepalive` in Peers does not make it send any)
+          east.json#/nodes/0/annotations/kilo.squat.ai~1persistent-keepalive 
+          mesh.yaml#/spec/clusters/0/persistentKeepalive 
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
+        ");
     }
 
     #[test]
     fn without_an_endpoint_the_annotation_decides() {
-        insta::assert_snapshot!(report_on("persistentKeepalive: 25", ""), @r#"
-warning[roaming-node] east/n: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
-  east.json#/nodes/0/name 
-  mesh.yaml#/spec/clusters/0/persistentKeepalive 
-  help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
-"#);
+        insta::assert_snapshot!(report_on("persistentKeepalive: 25", ""), @"
+        warning[roaming-node] east/n: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
+          east.json#/nodes/0/name 
+          mesh.yaml#/spec/clusters/0/persistentKeepalive 
+          help: run `kubectl annotate node n --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
+        ");
         assert_eq!(
             report_on("persistentKeepalive: 25", "persistent-keepalive=25"),
             ""

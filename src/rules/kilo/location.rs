@@ -225,21 +225,21 @@ mod tests {
     #[test]
     fn an_empty_annotation_hides_the_label() {
         let hiding = format!("{REGION}eu location=");
-        insta::assert_snapshot!(report_on("", "location", &hiding, "location="), @r#"
-notice[empty-location] east/a: annotation kilo.squat.ai/location is empty and overrides label topology.kubernetes.io/region (`eu`)
-  east.json#/nodes/0/annotations/kilo.squat.ai~1location 
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/location-`, then `clustermesh snapshot east`
-"#);
+        insta::assert_snapshot!(report_on("", "location", &hiding, "location="), @"
+        notice[empty-location] east/a: annotation kilo.squat.ai/location is empty and overrides label topology.kubernetes.io/region (`eu`)
+          east.json#/nodes/0/annotations/kilo.squat.ai~1location 
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/location-`, then `clustermesh snapshot east`
+        ");
         assert_eq!(report_on("", "full", &hiding, ""), "");
     }
 
     #[test]
     fn two_volunteers_of_one_location_are_reported() {
-        insta::assert_snapshot!(report_on("", "location", "leader=", "leader=true"), @r#"
-notice[several-leaders] east: `a`, `b` of the unnamed location are candidates for leader: `a` leads
-  east.json#/nodes/1/annotations/kilo.squat.ai~1leader 
-  help: if only one should lead, run `kubectl annotate node b --overwrite kilo.squat.ai/leader-`, then `clustermesh snapshot east`
-"#);
+        insta::assert_snapshot!(report_on("", "location", "leader=", "leader=true"), @"
+        notice[several-leaders] east: `a`, `b` of the unnamed location are candidates for leader: `a` leads
+          east.json#/nodes/1/annotations/kilo.squat.ai~1leader 
+          help: if only one should lead, run `kubectl annotate node b --overwrite kilo.squat.ai/leader-`, then `clustermesh snapshot east`
+        ");
         assert_eq!(report_on("", "location", "leader=", ""), "");
         assert_eq!(
             report_on("", "location", "leader= location=x", "leader= location=y"),

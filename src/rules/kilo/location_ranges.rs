@@ -295,24 +295,24 @@ mod tests {
 
     #[test]
     fn of_overlapping_ranges_the_later_segment_keeps_its_own() {
-        insta::assert_snapshot!(of_both("172.31.0.0/22", "172.31.1.0/24"), @r#"
-warning[contested-location-range] east/a: Kilo drops location range 172.31.0.0/22: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
-  east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
-  east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23`, then `clustermesh snapshot east`
-"#);
-        insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.0.0/22,172.31.9.0/24"), @r#"
-warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.0.0/22 of `b`, and segment `location:b` sorts after `location:a`
-  east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
-  east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
-  help: run `kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24`, then `clustermesh snapshot east`
-"#);
-        insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.1.0/24"), @r#"
-warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
-  east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
-  east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips-`, then `clustermesh snapshot east`
-"#);
+        insta::assert_snapshot!(of_both("172.31.0.0/22", "172.31.1.0/24"), @"
+        warning[contested-location-range] east/a: Kilo drops location range 172.31.0.0/22: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23`, then `clustermesh snapshot east`
+        ");
+        insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.0.0/22,172.31.9.0/24"), @"
+        warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.0.0/22 of `b`, and segment `location:b` sorts after `location:a`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
+          help: run `kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24`, then `clustermesh snapshot east`
+        ");
+        insta::assert_snapshot!(of_both("172.31.1.0/24", "172.31.1.0/24"), @"
+        warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/24: it overlaps 172.31.1.0/24 of `b`, and segment `location:b` sorts after `location:a`
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          east.json#/nodes/1/annotations/kilo.squat.ai~1allowed-location-ips Kilo keeps this range
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips-`, then `clustermesh snapshot east`
+        ");
         assert!(
             of_both("172.31.0.0/16", "172.31.255.255/32").contains("help: run `kubectl annotate")
         );
@@ -333,15 +333,15 @@ warning[contested-location-range] east/a: Kilo drops location range 172.31.1.0/2
             );
             report(findings, &[("east", fields, &a), ("west", "", west)])
         };
-        insta::assert_snapshot!(of_east("10.2.0.0/23", ""), @r#"
-warning[contested-location-range] east/a: location range 10.2.0.0/23 overlaps 10.2.1.0/24 of west: Kilo drops it in favour of the Peer
-  east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
-  mesh.yaml#/spec/clusters/1/podCIDRs/0 declared here
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=10.2.0.0/24`, then `clustermesh snapshot east`
-notice[undeclared-location-range] east/a: location range 10.2.0.0/23 is not declared, so only its own cluster reaches it
-  east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
-  help: if other clusters should reach it, add it to `additionalCIDRs` of `east`
-"#);
+        insta::assert_snapshot!(of_east("10.2.0.0/23", ""), @"
+        warning[contested-location-range] east/a: location range 10.2.0.0/23 overlaps 10.2.1.0/24 of west: Kilo drops it in favour of the Peer
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          mesh.yaml#/spec/clusters/1/podCIDRs/0 declared here
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/allowed-location-ips=10.2.0.0/24`, then `clustermesh snapshot east`
+        notice[undeclared-location-range] east/a: location range 10.2.0.0/23 is not declared, so only its own cluster reaches it
+          east.json#/nodes/0/annotations/kilo.squat.ai~1allowed-location-ips 
+          help: if other clusters should reach it, add it to `additionalCIDRs` of `east`
+        ");
         let inside = of_east("10.2.1.128/25", "");
         assert!(inside.contains("allowed-location-ips-`"), "{inside}");
         assert!(!inside.contains("undeclared"), "{inside}");
@@ -375,6 +375,6 @@ notice[undeclared-location-range] east/a: location range 10.2.0.0/23 is not decl
             &[("east", FIELDS, &nodes), ("west", "granularity: Full", "")],
         );
         let help = report.lines().find(|it| it.contains("help")).unwrap();
-        insta::assert_snapshot!(help.trim(), @r#"help: run `kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23`, `kubectl annotate node c --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24`, then `clustermesh snapshot east`"#);
+        insta::assert_snapshot!(help.trim(), @"help: run `kubectl annotate node b --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23`, `kubectl annotate node c --overwrite kilo.squat.ai/allowed-location-ips=172.31.0.0/24,172.31.2.0/23,172.31.9.0/24`, then `clustermesh snapshot east`");
     }
 }

@@ -152,26 +152,26 @@ mod tests {
 
     #[test]
     fn labels_that_should_be_annotations_are_found() {
-        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/location=x", "label:kilo.squat.ai/location=y"), @r#"
-warning[annotation-as-label] east: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name (on 2 nodes: `a`, `b`)
-  east.json#/nodes/0/labels/kilo.squat.ai~1location 
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`, then `clustermesh snapshot east`
-"#);
-        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/location=x", "location=y"), @r#"
-warning[annotation-as-label] east/a: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name
-  east.json#/nodes/0/labels/kilo.squat.ai~1location 
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`, then `clustermesh snapshot east`
-"#);
-        insta::assert_snapshot!(report_on("", "full", "label:kilo.squat.ai/persistent-keepalive=2;5", ""), @r#"
-warning[annotation-as-label] east/a: label kilo.squat.ai/persistent-keepalive has no effect: Kilo reads only the annotation of this name
-  east.json#/nodes/0/labels/kilo.squat.ai~1persistent-keepalive 
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/persistent-keepalive=VALUE && kubectl label node a kilo.squat.ai/persistent-keepalive-`, then `clustermesh snapshot east`
-"#);
-        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/leader=", ""), @r#"
-warning[annotation-as-label] east/a: label kilo.squat.ai/leader has no effect: Kilo reads only the annotation of this name
-  east.json#/nodes/0/labels/kilo.squat.ai~1leader 
-  help: run `kubectl annotate node a --overwrite kilo.squat.ai/leader= && kubectl label node a kilo.squat.ai/leader-`, then `clustermesh snapshot east`
-"#);
+        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/location=x", "label:kilo.squat.ai/location=y"), @"
+        warning[annotation-as-label] east: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name (on 2 nodes: `a`, `b`)
+          east.json#/nodes/0/labels/kilo.squat.ai~1location 
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`, then `clustermesh snapshot east`
+        ");
+        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/location=x", "location=y"), @"
+        warning[annotation-as-label] east/a: label kilo.squat.ai/location has no effect: Kilo reads only the annotation of this name
+          east.json#/nodes/0/labels/kilo.squat.ai~1location 
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/location=x && kubectl label node a kilo.squat.ai/location-`, then `clustermesh snapshot east`
+        ");
+        insta::assert_snapshot!(report_on("", "full", "label:kilo.squat.ai/persistent-keepalive=2;5", ""), @"
+        warning[annotation-as-label] east/a: label kilo.squat.ai/persistent-keepalive has no effect: Kilo reads only the annotation of this name
+          east.json#/nodes/0/labels/kilo.squat.ai~1persistent-keepalive 
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/persistent-keepalive=VALUE && kubectl label node a kilo.squat.ai/persistent-keepalive-`, then `clustermesh snapshot east`
+        ");
+        insta::assert_snapshot!(report_on("", "location", "label:kilo.squat.ai/leader=", ""), @"
+        warning[annotation-as-label] east/a: label kilo.squat.ai/leader has no effect: Kilo reads only the annotation of this name
+          east.json#/nodes/0/labels/kilo.squat.ai~1leader 
+          help: run `kubectl annotate node a --overwrite kilo.squat.ai/leader= && kubectl label node a kilo.squat.ai/leader-`, then `clustermesh snapshot east`
+        ");
     }
 
     #[test]

@@ -45,14 +45,14 @@ fn a_label_that_makes_all_nodes_one_location() {
     let folder = regions();
     let line = "      topologyLabel: pool\n";
     folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
-    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @r#"
-warning[contradicted-declaration]: east: label pool puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (1 other finding follows from it)
-  --> mesh.yaml:11:22
-   |
-11 |       topologyLabel: pool
-   |                      ^^^^ declared here
-help: remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; if the label is right, run `clustermesh snapshot east`: Kilo may have just elected another leader
-"#);
+    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @"
+    warning[contradicted-declaration]: east: label pool puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (1 other finding follows from it)
+      --> mesh.yaml:11:22
+       |
+    11 |       topologyLabel: pool
+       |                      ^^^^ declared here
+    help: remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; if the label is right, run `clustermesh snapshot east`: Kilo may have just elected another leader
+    ");
     folder.edit("mesh.yaml", "topologyLabel: pool", "topologyLabel: rack");
     let [[rule, severity, _, message], ..] = &findings(&folder)[..] else {
         panic!("no finding");
@@ -70,18 +70,18 @@ fn a_label_that_makes_too_many_locations() {
     let line = "      topologyLabel: host\n";
     folder.edit("mesh.yaml", NORTH, &format!("{line}{NORTH}"));
     insta::assert_snapshot!(folder.run(&["validate"]).stdout, @r#"
-warning[missing-wireguard-ip]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
- --> snapshots/east.json:1:1098
-  |
-1 | ...:"2","pool":"a","topology.kubernetes.io/region":"oslo"},"name":"n2","podCIDRs":["10.1.2.0/24"],"uid":"1-2"},{"addresses":[{"addres...
-  |                                                                   ^^^^
-warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
- --> snapshots/east.json:1:2183
-  |
-1 | ...4","pool":"a","topology.kubernetes.io/region":"bergen"},"name":"n4","podCIDRs":["10.1.4.0/24"],"uid":"1-4"}]}
-  |                                                                   ^^^^
-help: remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; otherwise check that Kilo has run for a minute and that its `--subnet` has a free address: the annotation is empty although the node leads its location
-"#);
+    warning[missing-wireguard-ip]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+     --> snapshots/east.json:1:1098
+      |
+    1 | ...:"2","pool":"a","topology.kubernetes.io/region":"oslo"},"name":"n2","podCIDRs":["10.1.2.0/24"],"uid":"1-2"},{"addresses":[{"addres...
+      |                                                                   ^^^^
+    warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+     --> snapshots/east.json:1:2183
+      |
+    1 | ...4","pool":"a","topology.kubernetes.io/region":"bergen"},"name":"n4","podCIDRs":["10.1.4.0/24"],"uid":"1-4"}]}
+      |                                                                   ^^^^
+    help: remove `topologyLabel` from the entry of `east` if Kilo runs without `--topology-label`; otherwise check that Kilo has run for a minute and that its `--subnet` has a free address: the annotation is empty although the node leads its location
+    "#);
     folder.edit("mesh.yaml", line, "");
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
@@ -93,14 +93,14 @@ fn a_label_that_is_not_declared() {
     let text = folder.read("snapshots/east.json");
     let renamed = text.replace("kubernetes.io/region", "kubernetes.io/zone");
     folder.write("snapshots/east.json", renamed);
-    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @r#"
-warning[contradicted-declaration]: east: label topology.kubernetes.io/region puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (2 other findings follow from it)
- --> mesh.yaml:7:7
-  |
-7 |     - name: east
-  |       ^^^^^^^^^^
-help: write `topologyLabel: topology.kubernetes.io/zone` in the entry of `east` if Kilo runs with `--topology-label=topology.kubernetes.io/zone`; if the label is right, run `clustermesh snapshot east`: Kilo may have just elected another leader
-"#);
+    insta::assert_snapshot!(folder.run(&["validate"]).stdout, @"
+    warning[contradicted-declaration]: east: label topology.kubernetes.io/region puts `n1`, `n3` into one location, but each has a WireGuard address, which Kilo gives only to the leader (2 other findings follow from it)
+     --> mesh.yaml:7:7
+      |
+    7 |     - name: east
+      |       ^^^^^^^^^^
+    help: write `topologyLabel: topology.kubernetes.io/zone` in the entry of `east` if Kilo runs with `--topology-label=topology.kubernetes.io/zone`; if the label is right, run `clustermesh snapshot east`: Kilo may have just elected another leader
+    ");
     folder.edit(
         "mesh.yaml",
         NORTH,
@@ -128,10 +128,10 @@ fn commands_name_the_cluster() {
             .map(|[rule, _, help, _]| format!("{rule}: {help}\n"))
             .collect()
     };
-    insta::assert_snapshot!(helps(&folder), @r#"
-missing-endpoint: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
-undeclared-pod-cidr: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`
-"#);
+    insta::assert_snapshot!(helps(&folder), @"
+    missing-endpoint: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
+    undeclared-pod-cidr: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`
+    ");
     folder.write(
         "clustermesh.yaml",
         "\
@@ -152,7 +152,7 @@ fn a_renamed_peer() {
     renamed["name"] = json!("new");
     folder.keep("east", &[renamed, node(1, 2)]);
     let [_, _, help, _] = &findings(&folder)[0];
-    insta::assert_snapshot!(help, @r#"when Flux has deleted the old Peers, run `kubectl --context north annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`"#);
+    insta::assert_snapshot!(help, @"when Flux has deleted the old Peers, run `kubectl --context north annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=east touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`");
 }
 
 /// Returns Peers as a cluster has them, less the first lines with this text.
@@ -178,7 +178,7 @@ fn a_cluster_without_the_last_change_of_the_tree() {
         let help = text.lines().find(|it| it.contains("help: "));
         help.unwrap_or_else(|| panic!("{text}")).trim().to_owned()
     };
-    insta::assert_snapshot!(help(&folder, &trace), @r#"help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; `clustermesh status west` lists what differs"#);
+    insta::assert_snapshot!(help(&folder, &trace), @"help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; `clustermesh status west` lists what differs");
     assert_eq!(help(&folder, &trace), help(&folder, &verify));
     folder.write("west.yaml", peers_of(&folder, "west", ""));
     assert_eq!(folder.run(&trace).code, 0);
@@ -190,7 +190,7 @@ fn a_cluster_without_the_last_change_of_the_tree() {
         "10.1.1.0/24",
         "10.1.1.0/25",
     );
-    insta::assert_snapshot!(help(&folder, &trace), @r#"help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out"#);
+    insta::assert_snapshot!(help(&folder, &trace), @"help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out");
     assert_eq!(folder.run(&["render"]).code, 0);
     assert_contains(
         &help(&folder, &trace),
@@ -253,10 +253,10 @@ fn a_deleted_mesh() {
     for command in ["validate", "render", "verify"] {
         let run = folder.run(&[command]);
         assert_eq!(run.code, 2);
-        insta::allow_duplicates!(insta::assert_snapshot!(run.stderr, @r#"
-error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
-help: there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to name a mesh elsewhere
-"#));
+        insta::allow_duplicates!(insta::assert_snapshot!(run.stderr, @"
+        error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
+        help: there are rendered Peers: run `git restore mesh.yaml` if the mesh was deleted, or use --mesh or -C to name a mesh elsewhere
+        "));
     }
     folder.write("mesh.yaml", MESH);
     assert_eq!(findings(&folder), [[""; 4]; 0]);
@@ -279,7 +279,7 @@ fn a_deleted_template() {
     let text = folder.read("templates/app.yaml");
     fs::remove_file(folder.path("templates/app.yaml")).unwrap();
     let [_, _, help, _] = &findings(&folder)[0];
-    insta::assert_snapshot!(help, @r#"run `git restore templates/app.yaml` if the template was deleted by mistake; otherwise remove this item from `outputs`, and `clustermesh render` removes the files that it wrote"#);
+    insta::assert_snapshot!(help, @"run `git restore templates/app.yaml` if the template was deleted by mistake; otherwise remove this item from `outputs`, and `clustermesh render` removes the files that it wrote");
     folder.write("templates/app.yaml", text);
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
@@ -321,7 +321,7 @@ fn a_snapshot_of_fewer_nodes() {
     let run = folder.run(&snapshot);
     assert_eq!(run.code, 1);
     let help = run.stderr.lines().find(|it| it.contains("help: ")).unwrap();
-    insta::assert_snapshot!(help, @r#"help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again"#);
+    insta::assert_snapshot!(help, @"help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again");
     list(1..=8);
     assert_eq!(folder.run(&snapshot).code, 0);
     list(1..=2);
@@ -354,12 +354,12 @@ fn a_trace_to_a_port_of_a_cluster() {
         assert_eq!(run.code, 2);
         run.stderr
     });
-    insta::assert_snapshot!(refusals.concat(), @r#"
-error: TO: `west:443` has a port, which only an address can have; write `west`, `west` with `--class service` for its Services, or `ADDRESS:443`
-error: TO: `west/n1:443` has a port, which only an address can have; write `west/n1`, `west` with `--class service` for its Services, or `ADDRESS:443`
-error: FROM: `east:443` has a port, which only an address can have; write `east`, or `ADDRESS:443`
-error: TO: `west:x` is neither a cluster, nor `CLUSTER/NODE`, nor an address; did you mean `west`?
-"#);
+    insta::assert_snapshot!(refusals.concat(), @"
+    error: TO: `west:443` has a port, which only an address can have; write `west`, `west` with `--class service` for its Services, or `ADDRESS:443`
+    error: TO: `west/n1:443` has a port, which only an address can have; write `west/n1`, `west` with `--class service` for its Services, or `ADDRESS:443`
+    error: FROM: `east:443` has a port, which only an address can have; write `east`, or `ADDRESS:443`
+    error: TO: `west:x` is neither a cluster, nor `CLUSTER/NODE`, nor an address; did you mean `west`?
+    ");
     for arguments in [
         &["east", "west", "--class", "service"][..],
         &["east", "10.203.0.10:443"],
@@ -389,9 +389,9 @@ fn a_line_of_a_batch_that_is_no_text() {
         )
     });
     insta::assert_snapshot!(lines.collect::<String>(), @r#"
-1: "delivered"
-2: "the line is not UTF-8: invalid utf-8 sequence of 1 bytes from index 5"
-3: "FROM: `west:443` has a port, which only an address can have; write `west`, or `ADDRESS:443`"
-4: "delivered"
-"#);
+    1: "delivered"
+    2: "the line is not UTF-8: invalid utf-8 sequence of 1 bytes from index 5"
+    3: "FROM: `west:443` has a port, which only an address can have; write `west`, or `ADDRESS:443`"
+    4: "delivered"
+    "#);
 }

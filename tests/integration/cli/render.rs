@@ -132,21 +132,21 @@ fn removes_files_of_its_own_that_are_stale() {
     let allowed = ["--allow-empty", "north", "--allow-empty", "*/north"];
     let run = folder.run(&[["render"].as_slice(), &allowed].concat());
     assert_eq!(run.code, 0, "{}", run.stderr);
-    insta::assert_snapshot!(run.stderr, @r#"
-notice[unused-snapshot]: snapshot of `north`, which is in no mesh
---> snapshots/north.json
-help: add the cluster to a mesh, or delete the file
+    insta::assert_snapshot!(run.stderr, @"
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
 
-warning[renamed-peer]: south/n1: Peer prod--north--n1 would be renamed to prod--south--n1 (targets east, west)
-warning[renamed-peer]: south/n2: Peer prod--north--n2 would be renamed to prod--south--n2 (targets east, west)
-help: when Flux has deleted the old Peers, run `kubectl --context east annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
+    warning[renamed-peer]: south/n1: Peer prod--north--n1 would be renamed to prod--south--n1 (targets east, west)
+    warning[renamed-peer]: south/n2: Peer prod--north--n2 would be renamed to prod--south--n2 (targets east, west)
+    help: when Flux has deleted the old Peers, run `kubectl --context east annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`, `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/source-cluster=south touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
 
-east: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
-north: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
-south: +3 ~0 -0 files, 4 Peers of 2 clusters
-west: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
-12 Peers in 3 targets
-"#);
+    east: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
+    north: +0 ~0 -3 files, no longer a target (+0 ~0 -4)
+    south: +3 ~0 -0 files, 4 Peers of 2 clusters
+    west: +1 ~1 -1 files, 4 Peers of 2 clusters (+2 ~0 -2)
+    12 Peers in 3 targets
+    ");
     let expected: Vec<String> = TREE.map(|it| it.replace("north", "south")).into();
     let mut tree = folder.tree();
     tree.sort_by_key(|it| it.replace("south", "north"));

@@ -399,11 +399,11 @@ fn refuses_an_empty_list() {
     let empty = r#"{"kind":"NodeList","items":[]}"#;
     let run = folder.run_with_input(&FROM_INPUT, empty);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stderr, @r#"
-snapshots/east.json: 0 nodes, 0 usable, not written
-error[empty-snapshot]: east: the node list is empty; snapshots/east.json was kept
-help: the list is probably incomplete: run the command again; if the cluster has no node any more, add `--accept east`
-"#);
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.json: 0 nodes, 0 usable, not written
+    error[empty-snapshot]: east: the node list is empty; snapshots/east.json was kept
+    help: the list is probably incomplete: run the command again; if the cluster has no node any more, add `--accept east`
+    ");
     assert_eq!(folder.touches("."), before);
     let accepted = [FROM_INPUT.as_slice(), &["--accept", "east"]].concat();
     let run = folder.run_with_input(&accepted, empty);

@@ -158,17 +158,17 @@ fn takes_what_a_cluster_really_has() {
     let arguments = ["west/n1", "east/10.1.1.200", "--peers", "west=west.json"];
     let (code, text) = traced(&folder, &arguments);
     insta::assert_snapshot!(text, @r#"
-from a pod on west/n1 to a pod on east/n1
+    from a pod on west/n1 to a pod on east/n1
 
-there: 10.3.1.2 to 10.1.1.200
+    there: 10.3.1.2 to 10.1.1.200
 
-error[stolen-by]: west/n1 routes 10.1.1.200 (by 10.1.1.128/25) to the Peer other (the key of east/n2) instead of east/n1
-  --> west.json:35:11
-   |
-35 |           "10.1.1.128/25"
-   |           ^^^^^^^^^^^^^^^ contains the destination
-help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; `clustermesh status west` lists what differs; if the Peer still contains 10.1.1.128/25, remove it from the Peer
-"#);
+    error[stolen-by]: west/n1 routes 10.1.1.200 (by 10.1.1.128/25) to the Peer other (the key of east/n2) instead of east/n1
+      --> west.json:35:11
+       |
+    35 |           "10.1.1.128/25"
+       |           ^^^^^^^^^^^^^^^ contains the destination
+    help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; `clustermesh status west` lists what differs; if the Peer still contains 10.1.1.128/25, remove it from the Peer
+    "#);
     assert_eq!(code, 1);
     let arguments = ["trace", "west/n1", "east/n1", "--peers", "west=-"];
     let run = folder.run_with_input(&arguments, &peers);

@@ -44,20 +44,20 @@ fn tells_findings_with_their_lines() {
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stdout, @r#"
-warning[invalid-public-key]: east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
-  --> snapshots/east.json:21:30
-   |
-21 |         "kilo.squat.ai/key": "nonsense",
-   |                              ^^^^^^^^^^
-help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
+    warning[invalid-public-key]: east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32
+      --> snapshots/east.json:21:30
+       |
+    21 |         "kilo.squat.ai/key": "nonsense",
+       |                              ^^^^^^^^^^
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
-warning[undeclared-pod-cidr]: east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
-  --> snapshots/east.json:54:9
-   |
-54 |         "10.9.9.0/24"
-   |         ^^^^^^^^^^^^^
-help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`
-"#);
+    warning[undeclared-pod-cidr]: east/n2: left out: pod CIDR 10.9.9.0/24 is outside the declared ranges
+      --> snapshots/east.json:54:9
+       |
+    54 |         "10.9.9.0/24"
+       |         ^^^^^^^^^^^^^
+    help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`
+    "#);
     insta::assert_snapshot!(run.stderr, @"2 warnings");
 }
 
@@ -79,57 +79,57 @@ fn tells_them_to_programs() {
     let (code, report) = report(&wrong(), &[]);
     assert_eq!(code, 0);
     insta::assert_snapshot!(format!("{report:#}"), @r#"
-{
-  "apiVersion": "kilo-clustermesh.io/v1",
-  "findings": [
     {
-      "cluster": "east",
-      "help": "check that the Kilo agent runs there, then run `clustermesh snapshot east`",
-      "message": "left out: public key `nonsense` is not valid: 6 bytes instead of 32",
-      "node": "n1",
-      "places": [
+      "apiVersion": "kilo-clustermesh.io/v1",
+      "findings": [
         {
-          "column": 359,
-          "endColumn": 369,
-          "endLine": 1,
-          "file": "snapshots/east.json",
-          "line": 1,
-          "pointer": "/nodes/0/annotations/kilo.squat.ai~1key"
+          "cluster": "east",
+          "help": "check that the Kilo agent runs there, then run `clustermesh snapshot east`",
+          "message": "left out: public key `nonsense` is not valid: 6 bytes instead of 32",
+          "node": "n1",
+          "places": [
+            {
+              "column": 359,
+              "endColumn": 369,
+              "endLine": 1,
+              "file": "snapshots/east.json",
+              "line": 1,
+              "pointer": "/nodes/0/annotations/kilo.squat.ai~1key"
+            }
+          ],
+          "rule": "invalid-public-key",
+          "severity": "warning"
+        },
+        {
+          "aliases": [
+            "NodePodCIDROutOfRange"
+          ],
+          "cluster": "east",
+          "help": "if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`",
+          "message": "left out: pod CIDR 10.9.9.0/24 is outside the declared ranges",
+          "node": "n2",
+          "places": [
+            {
+              "column": 964,
+              "endColumn": 977,
+              "endLine": 1,
+              "file": "snapshots/east.json",
+              "line": 1,
+              "pointer": "/nodes/1/podCIDRs/0"
+            }
+          ],
+          "rule": "undeclared-pod-cidr",
+          "severity": "warning"
         }
       ],
-      "rule": "invalid-public-key",
-      "severity": "warning"
-    },
-    {
-      "aliases": [
-        "NodePodCIDROutOfRange"
-      ],
-      "cluster": "east",
-      "help": "if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n2`, let the node register again, and run `clustermesh snapshot east`",
-      "message": "left out: pod CIDR 10.9.9.0/24 is outside the declared ranges",
-      "node": "n2",
-      "places": [
-        {
-          "column": 964,
-          "endColumn": 977,
-          "endLine": 1,
-          "file": "snapshots/east.json",
-          "line": 1,
-          "pointer": "/nodes/1/podCIDRs/0"
-        }
-      ],
-      "rule": "undeclared-pod-cidr",
-      "severity": "warning"
+      "kind": "Report",
+      "summary": {
+        "errors": 0,
+        "notices": 0,
+        "warnings": 2
+      }
     }
-  ],
-  "kind": "Report",
-  "summary": {
-    "errors": 0,
-    "notices": 0,
-    "warnings": 2
-  }
-}
-"#);
+    "#);
 }
 
 #[test]

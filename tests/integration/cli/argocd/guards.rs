@@ -22,14 +22,14 @@ fn allowing(application: Application, losses: &[&str]) -> Application {
 fn lost_nodes_deliver_nothing() {
     let application = Application::new("west");
     silence_east(&application);
-    insta::assert_snapshot!(application.refusal(1), @r#"
-rendered/west/prod--east.yaml:9:9: error[lost-source] east: all 2 Peers would be removed from west
-  help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
-warning[silent-cluster] east: no other cluster can reach it: its only node is left out (missing-endpoint)
-snapshots/east.json:1:401: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-  help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
-1 error, 2 warnings
-"#);
+    insta::assert_snapshot!(application.refusal(1), @"
+    rendered/west/prod--east.yaml:9:9: error[lost-source] east: all 2 Peers would be removed from west
+      help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+    warning[silent-cluster] east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    snapshots/east.json:1:401: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+      help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
+    1 error, 2 warnings
+    ");
     let application = allowing(application, &["north/east"]);
     application.refusal(1);
     let manifests = allowing(application, &["west/east"]).manifests();
@@ -40,14 +40,14 @@ snapshots/east.json:1:401: warning[missing-endpoint] east/n1: left out: no endpo
 fn lost_nodes_deliver_nothing_without_a_tree() {
     let application = Application::unrendered("west");
     silence_east(&application);
-    insta::assert_snapshot!(application.refusal(1), @r#"
-mesh.yaml:7:13: error[lost-source] east: would have no Peers in west, and west has no rendered folder to compare with
-  help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
-warning[silent-cluster] east: no other cluster can reach it: its only node is left out (missing-endpoint)
-snapshots/east.json:1:401: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-  help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
-1 error, 2 warnings
-"#);
+    insta::assert_snapshot!(application.refusal(1), @"
+    mesh.yaml:7:13: error[lost-source] east: would have no Peers in west, and west has no rendered folder to compare with
+      help: if intended, add `{name: allow-empty, array: [west/east]}` to the parameters of the plugin
+    warning[silent-cluster] east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    snapshots/east.json:1:401: warning[missing-endpoint] east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+      help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
+    1 error, 2 warnings
+    ");
     application.keep("east", &[]);
     application.refusal(1);
     let application = allowing(application, &["*/east"]);
@@ -68,11 +68,11 @@ fn all_peers_can_be_given_up() {
 fn a_repository_that_lost_its_mesh_delivers_nothing() {
     let application = Application::new("west");
     application.write("mesh.yaml", "");
-    insta::assert_snapshot!(application.refusal(1), @r#"
-error[no-mesh] no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-  help: restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
-1 error
-"#);
+    insta::assert_snapshot!(application.refusal(1), @"
+    error[no-mesh] no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
+      help: restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
+    1 error
+    ");
     fs::remove_file(application.path("mesh.yaml")).unwrap();
     insta::assert_snapshot!(application.refusal(2), @"error: no clustermesh.yaml, mesh.yaml or meshes/ found in the folder of the Application or above it, up to the root of the repository");
 }

@@ -246,8 +246,8 @@ fn nothing_changes_unless_an_uncertain_election_ends_otherwise() {
     let repository = committed(&[("west", &[located(1, ""), located(2, "10.103.0.2/24")])]);
     assert_eq!(repository.grade(&[]), "none");
     let run = repository.diff(&[]);
-    insta::assert_snapshot!(run.stdout + &run.stderr, @r#"
-No Peer changes compared with HEAD (3 clusters).
-note: uncertain-leader: west: `n2` has the only WireGuard address of the unnamed location, but Kilo elects `n1`; take a new snapshot with `clustermesh snapshot west`; if the address is still there, remove it: `kubectl --context west annotate node n2 --overwrite kilo.squat.ai/wireguard-ip-`
-"#);
+    insta::assert_snapshot!(run.stdout + &run.stderr, @"
+    No Peer changes compared with HEAD (3 clusters).
+    note: uncertain-leader: west: `n2` has the only WireGuard address of the unnamed location, but Kilo elects `n1`; take a new snapshot with `clustermesh snapshot west`; if the address is still there, remove it: `kubectl --context west annotate node n2 --overwrite kilo.squat.ai/wireguard-ip-`
+    ");
 }

@@ -37,31 +37,31 @@ fn calls_findings_by_the_operators_reasons() {
     folder.keep("east", &nodes);
     let run = folder.run(&["render"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    insta::assert_snapshot!(run.stderr, @r#"
-warning[missing-pod-cidr]: east/n2: left out: no pod CIDR is assigned
-help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
+    insta::assert_snapshot!(run.stderr, @"
+    warning[missing-pod-cidr]: east/n2: left out: no pod CIDR is assigned
+    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
 
-warning[undeclared-pod-cidr]: east/n3: left out: pod CIDR 172.16.0.0/24 is outside the declared ranges
-help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n3`, let the node register again, and run `clustermesh snapshot east`
+    warning[undeclared-pod-cidr]: east/n3: left out: pod CIDR 172.16.0.0/24 is outside the declared ranges
+    help: if `east` uses this range for pods, add it to `podCIDRs` of the entry; otherwise run `kubectl --context east delete node n3`, let the node register again, and run `clustermesh snapshot east`
 
-warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
-warning[invalid-wireguard-ip]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length such as `/16`
-warning[missing-public-key]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
-help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
+    warning[missing-wireguard-ip]: east/n4: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
+    warning[invalid-wireguard-ip]: east/n5: left out: WireGuard address `10.101.0.5` is not valid: `10.101.0.5` has no prefix length such as `/16`
+    warning[missing-public-key]: east/n6: left out: annotation kilo.squat.ai/key is missing or empty
+    help: check that the Kilo agent runs there, then run `clustermesh snapshot east`
 
-warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
-help: run `kubectl --context east annotate node n7 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:51820`, then `clustermesh snapshot east`
+    warning[invalid-endpoint]: east/n7: left out: endpoint `198.18.113.17` of annotation kilo.squat.ai/force-endpoint: the port is missing, as in `203.0.113.1:51820`
+    help: run `kubectl --context east annotate node n7 --overwrite kilo.squat.ai/force-endpoint=ADDRESS:51820`, then `clustermesh snapshot east`
 
-warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
+    warning[missing-endpoint]: east/n8: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
 
-warning[duplicate-address]: east/n9: 10.101.0.1/32 left out: `n1` has the same address
+    warning[duplicate-address]: east/n9: 10.101.0.1/32 left out: `n1` has the same address
 
-east: +3 ~0 -0 files, 4 Peers of 2 clusters
-north: +3 ~0 -0 files, 4 Peers of 2 clusters
-west: +3 ~0 -0 files, 4 Peers of 2 clusters
-12 Peers in 3 targets; 7 nodes left out
-"#);
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 4 Peers of 2 clusters
+    west: +3 ~0 -0 files, 4 Peers of 2 clusters
+    12 Peers in 3 targets; 7 nodes left out
+    ");
 }
 
 #[test]
@@ -168,16 +168,16 @@ fn helps_who_has_bare_metal() {
     let folder = Folder::mesh();
     folder.keep("east", &[hidden(1), node(1, 2), hidden(3)]);
     let run = folder.run(&["render"]);
-    insta::assert_snapshot!(run.stderr, @r#"
-warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-warning[missing-endpoint]: east/n3: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
+    insta::assert_snapshot!(run.stderr, @"
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    warning[missing-endpoint]: east/n3: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
 
-east: +3 ~0 -0 files, 4 Peers of 2 clusters
-north: +3 ~0 -0 files, 3 Peers of 2 clusters
-west: +3 ~0 -0 files, 3 Peers of 2 clusters
-10 Peers in 3 targets; 2 nodes left out
-"#);
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 3 Peers of 2 clusters
+    10 Peers in 3 targets; 2 nodes left out
+    ");
 }
 
 #[test]
@@ -204,19 +204,19 @@ fn warns_of_who_roams() {
     );
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0);
-    insta::assert_snapshot!(run.stderr, @r#"
-warning[roaming-node]: east/n1: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
- --> mesh.yaml:8:28
-  |
-8 |       persistentKeepalive: 25
-  |                            ^^
-help: run `kubectl --context east annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
+    insta::assert_snapshot!(run.stderr, @"
+    warning[roaming-node]: east/n1: no endpoint, and annotation kilo.squat.ai/persistent-keepalive is missing: others cannot dial the node, and the node opens tunnels only when it sends packets
+     --> mesh.yaml:8:28
+      |
+    8 |       persistentKeepalive: 25
+      |                            ^^
+    help: run `kubectl --context east annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, then `clustermesh snapshot east`
 
-east: +3 ~0 -0 files, 4 Peers of 2 clusters
-north: +3 ~0 -0 files, 3 Peers of 2 clusters
-west: +3 ~0 -0 files, 3 Peers of 2 clusters
-10 Peers in 3 targets
-"#);
+    east: +3 ~0 -0 files, 4 Peers of 2 clusters
+    north: +3 ~0 -0 files, 3 Peers of 2 clusters
+    west: +3 ~0 -0 files, 3 Peers of 2 clusters
+    10 Peers in 3 targets
+    ");
     let peer = folder.read("rendered/west/prod--east.yaml");
     let placeholder = "  endpoint:\n    dnsOrIP:\n      ip: \"192.0.2.1\"\n    port: 9\n  persistentKeepalive: 25\n";
     assert_contains(&peer, placeholder);

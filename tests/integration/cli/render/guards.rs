@@ -33,19 +33,19 @@ fn silence(folder: &Folder, number: u8, cluster: &str) {
 fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     let folder = Folder::rendered();
     silence(&folder, 1, "east");
-    insta::assert_snapshot!(refusal(&folder, &[]), @r#"
-error[lost-source]: east: all 2 Peers would be removed from north
-error[lost-source]: east: all 2 Peers would be removed from west
-help: if `east` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/east'`
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: east: all 2 Peers would be removed from north
+    error[lost-source]: east: all 2 Peers would be removed from west
+    help: if `east` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/east'`
 
-warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
 
-warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
 
-2 errors, 2 warnings
-nothing was written
-"#);
+    2 errors, 2 warnings
+    nothing was written
+    ");
 }
 
 /// A file with markers on its first line does not look like ours, and its Peers would be lost unseen.
@@ -219,21 +219,21 @@ fn keeps_a_target_of_which_only_the_kustomization_is_left() {
     ] {
         fs::remove_file(folder.path("rendered").join(path)).unwrap();
     }
-    insta::assert_snapshot!(refusal(&folder, &[]), @r#"
-notice[unused-snapshot]: snapshot of `north`, which is in no mesh
---> snapshots/north.json
-help: add the cluster to a mesh, or delete the file
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    notice[unused-snapshot]: snapshot of `north`, which is in no mesh
+    --> snapshots/north.json
+    help: add the cluster to a mesh, or delete the file
 
-error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
-help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north`
+    error[lost-target]: north: is no longer in any mesh, but its folder has 0 Peers
+    help: if `north` should leave the mesh, restore its entry with `state: Leaving`; to remove its folder now, run `clustermesh render --allow-empty north`
 
-notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
-notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
-help: `clustermesh render` rewrites or removes the file as soon as there are no errors
+    notice[mismatched-kustomization]: east: kustomization.yaml lists missing files: prod--north.yaml
+    notice[mismatched-kustomization]: west: kustomization.yaml lists missing files: prod--north.yaml
+    help: `clustermesh render` rewrites or removes the file as soon as there are no errors
 
-1 error, 3 notices
-nothing was written
-"#);
+    1 error, 3 notices
+    nothing was written
+    ");
 }
 
 #[test]
@@ -400,13 +400,13 @@ fn asks_only_once_for_a_target_without_peers() {
 fn keeps_everything_where_there_is_no_mesh() {
     let folder = Folder::rendered();
     folder.write("mesh.yaml", "# later\n");
-    insta::assert_snapshot!(refusal(&folder, &[]), @r#"
-error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
-help: restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[no-mesh]: no ClusterMesh in `mesh.yaml`, so every Peer would be deleted
+    help: restore the mesh, for example with `git restore mesh.yaml`, or, if every Peer is to be deleted, run `clustermesh render --allow-empty '*'`
 
-1 error
-nothing was written
-"#);
+    1 error
+    nothing was written
+    ");
     refusal(&folder, &["--allow-empty", "west"]);
 }
 

@@ -148,17 +148,17 @@ const OF_NORTH: [&str; 2] = ["prod--north--n1", "prod--north--n2"];
 fn compares_with_the_tree_as_writing_does() {
     let folder = Folder::rendered();
     silence_east(&folder);
-    insta::assert_snapshot!(refusal(&folder, &[]), @r#"
-error[lost-source]: east: all 2 Peers would be removed from west
-help: if intended, run `clustermesh render --target west --allow-empty west/east`
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: east: all 2 Peers would be removed from west
+    help: if intended, run `clustermesh render --target west --allow-empty west/east`
 
-warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
 
-warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
 
-1 error, 2 warnings
-"#);
+    1 error, 2 warnings
+    ");
     refusal(&folder, &["--allow-empty", "north/east"]);
     for allowed in ["west/east", "*/east", "west", "*"] {
         assert_eq!(printed(&folder, &["--allow-empty", allowed]), OF_NORTH);
@@ -173,21 +173,21 @@ help: annotate each node with an address that other clusters can dial: `kubectl 
 fn without_a_tree_every_source_must_give_something() {
     let folder = Folder::mesh();
     silence_east(&folder);
-    insta::assert_snapshot!(refusal(&folder, &[]), @r#"
-error[lost-source]: east: would have no Peers in west, and west has no rendered folder to compare with
- --> mesh.yaml:7:13
-  |
-7 |     - name: east
-  |             ^^^^
-help: if intended, run `clustermesh render --target west --allow-empty west/east`
+    insta::assert_snapshot!(refusal(&folder, &[]), @"
+    error[lost-source]: east: would have no Peers in west, and west has no rendered folder to compare with
+     --> mesh.yaml:7:13
+      |
+    7 |     - name: east
+      |             ^^^^
+    help: if intended, run `clustermesh render --target west --allow-empty west/east`
 
-warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
 
-warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
 
-1 error, 2 warnings
-"#);
+    1 error, 2 warnings
+    ");
     refusal(&folder, &["--allow-empty", "north/east"]);
     for allowed in ["west/east", "*/east", "west", "*"] {
         assert_eq!(printed(&folder, &["--allow-empty", allowed]), OF_NORTH);

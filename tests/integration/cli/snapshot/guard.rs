@@ -57,11 +57,11 @@ fn keeps_a_cluster_that_loses_more_than_a_quarter() {
     for node in &mut broken[..3] {
         node["spec"] = json!({});
     }
-    insta::assert_snapshot!(refusal(&folder, &broken, &[]), @r#"
-snapshots/east.json: 8 nodes, 5 usable, not written
-error[shrunk-snapshot]: east: mesh prod would lose 3 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned), n3 (no pod CIDR is assigned); snapshots/east.json was kept
-help: correct what makes nodes unusable and run the command again; if the loss is intended, add `--accept east`
-"#);
+    insta::assert_snapshot!(refusal(&folder, &broken, &[]), @"
+    snapshots/east.json: 8 nodes, 5 usable, not written
+    error[shrunk-snapshot]: east: mesh prod would lose 3 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned), n3 (no pod CIDR is assigned); snapshots/east.json was kept
+    help: correct what makes nodes unusable and run the command again; if the loss is intended, add `--accept east`
+    ");
     let run = snapshot(&folder, &broken, &["--accept", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
     insta::assert_snapshot!(run.stderr, @"snapshots/east.json: 8 nodes, 5 usable, written (+0 ~3 -0 nodes)");
@@ -85,11 +85,11 @@ fn lets_a_quarter_go() {
 #[test]
 fn counts_nodes_that_are_gone_by_half() {
     let folder = eight();
-    insta::assert_snapshot!(refusal(&folder, &nodes()[5..], &[]), @r#"
-snapshots/east.json: 3 nodes, 3 usable, not written
-error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes; gone: n1, n2, n3 and 2 more; snapshots/east.json was kept
-help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
-"#);
+    insta::assert_snapshot!(refusal(&folder, &nodes()[5..], &[]), @"
+    snapshots/east.json: 3 nodes, 3 usable, not written
+    error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes; gone: n1, n2, n3 and 2 more; snapshots/east.json was kept
+    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
+    ");
     let run = snapshot(&folder, &nodes()[4..], &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
@@ -100,11 +100,11 @@ fn keeps_a_cluster_that_loses_its_last_node() {
     keep(&folder, &nodes()[..1]);
     let mut renamed = api_node(1, 2);
     renamed["metadata"]["name"] = json!("other");
-    insta::assert_snapshot!(refusal(&folder, &[renamed], &[]), @r#"
-snapshots/east.json: 1 node, 1 usable, not written
-error[shrunk-snapshot]: east: mesh prod would lose its only usable node; gone: n1; snapshots/east.json was kept
-help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
-"#);
+    insta::assert_snapshot!(refusal(&folder, &[renamed], &[]), @"
+    snapshots/east.json: 1 node, 1 usable, not written
+    error[shrunk-snapshot]: east: mesh prod would lose its only usable node; gone: n1; snapshots/east.json was kept
+    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
+    ");
 }
 
 #[test]
@@ -288,11 +288,11 @@ fn compares_what_is_missing_and_what_is_written_otherwise() {
 fn without_a_mesh_keys_and_pod_cidrs_count() {
     let folder = Folder::empty();
     keep(&folder, &nodes());
-    insta::assert_snapshot!(refusal(&folder, &nodes()[..1], &[]), @r#"
-snapshots/east.json: 1 node, not written
-error[shrunk-snapshot]: east: the cluster would lose 7 of 8 usable nodes; gone: n2, n3, n4 and 4 more; snapshots/east.json was kept
-help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
-"#);
+    insta::assert_snapshot!(refusal(&folder, &nodes()[..1], &[]), @"
+    snapshots/east.json: 1 node, not written
+    error[shrunk-snapshot]: east: the cluster would lose 7 of 8 usable nodes; gone: n2, n3, n4 and 4 more; snapshots/east.json was kept
+    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
+    ");
     let run = snapshot(&folder, &nodes()[..6], &[]);
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 6 nodes, written (+0 ~0 -2 nodes)

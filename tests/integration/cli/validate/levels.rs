@@ -117,28 +117,28 @@ fn what_is_raised_fails() {
         assert!(!folder.path("rendered").exists());
     }
     let (_, report) = render(&folder, "rules: { host-bits: { level: error } }", &[]);
-    insta::assert_snapshot!(report, @r#"
-error[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
-  --> mesh.yaml:14:18
-   |
-14 |       podCIDRs: [10.3.0.1/16]
-   |                  ^^^^^^^^^^^
-help: write `10.3.0.0/16`
+    insta::assert_snapshot!(report, @"
+    error[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
+      --> mesh.yaml:14:18
+       |
+    14 |       podCIDRs: [10.3.0.1/16]
+       |                  ^^^^^^^^^^^
+    help: write `10.3.0.0/16`
 
-warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
+    warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
 
-warning[missing-endpoint]: north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
-help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `north` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context north annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot north`
+    warning[missing-endpoint]: north/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
+    help: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `north` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context north annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot north`
 
-warning[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
-help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot west`
+    warning[missing-pod-cidr]: west/n2: left out: no pod CIDR is assigned
+    help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot west`
 
-warning[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
+    warning[invalid-pod-cidr]: west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
 
-1 error, 4 warnings
-nothing was written
-"#);
+    1 error, 4 warnings
+    nothing was written
+    ");
 }
 
 #[test]

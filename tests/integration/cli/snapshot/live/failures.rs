@@ -143,11 +143,11 @@ fn it_has_no_nodes() {
     let run = site.snapshot(&[]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert_eq!(site.folder.read("snapshots/east.json"), before);
-    insta::assert_snapshot!(site.about_east(&run), @r#"
-snapshots/east.json: 0 nodes, 0 usable, not written
-error[empty-snapshot]: east: the node list is empty; snapshots/east.json was kept
-help: the list is probably incomplete: run the command again; if the cluster has no node any more, add `--accept east`
-"#);
+    insta::assert_snapshot!(site.about_east(&run), @"
+    snapshots/east.json: 0 nodes, 0 usable, not written
+    error[empty-snapshot]: east: the node list is empty; snapshots/east.json was kept
+    help: the list is probably incomplete: run the command again; if the cluster has no node any more, add `--accept east`
+    ");
     // `null` is how Go writes an empty list.
     let site = answer(
         200,

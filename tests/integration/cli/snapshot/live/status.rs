@@ -257,15 +257,15 @@ fn a_preshared_key_that_is_no_key_is_added() {
     site.change(|peers| peers[0]["spec"]["presharedKey"] = "not-a-key".into());
     let run = site.run(&["status", "west"]);
     insta::assert_snapshot!(run.stdout, @r#"
-1 cluster, compared with rendered
+    1 cluster, compared with rendered
 
-CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
-west     v1alpha1   3 of 4        0        1          0        0  up to date
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
+    west     v1alpha1   3 of 4        0        1          0        0  up to date
 
-west
-  added: prod--east--n1 has spec.presharedKey
-    help: run `kubectl --context west patch peers prod--east--n1 --type=merge -p '{"spec":{"presharedKey":null}}'`
-"#);
+    west
+      added: prod--east--n1 has spec.presharedKey
+        help: run `kubectl --context west patch peers prod--east--n1 --type=merge -p '{"spec":{"presharedKey":null}}'`
+    "#);
     assert_eq!(run.code, 1);
     assert!(!run.stdout.contains("not-a-key"), "{}", run.stdout);
     let object = site.run(&["status", "west", "--output", "json"]).json();
