@@ -47,22 +47,19 @@ pub(crate) mod wrap;
 pub(crate) use checked::CheckedCounts;
 #[cfg(feature = "snapshot")]
 pub(crate) use diff::difference;
-pub(crate) use diff::{Compared, DiffFormat, schema as diff_schema};
+pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
 use entry::entries;
 pub(crate) use joiner::WrittenJoiner;
 #[cfg(feature = "snapshot")]
 pub(crate) use json::{WrittenFinding, findings as written_findings};
-pub(crate) use json::{number, schema as report_schema};
+pub(crate) use json::{WrittenReport, number};
 #[cfg(feature = "snapshot")]
 pub(crate) use markdown::code;
 pub(crate) use markdown::{COMMENT, fenced, prose};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
-pub(crate) use trace::{
-    NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced,
-    mistake_schema as trace_mistake_schema, schema as trace_schema,
-};
-pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, schema as verification_schema};
+pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
+pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, WrittenVerification};
 use wrap::Width;
 
 /// The reader of standard error.

@@ -28,7 +28,7 @@ mod markdown;
 mod shown;
 mod waves;
 
-pub(crate) use json::schema;
+pub(crate) use json::WrittenCapacityReport;
 
 use cost::{Cost, Ledger};
 use growth::Outgrowth;

@@ -21,9 +21,9 @@ mod json;
 mod mermaid;
 mod mistake;
 
-pub(crate) use json::schema;
-pub(super) use json::{WrittenTrace, value};
-pub(crate) use mistake::{TraceMistake, schema as mistake_schema};
+pub(crate) use json::WrittenTrace;
+pub(super) use json::value;
+pub(crate) use mistake::TraceMistake;
 
 /// The longest text of a step, in characters.
 const SHOWN: usize = 2000;

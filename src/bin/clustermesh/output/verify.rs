@@ -27,7 +27,7 @@ mod json;
 mod undeclared;
 
 pub(crate) use joining::JoinVerification;
-pub(crate) use json::schema;
+pub(crate) use json::WrittenVerification;
 
 /// The number of pairs of clusters that are shown one by one.
 const SHOWN: usize = 30;

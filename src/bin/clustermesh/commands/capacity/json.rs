@@ -2,34 +2,23 @@
 
 use clustermesh::capacity::{Effect, Estimate, Fit, Lever, Measure, Room};
 use clustermesh::config::capacity::Quantity;
-use clustermesh::diagnostic::{Severity, plain_json};
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::diagnostic::Severity;
+use clustermesh::report::json::JsonDocument;
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Number, Value, json};
+use serde_json::Number;
 
 use super::cost::Cost;
 use super::growth::Outgrowth;
 use super::waves::{JoinOutlook, JoinWave};
 use crate::output::{WrittenJoiner, number};
 
-/// The version of the format.
-const API_VERSION: &str = "kilo-clustermesh.io/v1";
-
-/// The kind of the object.
-const KIND: &str = "Capacity";
-
 /// The output of `clustermesh capacity --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Capacity", example = example())]
+#[schemars(rename = "Capacity", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-struct WrittenCapacityReport<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenCapacityReport<'a> {
     /// The clusters, by name.
     targets: Vec<WrittenTarget<'a>>,
     /// All clusters with `state: Joining` that have a snapshot, and the load of each cluster when
@@ -264,9 +253,7 @@ enum WrittenMeasure<'a> {
 
 /// Returns the object.
 pub(super) fn text(costs: &[Cost], outlook: &JoinOutlook) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&WrittenCapacityReport {
-        api_version: API_VERSION,
-        kind: KIND,
+    let document = JsonDocument::of(WrittenCapacityReport {
         targets: costs.iter().map(target).collect(),
         joining: outlook.together.as_ref().map(wave),
         waiting: outlook.waiting.iter().map(WrittenJoiner::from).collect(),
@@ -275,43 +262,8 @@ pub(super) fn text(costs: &[Cost], outlook: &JoinOutlook) -> serde_json::Result<
             .as_ref()
             .map(|it| it.iter().map(wave).collect()),
         growth: outlook.outgrowth.as_ref().map(growth),
-    })?;
-    text.push('\n');
-    Ok(plain_json(text))
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenCapacityReport>()
-}
-
-/// A plan of one cluster.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "targets": [{
-            "cluster": "east",
-            "grade": "warning",
-            "quantities": [{
-                "name": "applySeconds",
-                "value": 24.414_063,
-                "formula": "seconds for a rule squared × R²",
-                "worked": "2.5 µs × 3,125²",
-                "grade": "warning",
-                "limits": { "notice": 1, "warning": 5, "error": 30 },
-            }],
-            "change": { "added": 0, "changed": 0, "removed": 0, "seconds": 0 },
-            "levers": [{
-                "measure": "SelectNodes",
-                "sources": ["prod--west"],
-                "left": 300,
-                "of": 750,
-                "ranges": [1_500, 600],
-                "seconds": [24.414_063, 4.389_063],
-            }],
-        }],
-    })
+    });
+    document.text()
 }
 
 fn target(cost: &Cost) -> WrittenTarget<'_> {

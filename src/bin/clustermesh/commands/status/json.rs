@@ -2,36 +2,25 @@
 
 use clustermesh::agent::applied::removal;
 use clustermesh::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
+use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::refusal::effect;
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder};
 use crate::output::{Report, WrittenFinding, written_findings};
-
-/// The version of the format.
-const API_VERSION: &str = "kilo-clustermesh.io/v1";
-
-/// The kind of the object.
-const KIND: &str = "Status";
 
 /// The longest description of a problem, in characters.
 const PROBLEM: usize = 400;
 
 /// The output of `clustermesh status --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Status", example = example())]
+#[schemars(rename = "Status", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-struct WrittenStatus<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenStatus<'a> {
     /// The clusters, by name.
     clusters: Vec<WrittenState<'a>>,
     /// Problems of the mesh, the snapshots, the rendered tree and the connections, the most severe
@@ -168,14 +157,11 @@ struct WrittenNodes<'a> {
 
 /// Returns the object as text.
 pub(super) fn text(states: &[ClusterStatus], report: &Report) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&WrittenStatus {
-        api_version: API_VERSION,
-        kind: KIND,
+    let document = JsonDocument::of(WrittenStatus {
         clusters: states.iter().map(state).collect(),
         findings: written_findings(report),
-    })?;
-    text.push('\n');
-    Ok(plain_json(text))
+    });
+    document.text()
 }
 
 fn state(state: &ClusterStatus) -> WrittenState<'_> {
@@ -262,41 +248,4 @@ fn foreign(it: &Foreign) -> WrittenForeign<'_> {
         },
         takes: takes.collect(),
     }
-}
-
-/// Returns the schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenStatus>()
-}
-
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "clusters": [{
-            "cluster": "east",
-            "crdVersions": ["v1alpha1"],
-            "peers": {
-                "isRendered": true,
-                "inSync": 3,
-                "missing": ["prod--west--n2"],
-                "changed": ["prod--west--n1"],
-                "addedFields": [{
-                    "peer": "prod--west--n1",
-                    "fields": ["spec.presharedKey"],
-                    "patch": { "spec": { "presharedKey": null } },
-                }],
-                "leftOver": [],
-                "foreign": [{
-                    "name": "laptop",
-                    "ranges": ["10.99.0.1/32"],
-                    "takes": [],
-                }],
-                "sameKey": [],
-                "ownKey": [],
-            },
-            "snapshot": { "isCurrent": true, "differences": [] },
-        }],
-        "findings": [],
-    })
 }

@@ -4,22 +4,22 @@ use clustermesh::changes::{
     CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, Grade, LoadChange, NodeRef,
     PathChange, PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
 };
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
-use clustermesh::schema;
-use schemars::Schema;
+use clustermesh::report::json::JsonDocument;
 
-use super::super::json::{API_VERSION, WrittenPlace, bare_place, number};
+use super::super::json::{WrittenPlace, bare_place, number};
 use super::{Compared, remedy, wording};
 use crate::files::ShownFiles;
 
 mod form;
 
+pub(crate) use form::WrittenDiff;
 use form::{
-    KIND, WrittenCarrier, WrittenChangeGrade, WrittenCounts, WrittenDiff, WrittenDiffCause,
-    WrittenEffect, WrittenForgotten, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
+    WrittenCarrier, WrittenChangeGrade, WrittenCounts, WrittenDiffCause, WrittenEffect,
+    WrittenForgotten, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
     WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
 };
 
@@ -31,9 +31,7 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
     let changes = compared.changes;
     let causes = changes.causes.iter().map(|it| cause(it, compared));
     let targets = changes.targets.iter();
-    let mut text = serde_json::to_string_pretty(&WrittenDiff {
-        api_version: API_VERSION,
-        kind: KIND,
+    let document = JsonDocument::of(WrittenDiff {
         against: &compared.against,
         notes: compared.notes,
         grade: grade(changes.grade()),
@@ -42,14 +40,8 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         targets: targets.map(|it| target(it, compared)).collect(),
         paths: changes.paths.iter().map(path).collect(),
         states: changes.states,
-    })?;
-    text.push('\n');
-    Ok(plain_json(text))
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenDiff>()
+    });
+    document.text()
 }
 
 fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiffCause<'a> {

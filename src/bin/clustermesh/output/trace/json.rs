@@ -3,22 +3,20 @@
 use std::net::IpAddr;
 
 use clustermesh::agent::fabric::At;
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
 use clustermesh::packet::Step;
 use clustermesh::packet::messages::DELIVERED;
 use clustermesh::packet::trace::{AddressClass, NamedEnd};
+use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Finding;
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Leg, NoPacket, TraceAnswer, Traced};
 use crate::files::ShownFiles;
-use crate::output::json::{API_VERSION, WrittenPlace, place};
-
-/// The kind of the object.
-const KIND: &str = "Trace";
+use crate::output::json::{WrittenPlace, place};
 
 /// The verdict about a packet that is delivered, and its answer too.
 const VERDICT_DELIVERED: &str = "delivered";
@@ -28,15 +26,9 @@ const NAMED: usize = 300;
 
 /// The output of `clustermesh trace --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Trace", example = example())]
+#[schemars(rename = "Trace", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(in crate::output) struct WrittenTrace<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenTrace<'a> {
     /// With `--batch`, the number of the line of the standard input, from 1.
     #[schemars(with = "usize")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,21 +163,19 @@ enum WrittenStepKind {
 
 /// Returns the object as text.
 pub(super) fn text(answer: &TraceAnswer) -> serde_json::Result<String> {
-    let mut text = answered(answer, None, |it| serde_json::to_string_pretty(&it))?;
-    text.push('\n');
-    Ok(plain_json(text))
+    answered(answer, None, |it| JsonDocument::of(it).text())
 }
 
 /// Returns the object as a line, with the number of the line that asks for it.
 pub(super) fn line(answer: &TraceAnswer, number: usize) -> serde_json::Result<String> {
-    let mut text = answered(answer, Some(number), |it| serde_json::to_string(&it))?;
-    text.push('\n');
-    Ok(plain_json(text))
+    answered(answer, Some(number), |it| JsonDocument::of(it).line())
 }
 
 /// Returns the object, to be a part of another.
 pub(in crate::output) fn value(traced: &Traced) -> serde_json::Result<Value> {
-    written(traced, None, |it| serde_json::to_value(&it))
+    written(traced, None, |it| {
+        serde_json::to_value(JsonDocument::of(it))
+    })
 }
 
 fn answered<T>(
@@ -222,8 +212,6 @@ fn concluded<'a>(
 ) -> WrittenTrace<'a> {
     let labels = failure.into_iter().flat_map(|it| &it.labels);
     WrittenTrace {
-        api_version: API_VERSION,
-        kind: KIND,
         line,
         verdict: failure.map_or(VERDICT_DELIVERED, |it| it.rule.name()),
         message: failure.map_or(DELIVERED, |it| it.message.shown()),
@@ -234,31 +222,6 @@ fn concluded<'a>(
         there: None,
         back: None,
     }
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenTrace>()
-}
-
-/// A trace that ends immediately.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "verdict": "no-route",
-        "message": "no Peer of west contains 10.42.1.2",
-        "places": [],
-        "from": { "cluster": "west", "node": "worker-1", "class": "pod", "address": "10.244.1.2" },
-        "to": { "cluster": "east", "node": "worker-1", "class": "pod", "address": "10.42.1.2" },
-        "there": {
-            "source": "10.244.1.2",
-            "destination": "10.42.1.2",
-            "ending": "no-route",
-            "endsAt": "west/worker-1",
-            "steps": [],
-        },
-    })
 }
 
 fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {

@@ -3,20 +3,20 @@
 use std::net::IpAddr;
 
 use clustermesh::agent::fabric::{At, SiteId};
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
 use clustermesh::net::Family;
 use clustermesh::packet::premise::Premise;
 use clustermesh::packet::trace::AddressClass;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::report::json::JsonDocument;
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::Verified;
 use crate::output::WrittenJoiner;
-use crate::output::json::{API_VERSION, WrittenFinding, written};
+use crate::output::json::{WrittenFinding, written};
 
 mod expected;
 mod hostile;
@@ -25,23 +25,14 @@ mod undeclared;
 
 pub(super) use undeclared::PathSide;
 
-/// The kind of the object.
-const KIND: &str = "Verification";
-
 /// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
 
 /// The output of `clustermesh verify --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Verification", example = example())]
+#[schemars(rename = "Verification", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-struct WrittenVerification<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenVerification<'a> {
     /// Whether no snapshot is missing, all declared paths and expectations hold, nothing else is
     /// reachable where it must not be, and no finding makes the exit code 1. Assumed paths count as
     /// holding.
@@ -233,8 +224,6 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
     let report = verified.report();
     let findings = report.findings.iter();
     let written = WrittenVerification {
-        api_version: API_VERSION,
-        kind: KIND,
         holds: verified.holds(),
         total: tally(&verification.total()),
         pairings: each(&verification.pairings, |it| verified.pairing(it)),
@@ -254,53 +243,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
             it.waiting.iter().map(WrittenJoiner::from).collect()
         }),
     };
-    let mut text = serde_json::to_string_pretty(&written)?;
-    text.push('\n');
-    Ok(plain_json(text))
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenVerification>()
-}
-
-/// A verification of two clusters of a node each, of which one does not get through.
-fn example() -> Value {
-    let none = |declared| {
-        tally(&Tally {
-            promised: declared,
-            ..Tally::default()
-        })
-    };
-    let half = json!(none(1));
-    let classes = |from: &str, to: &str| {
-        let mut classes = half.clone();
-        classes["from"] = json!("pod");
-        classes["to"] = json!("pod");
-        json!({ "from": from, "to": to, "linked": true, "classes": [classes] })
-    };
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "holds": false,
-        "total": none(2),
-        "pairings": [classes("east", "west"), classes("west", "east")],
-        "failures": [{
-            "verdict": "no-route",
-            "from": { "cluster": "west", "node": "worker-1" },
-            "source": "10.244.1.0",
-            "to": "east",
-            "destination": "10.42.1.0",
-            "pairs": 1,
-            "between": [["west", "east"]],
-        }],
-        "assumptions": [],
-        "singlePoints": [],
-        "apart": [],
-        "expectations": [],
-        "hostile": [],
-        "findings": [],
-    })
+    JsonDocument::of(written).text()
 }
 
 fn each<T, U>(all: &[T], write: impl Fn(&T) -> U) -> Vec<U> {

@@ -1,26 +1,18 @@
 //! The form of the object.
 
+use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Number, Value, json};
+use serde_json::Number;
 
-use crate::output::json::{API_VERSION, WrittenPlace};
-
-/// The kind of the object.
-pub(super) const KIND: &str = "Diff";
+use crate::output::json::WrittenPlace;
 
 /// The output of `clustermesh diff --output json`. Later versions may add fields, kinds of causes and
 /// kinds of reasons.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Diff", example = example())]
+#[schemars(rename = "Diff", example = ExampleFile(include_str!("form/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenDiff<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    pub(super) api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    pub(super) kind: &'static str,
+pub(crate) struct WrittenDiff<'a> {
     /// The old version: a commit, a folder, the Peers of clusters, or nothing.
     #[schemars(example = &"HEAD")]
     pub(super) against: &'a str,
@@ -324,61 +316,4 @@ pub(super) enum WrittenPeerChangeKind {
     Changed,
     /// It is removed.
     Removed,
-}
-
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "against": "HEAD",
-        "notes": [],
-        "grade": "additive",
-        "pauseOnly": false,
-        "causes": [{
-            "kind": "nodeJoined",
-            "message": "node west/n2 joined",
-            "cluster": "west",
-            "node": "n2",
-            "targets": [{ "cluster": "east", "added": 1, "changed": 0, "removed": 0 }],
-        }],
-        "targets": [{
-            "cluster": "east",
-            "grade": "additive",
-            "pauseOnly": false,
-            "reasons": [{ "grade": "additive", "message": "only Peers or ranges are added" }],
-            "peersBefore": 3,
-            "peersAfter": 4,
-            "added": 1,
-            "changed": 0,
-            "removed": 0,
-            "peers": [{
-                "name": "prod--west--n2",
-                "change": "added",
-                "source": "west",
-                "node": "n2",
-                "gained": ["10.3.2.0/24"],
-                "lost": [],
-                "differences": [],
-                "causes": [0],
-            }],
-            "carriers": [],
-            "pausing": [],
-            "keyMoves": [],
-            "help": [],
-            "busySeconds": 0.000_02,
-            "capacity": [{ "name": "peers", "before": 3, "after": 4 }],
-        }],
-        "paths": [{
-            "from": "east",
-            "to": "west",
-            "gained": { "declared": 2, "undeclared": 0 },
-            "lost": { "declared": 0, "undeclared": 0 },
-            "ended": { "declared": 0, "undeclared": 0 },
-            "repaired": { "declared": 0, "undeclared": 0 },
-            "apart": { "declared": 0, "undeclared": 0 },
-            "stuck": { "declared": 0, "undeclared": 0 },
-            "paused": { "declared": 0, "undeclared": 0 },
-        }],
-        "states": 4,
-    })
 }

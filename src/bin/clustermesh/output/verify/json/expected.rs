@@ -3,6 +3,7 @@
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::expectations::Expected;
 use clustermesh::proof::expectation::Check;
+use clustermesh::report::json::JsonDocument;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub(super) struct WrittenExpectationResult {
     /// The number of paths that break it.
     broken: u64,
     /// The smallest packet that breaks it, in the format of `clustermesh trace`.
-    #[schemars(with = "WrittenTrace")]
+    #[schemars(with = "JsonDocument<WrittenTrace>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
 }

@@ -1,0 +1,3 @@
+//! Results of commands as documents.
+
+pub mod json;
