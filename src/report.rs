@@ -1,3 +1,7 @@
-//! Results of commands as documents.
+//! Results of commands: JSON documents, and texts for people and in Markdown.
 
 pub mod json;
+pub mod markdown;
+pub mod style;
+pub mod table;
+pub mod width;

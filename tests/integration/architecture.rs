@@ -115,7 +115,7 @@ const MODULES: &[(&str, &str)] = &[
          guard fleet plan yaml manifest tree_diff agent packet proof capacity proposal",
     ),
     // Results
-    ("report", "diagnostic schema"),
+    ("report", "text diagnostic schema"),
 ];
 
 /// The most lines of a file, its tests included. One with more than 400 is split when it is next

@@ -38,11 +38,10 @@ mod sarif;
 mod statistics;
 mod step_summary;
 mod summary;
-pub(crate) mod text_table;
+pub(crate) mod terminal;
 mod trace;
 mod verify;
 mod wording;
-pub(crate) mod wrap;
 
 pub(crate) use checked::CheckedCounts;
 #[cfg(feature = "snapshot")]
@@ -53,14 +52,11 @@ pub(crate) use joiner::WrittenJoiner;
 #[cfg(feature = "snapshot")]
 pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use json::{WrittenReport, number};
-#[cfg(feature = "snapshot")]
-pub(crate) use markdown::code;
-pub(crate) use markdown::{COMMENT, fenced, prose};
+pub(crate) use markdown::COMMENT;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
 pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, WrittenVerification};
-use wrap::Width;
 
 /// The reader of standard error.
 pub(crate) struct Printer {
@@ -173,7 +169,7 @@ impl Printer {
     /// Prints why the command failed.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         let text = escaped(&format!("{error:#}"), 4000);
-        let text = Width::stderr().wrapped("error: ".len(), &text);
+        let text = terminal::stderr().wrapped("error: ".len(), &text);
         let report = Level::ERROR.primary_title(text);
         self.report(&[Group::with_title(report)]);
         if error.is::<NoMesh>() {
@@ -185,7 +181,7 @@ impl Printer {
 
     /// Prints a note.
     pub(crate) fn note(&mut self, message: &str) {
-        let text = Width::stderr().wrapped("note: ".len(), &escaped(message, 4000));
+        let text = terminal::stderr().wrapped("note: ".len(), &escaped(message, 4000));
         let note = Level::NOTE.primary_title(text);
         self.report(&[Group::with_title(note)]);
     }
@@ -245,7 +241,7 @@ impl Printer {
 
     /// Prints findings. Of many similar ones, it prints the first few and their number.
     pub(crate) fn findings(&mut self, files: &ShownFiles, findings: &[Finding]) {
-        for text in human::pieces(&Report::new(files, findings), Width::stderr()) {
+        for text in human::pieces(&Report::new(files, findings), terminal::stderr()) {
             self.line(&text);
         }
     }

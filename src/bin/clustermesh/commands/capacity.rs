@@ -15,7 +15,7 @@ use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 use crate::allowance;
 use crate::check::{CheckResult, OutputCheck};
 use crate::fabric::{DumpedPeers, Dumps};
-use crate::output::wrap::Width;
+use crate::output::terminal;
 use crate::output::{self, Printer};
 use crate::settings::CommonOptions;
 use crate::threshold::{FailOn, Threshold};
@@ -226,7 +226,7 @@ pub(crate) fn run(
 
 /// Returns what is asked for.
 fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::Result<String> {
-    let width = Width::stdout();
+    let width = terminal::stdout();
     let is_detailed = !args.targets.is_empty();
     Ok(match (args.output, &outlook.waves) {
         (CapacityFormat::Human, Some(waves)) => waves::plan(waves, outlook),

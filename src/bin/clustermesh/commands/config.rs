@@ -13,7 +13,7 @@ use clustermesh::place::Place;
 
 use crate::Outcome;
 use crate::input_file::{self, Unreadable};
-use crate::output::wrap::Width;
+use crate::output::terminal;
 use crate::output::{self, Printer};
 use crate::settings::{ClusterAccess, CommonOptions, Setting, SettingOrigin, Settings};
 
@@ -82,7 +82,7 @@ pub(crate) fn run(
     }
     let shown = all(&settings, &clusters);
     let text = match args.output {
-        ConfigFormat::Human => shown::table(&shown, Width::stdout()),
+        ConfigFormat::Human => shown::table(&shown, terminal::stdout()),
         ConfigFormat::Json => shown::json(&shown)?,
         ConfigFormat::Yaml => shown::yaml(&shown)?,
     };

@@ -9,9 +9,9 @@ use clustermesh::mesh::{Mesh, State};
 use clustermesh::name::ClusterName;
 
 use super::cost::Cost;
-use super::shown;
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use clustermesh::report::style::bold;
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 
 /// The limits of the number of clusters like one of the mesh.
 pub(super) struct Outgrowth {
@@ -101,7 +101,7 @@ impl<'a> Files<'a> {
 pub(super) fn shown(outgrowth: &Outgrowth, width: Width) -> String {
     let mut text = format!(
         "\n{}\n",
-        shown::head(&format!(
+        bold(&format!(
             "How many more clusters like {} fit?",
             outgrowth.like
         ))
@@ -128,16 +128,7 @@ pub(super) fn closing(outgrowth: &Outgrowth) -> Option<String> {
 
 /// Returns a row for each limit.
 pub(super) fn table(rooms: &[Room]) -> TextTable {
-    let mut table = TextTable::new(vec![
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Left,
-    ]);
-    let head = ["LIMIT", "WARNING", "FIT", "ERROR", "FIT", "FIRST"];
-    table.add(head.map(str::to_owned).to_vec());
+    let mut table = TextTable::new(["LIMIT", ">WARNING", ">FIT", ">ERROR", ">FIT", "FIRST"]);
     for room in rooms {
         let cells = |fit: &Option<Fit>| {
             fit.as_ref().map_or_else(<[String; 2]>::default, |it| {

@@ -8,8 +8,9 @@ use super::cost::Cost;
 use super::growth;
 use super::shown;
 use super::waves::{self, JoinOutlook, JoinWave};
-use crate::output::wrap::Width;
-use crate::output::{COMMENT, fenced, prose};
+use crate::output::COMMENT;
+use clustermesh::report::markdown::{fenced, prose};
+use clustermesh::report::width::Width;
 
 /// The room for a table, in bytes.
 const TABLE: usize = COMMENT / 3;

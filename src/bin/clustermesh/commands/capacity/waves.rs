@@ -17,9 +17,11 @@ use clustermesh::{manifest, plan};
 use super::cost::{Cost, Ledger};
 use super::growth::Outgrowth;
 use super::shown;
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use crate::output::terminal;
 use crate::rendered;
+use clustermesh::report::style::bold;
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 
 /// The hint at `--waves`.
 pub(super) const ASK_FOR_WAVES: &str =
@@ -173,8 +175,8 @@ pub(super) fn outlook(outlook: &JoinOutlook) -> String {
         let _ = write!(
             text,
             "\n{}\n{}",
-            shown::head(&format!("with {names} joined")),
-            shown::clusters(&together.costs).folded(Width::stdout())
+            bold(&format!("with {names} joined")),
+            shown::clusters(&together.costs).folded(terminal::stdout())
         );
         let _ = writeln!(text, "\n{ASK_FOR_WAVES}");
     }
@@ -188,7 +190,7 @@ pub(super) fn plan(waves: &[JoinWave], outlook: &JoinOutlook) -> String {
     if waves.is_empty() {
         return format!("{}{waiting}", no_wave(&outlook.waiting));
     }
-    let width = Width::stdout();
+    let width = terminal::stdout();
     let blocks = exceeded(waves, width);
     let table = table(waves).folded(width);
     let advice = outlook.advice.iter();
@@ -214,7 +216,7 @@ pub(super) fn exceeded(waves: &[JoinWave], width: Width) -> String {
     let mut text = String::new();
     for (number, wave) in (1..).zip(waves) {
         for (cost, grave) in wave.beyond() {
-            let head = shown::head(&format!("wave {number}, {}", cost.cluster));
+            let head = bold(&format!("wave {number}, {}", cost.cluster));
             let estimates = shown::estimates(&grave, "  ", width);
             let levers = shown::levers(cost, &grave, "  ", width);
             let why = hopeless(wave, cost, &grave);
@@ -237,13 +239,9 @@ pub(super) fn closing(waves: &[JoinWave]) -> String {
 
 /// Returns a row for each wave, below the head.
 pub(super) fn table(waves: &[JoinWave]) -> TextTable {
-    let mut columns = vec![Align::Right, Align::Left, Align::Left];
-    columns.extend([Align::Right, Align::Right, Align::Right, Align::Left]);
-    let mut table = TextTable::new(columns);
-    let head = [
-        "WAVE", "CLUSTERS", "BUSIEST", "CHANGE", "BUSY", "APPLY", "GRADE",
-    ];
-    table.add(head.map(str::to_owned).to_vec());
+    let mut table = TextTable::new([
+        ">WAVE", "CLUSTERS", "BUSIEST", ">CHANGE", ">BUSY", ">APPLY", "GRADE",
+    ]);
     for (number, wave) in (1..).zip(waves) {
         let grade = wave.costs.iter().filter_map(Cost::grade).max();
         let busiest = wave.busiest();

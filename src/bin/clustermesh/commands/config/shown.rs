@@ -9,8 +9,8 @@ use clustermesh::report::json::JsonDocument;
 use clustermesh::yaml;
 use serde::{Serialize, Serializer};
 
-use crate::output::wrap::{Width, broken};
 use crate::settings::{ConfigFile, SettingOrigin};
+use clustermesh::report::width::{Width, broken};
 
 /// The longest name and the longest value that are shown, in characters.
 const SHOWN: usize = 400;

@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use clustermesh::changes::TargetChange;
+use clustermesh::report::markdown::{code, prose};
 use clustermesh::text::count;
 
-use super::super::markdown::{code, prose};
 use super::{Compared, remedy, wording};
 
 /// The largest number of targets of a cause that are shown.
