@@ -24,12 +24,14 @@ impl Width {
         self.0
     }
 
-    /// Breaks a text between words, so that each line fits behind `before` characters.
+    /// Breaks the lines of a text between words, so that each fits behind `before` characters.
     pub fn wrapped(self, before: usize, text: &str) -> String {
         let Some(columns) = self.0 else {
             return text.to_owned();
         };
-        broken(text, columns.saturating_sub(before).max(NARROW))
+        let room = columns.saturating_sub(before).max(NARROW);
+        let lines: Vec<String> = text.split('\n').map(|it| broken(it, room)).collect();
+        lines.join("\n")
     }
 
     /// Breaks a text that begins behind `indent` characters, and indents all its lines as far.
@@ -69,6 +71,10 @@ mod tests {
         than forty columns are, and
         a-word-that-is-much-longer
         ");
+        assert_eq!(
+            Width(Some(44)).wrapped(0, &format!("short\n{}", &text[..45])),
+            "short\na text of several words that is longer than\nf"
+        );
         let narrow = Width(Some(1)).wrapped(0, "one two three four five six seven eight nine");
         assert_eq!(narrow, "one two three four five six seven eight\nnine");
     }

@@ -1,7 +1,5 @@
 //! Growth: how many more clusters like one of the mesh fit.
 
-use std::fmt::Write as _;
-
 use clustermesh::capacity::{Bundle, ClusterLoad, Fit, Growth, Room, units};
 use clustermesh::config::Capacity;
 use clustermesh::config::capacity::Quantity;
@@ -9,9 +7,7 @@ use clustermesh::mesh::{Mesh, State};
 use clustermesh::name::ClusterName;
 
 use super::cost::Cost;
-use clustermesh::report::style::bold;
 use clustermesh::report::table::TextTable;
-use clustermesh::report::width::Width;
 
 /// The limits of the number of clusters like one of the mesh.
 pub(super) struct Outgrowth {
@@ -95,22 +91,6 @@ impl<'a> Files<'a> {
         });
         given.collect()
     }
-}
-
-/// Returns the limits as a table, and the sentences around it.
-pub(super) fn shown(outgrowth: &Outgrowth, width: Width) -> String {
-    let mut text = format!(
-        "\n{}\n",
-        bold(&format!(
-            "How many more clusters like {} fit?",
-            outgrowth.like
-        ))
-    );
-    text.push_str(&table(&outgrowth.rooms).folded(width));
-    if let Some(closing) = closing(outgrowth) {
-        let _ = writeln!(text, "\n{}", width.wrapped(0, &closing));
-    }
-    text
 }
 
 /// Returns the time of a restart, which has no limit by default.

@@ -86,15 +86,8 @@ impl CapacitySection {
     }
 }
 
-/// Returns a line for each cluster, and the exceeded limits, the most severe first. Problems that
-/// several clusters share are listed once.
-pub(super) fn overview(costs: &[Cost], width: Width) -> String {
-    let table = clusters(costs).folded(width);
-    let total = width.wrapped(0, &total(costs));
-    format!("{table}\n{total}\n{}", exceeded(costs, width))
-}
-
-/// Returns a block for each exceeded limit.
+/// Returns a block for each exceeded limit, the most severe first. Problems that several clusters share are listed
+/// once.
 pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
     let mut text = String::new();
     let mut blocks: Vec<(Severity, String, Vec<&str>)> = Vec::new();

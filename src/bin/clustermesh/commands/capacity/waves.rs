@@ -17,7 +17,6 @@ use clustermesh::{manifest, plan};
 use super::cost::{Cost, Ledger};
 use super::growth::Outgrowth;
 use super::shown;
-use crate::output::terminal;
 use crate::rendered;
 use clustermesh::report::style::bold;
 use clustermesh::report::table::TextTable;
@@ -167,50 +166,6 @@ fn value(cost: &Cost, quantity: Quantity) -> Option<f64> {
     Some(estimate.value)
 }
 
-/// Returns what all clusters have to carry when those that join have joined.
-pub(super) fn outlook(outlook: &JoinOutlook) -> String {
-    let mut text = String::new();
-    if let Some(together) = &outlook.together {
-        let names = joining::listed(&together.joiners);
-        let _ = write!(
-            text,
-            "\n{}\n{}",
-            bold(&format!("with {names} joined")),
-            shown::clusters(&together.costs).folded(terminal::stdout())
-        );
-        let _ = writeln!(text, "\n{ASK_FOR_WAVES}");
-    }
-    text.push_str(&waiting(&outlook.waiting));
-    text
-}
-
-/// Returns a line for each wave, and what is too much.
-pub(super) fn plan(waves: &[JoinWave], outlook: &JoinOutlook) -> String {
-    let waiting = waiting(&outlook.waiting);
-    if waves.is_empty() {
-        return format!("{}{waiting}", no_wave(&outlook.waiting));
-    }
-    let width = terminal::stdout();
-    let blocks = exceeded(waves, width);
-    let table = table(waves).folded(width);
-    let advice = outlook.advice.iter();
-    let advice = advice.map(|it| format!("\n{}\n", width.wrapped(0, it)));
-    format!(
-        "{table}{blocks}\n{}{}{waiting}",
-        closing(waves),
-        advice.collect::<String>()
-    )
-}
-
-/// Returns why there is no wave.
-pub(super) fn no_wave(waiting: &[Joiner]) -> &'static str {
-    if waiting.is_empty() {
-        "No cluster is joining: no entry of a mesh has `state: Joining`.\n"
-    } else {
-        ""
-    }
-}
-
 /// Returns a block for each cluster for which a wave is worth a warning.
 pub(super) fn exceeded(waves: &[JoinWave], width: Width) -> String {
     let mut text = String::new();
@@ -231,7 +186,7 @@ pub(super) fn closing(waves: &[JoinWave]) -> String {
     let joiners: usize = waves.iter().map(|it| it.joiners.len()).sum();
     format!(
         "{} for {}. For each wave, remove `state: Joining` of its clusters, run\n\
-         `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.\n",
+         `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.",
         count(waves.len(), "wave"),
         count(joiners, "cluster")
     )
