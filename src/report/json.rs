@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::diagnostic::plain_json;
 use crate::schema;
@@ -58,5 +60,77 @@ impl<T: Serialize> JsonDocument<T> {
 
 /// Returns the JSON Schema of documents with such a body.
 pub fn schema<T: JsonSchema>() -> Schema {
-    schema::of_output::<JsonDocument<T>>()
+    let mut schema = schema::of_output::<JsonDocument<T>>();
+    RecursiveTransform(without_null).transform(&mut schema);
+    schema
+}
+
+/// Takes null out of the fields that may be missing, because they are never null.
+fn without_null(schema: &mut Schema) {
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let is_required = |name: &String| {
+        required
+            .as_array()
+            .is_some_and(|it| it.contains(&json!(name)))
+    };
+    let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+    let optional = fields
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !is_required(name));
+    for field in optional.filter_map(|(_, field)| field.as_object_mut()) {
+        if let Some(Value::Array(types)) = field.get_mut("type") {
+            types.retain(|it| it != "null");
+            if let [single] = &mut types[..] {
+                let single = single.take();
+                field.insert("type".to_owned(), single);
+            }
+        }
+        let choices = field.remove("anyOf");
+        for choice in choices.iter().filter_map(Value::as_array).flatten() {
+            let choice = choice.as_object().filter(|it| !it.contains_key("type"));
+            field.extend(choice.cloned().into_iter().flatten());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body.
+    #[derive(JsonSchema, Serialize)]
+    #[schemars(rename = "Test")]
+    struct Body {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        inner: Option<Inner>,
+        nothing: Option<u8>,
+    }
+
+    #[derive(JsonSchema, Serialize)]
+    struct Inner {}
+
+    #[test]
+    fn version_and_kind_are_beside_the_fields() {
+        let document = JsonDocument::of(Body {
+            name: Some("a\u{202e}"),
+            inner: None,
+            nothing: None,
+        });
+        let line = document.line().unwrap();
+        insta::assert_snapshot!(line, @r#"{"apiVersion":"kilo-clustermesh.io/v1","kind":"Test","name":"a\u202e","nothing":null}"#);
+    }
+
+    #[test]
+    fn only_a_field_that_may_be_missing_is_never_null() {
+        let schema = schema::<Body>().to_value();
+        let types = ["name", "inner", "nothing"].map(|it| schema["properties"][it].to_string());
+        insta::assert_snapshot!(types.join("\n"), @r##"
+        {"type":"string"}
+        {"$ref":"#/$defs/Inner"}
+        {"maximum":255,"minimum":0,"type":["integer","null"]}
+        "##);
+    }
 }

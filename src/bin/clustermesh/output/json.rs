@@ -53,11 +53,9 @@ pub(crate) struct WrittenFinding<'a> {
     #[serde(flatten)]
     subject: WrittenSubject<'a>,
     /// The remedy in one sentence, if there is a single one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
     /// The finding that causes this one. Correcting the cause corrects both.
-    #[schemars(with = "WrittenCause")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<WrittenCause<'a>>,
     /// The places, the most important one first.
@@ -81,11 +79,9 @@ struct WrittenCause<'a> {
 #[serde(rename_all = "camelCase")]
 struct WrittenSubject<'a> {
     /// The cluster that the finding is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     /// The node that the finding is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
 }

@@ -23,18 +23,15 @@ pub(crate) struct WrittenCapacityReport<'a> {
     targets: Vec<WrittenTarget<'a>>,
     /// All clusters with `state: Joining` that have a snapshot, and the load of each cluster when
     /// they have joined.
-    #[schemars(with = "WrittenWave")]
     #[serde(skip_serializing_if = "Option::is_none")]
     joining: Option<WrittenWave<'a>>,
     /// Clusters with `state: Joining` that cannot join before they have a snapshot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     waiting: Vec<WrittenJoiner<'a>>,
     /// The waves in which the clusters can join, one commit each; only with `--waves`.
-    #[schemars(with = "Vec<WrittenWave>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     waves: Option<Vec<WrittenWave<'a>>>,
     /// The number of clusters that can be added. Missing if the cluster that they would be like gives no Peers to others.
-    #[schemars(with = "WrittenGrowth")]
     #[serde(skip_serializing_if = "Option::is_none")]
     growth: Option<WrittenGrowth<'a>>,
 }
@@ -63,11 +60,9 @@ struct WrittenRoom<'a> {
     #[schemars(example = &"applySeconds")]
     name: &'static str,
     /// Up to the warning threshold.
-    #[schemars(with = "WrittenFit")]
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<WrittenFit<'a>>,
     /// Up to the error threshold.
-    #[schemars(with = "WrittenFit")]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<WrittenFit<'a>>,
 }
@@ -144,15 +139,12 @@ struct WrittenEstimate<'a> {
 #[schemars(rename = "Steps")]
 struct WrittenSteps {
     /// Above the notice threshold: worth knowing.
-    #[schemars(with = "u64")]
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<u64>,
     /// Above the warning threshold: it causes problems.
-    #[schemars(with = "u64")]
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<u64>,
     /// Above the error threshold: it does not work.
-    #[schemars(with = "u64")]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<u64>,
 }

@@ -37,19 +37,15 @@ struct WrittenState<'a> {
     #[schemars(example = &"east")]
     cluster: &'a str,
     /// The reason why it could not be read. Then the other fields are absent.
-    #[schemars(with = "WrittenError")]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<WrittenError<'a>>,
     /// The versions of Kilo's CRD; empty if it is not installed.
-    #[schemars(with = "Vec<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     crd_versions: Option<&'a [String]>,
     /// The Peers in the cluster, compared with the rendered ones.
-    #[schemars(with = "WrittenPeers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     peers: Option<WrittenPeers<'a>>,
     /// The nodes of the cluster, compared with the snapshot.
-    #[schemars(with = "WrittenNodes")]
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<WrittenNodes<'a>>,
 }
@@ -64,7 +60,6 @@ struct WrittenError<'a> {
     /// The message.
     message: &'a str,
     /// The remedy.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
 }
@@ -119,11 +114,9 @@ struct WrittenForeign<'a> {
     /// Its allowed IPs.
     ranges: Vec<String>,
     /// The reason for which Kilo does not use it; absent if it does.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     /// The node with its key, as `CLUSTER/NODE`; absent for laptops and other networks.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// The ranges of clusters that it claims too.
@@ -150,7 +143,6 @@ struct WrittenNodes<'a> {
     /// The differences, as `clustermesh snapshot --check` prints them.
     differences: &'a [String],
     /// The reason why the nodes make no snapshot.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }

@@ -30,7 +30,6 @@ const NAMED: usize = 300;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WrittenTrace<'a> {
     /// With `--batch`, the number of the line of the standard input, from 1.
-    #[schemars(with = "usize")]
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     /// The result for the packet or its answer; `clustermesh explain VERDICT` explains it.
@@ -39,26 +38,21 @@ pub(crate) struct WrittenTrace<'a> {
     /// The result in one sentence.
     message: &'a str,
     /// The remedy in one sentence, if there is a single one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
     /// The responsible places, the most important one first.
     places: Vec<WrittenPlace<'a>>,
     /// The source of the packet. Missing if there is no packet, because an end does not exist or the ends have no
     /// addresses of one family.
-    #[schemars(with = "WrittenEnd")]
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<WrittenEnd>,
     /// The destination of the packet, if there is one.
-    #[schemars(with = "WrittenEnd")]
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<WrittenEnd>,
     /// The path of the packet, if there is one.
-    #[schemars(with = "WrittenWay")]
     #[serde(skip_serializing_if = "Option::is_none")]
     there: Option<WrittenWay<'a>>,
     /// The path of the answer, if there is one.
-    #[schemars(with = "WrittenWay")]
     #[serde(skip_serializing_if = "Option::is_none")]
     back: Option<WrittenWay<'a>>,
 }
@@ -71,21 +65,17 @@ struct WrittenEnd {
     /// The cluster.
     cluster: String,
     /// The node that owns the address, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// The class of the address.
-    #[schemars(with = "WrittenTraceClass")]
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<WrittenTraceClass>,
     /// The address.
     address: IpAddr,
     /// The port that was given. It does not affect the path.
-    #[schemars(with = "u16")]
     #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
     /// Whether only the cluster was given, and this node was picked.
-    #[schemars(with = "bool")]
     #[serde(skip_serializing_if = "Option::is_none")]
     picked: Option<bool>,
 }
@@ -118,7 +108,6 @@ struct WrittenWay<'a> {
     #[schemars(example = &"delivered")]
     ending: &'static str,
     /// The node on which the packet ends, as `CLUSTER/NODE`, unless it is delivered.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_at: Option<String>,
     /// The steps, in order.

@@ -51,7 +51,6 @@ pub(crate) struct WrittenVerification<'a> {
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     apart: Vec<WrittenNode>,
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
-    #[schemars(with = "Vec<undeclared::WrittenUndeclared>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
     /// The results of the expectations, in the order of the file.
@@ -62,7 +61,6 @@ pub(crate) struct WrittenVerification<'a> {
     findings: Vec<WrittenFinding<'a>>,
     /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
     /// neither `holds` nor the exit code.
-    #[schemars(with = "joining::WrittenJoining")]
     #[serde(skip_serializing_if = "Option::is_none")]
     joining: Option<joining::WrittenJoining<'a>>,
     /// Clusters with `state: Joining` that are not verified before they have a snapshot.

@@ -103,23 +103,18 @@ pub(super) struct WrittenDiffCause<'a> {
     /// The cause as a phrase.
     pub(super) message: String,
     /// The cluster that it is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<&'a str>,
     /// The node that it is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<String>,
     /// For a setting: its place in the old version.
-    #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<WrittenPlace<'a>>,
     /// For a setting: its place in the new version.
-    #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) after: Option<WrittenPlace<'a>>,
     /// A step that a person must take besides the change, if there is one. `grade` does not include it.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,
     /// The targets whose Peers it changes.
@@ -160,7 +155,6 @@ pub(super) struct WrittenTargetChange<'a> {
     #[schemars(example = &"east")]
     pub(super) cluster: &'a str,
     /// Its old name, if that was another one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) renamed_from: Option<&'a str>,
     /// The severity of its changes.
@@ -183,7 +177,6 @@ pub(super) struct WrittenTargetChange<'a> {
     /// up to 15 seconds.
     pub(super) pausing: Vec<String>,
     /// The pairs of nodes that may be unreachable because one is behind NAT, if there are any.
-    #[schemars(with = "WrittenForgotten")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) forgotten: Option<WrittenForgotten<'a>>,
     /// Peers whose keys agents may forget, and how to avoid that.
@@ -239,7 +232,6 @@ pub(super) struct WrittenKeyMove<'a> {
     /// Peers whose keys agents may forget.
     pub(super) lost: &'a [String],
     /// The remedy, if one is needed.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,
 }
@@ -280,15 +272,12 @@ pub(super) struct WrittenPeer<'a> {
     /// The kind of the change.
     pub(super) change: WrittenPeerChangeKind,
     /// The cluster whose node has its key, if there is one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source: Option<&'a str>,
     /// The node that has its key, if there is one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<String>,
     /// The old or new name, if a Peer with the same key is renamed.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) renamed: Option<&'a str>,
     /// The ranges that it gains; all of them if it is new.
@@ -300,7 +289,6 @@ pub(super) struct WrittenPeer<'a> {
     /// Its causes, as indexes of `causes`: of many, the first ones.
     pub(super) causes: &'a [usize],
     /// The number of further causes.
-    #[schemars(with = "usize")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) more_causes: Option<usize>,
 }

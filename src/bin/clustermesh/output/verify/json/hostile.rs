@@ -79,7 +79,6 @@ struct WrittenHold {
     /// The rightful owner of the addresses.
     whose: WrittenWhose,
     /// The owner as text, unless it is the hostile cluster.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
     /// Whether this is true in any order in which Kilo may have applied the Peers.
@@ -87,7 +86,7 @@ struct WrittenHold {
     /// The end of the tunnel that has them.
     by: String,
     /// The place that assigns the addresses, unless it is a node of the cluster itself.
-    #[schemars(with = "WrittenPlace")]
+    #[schemars(with = "Option<WrittenPlace>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<Value>,
 }
@@ -125,7 +124,6 @@ struct WrittenOpen {
     /// The kind.
     kind: WrittenKind,
     /// The node, as `CLUSTER/NODE`, if it is one's own.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// The range or the address.
@@ -203,7 +201,7 @@ struct WrittenPassage {
     /// The node that passes the packets on, as `CLUSTER/NODE`.
     by: String,
     /// The place that allows them.
-    #[schemars(with = "WrittenPlace")]
+    #[schemars(with = "Option<WrittenPlace>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<Value>,
 }
