@@ -1,7 +1,7 @@
 //! The costs of the mesh, as an object for programs in a versioned format.
 
 use clustermesh::capacity::{Effect, Estimate, Fit, Lever, Measure, Room};
-use clustermesh::config::capacity::Quantity;
+use clustermesh::config::capacity::{Quantity, Steps};
 use clustermesh::diagnostic::Severity;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::schema::ExampleFile;
@@ -61,23 +61,10 @@ struct WrittenRoom<'a> {
     name: &'static str,
     /// Up to the warning threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<WrittenFit<'a>>,
+    warning: Option<&'a Fit>,
     /// Up to the error threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<WrittenFit<'a>>,
-}
-
-/// The number of clusters that a threshold allows.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Fit")]
-#[serde(rename_all = "camelCase")]
-struct WrittenFit<'a> {
-    /// The threshold.
-    limit: u64,
-    /// The number of clusters that can be added.
-    clusters: usize,
-    /// The cluster that exceeds the threshold with one more.
-    first: &'a str,
+    error: Option<&'a Fit>,
 }
 
 /// Clusters that join in one commit.
@@ -131,22 +118,7 @@ struct WrittenEstimate<'a> {
     /// The grade.
     grade: WrittenGrade,
     /// The thresholds.
-    limits: WrittenSteps,
-}
-
-/// Thresholds. A value above a threshold is reported.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Steps")]
-struct WrittenSteps {
-    /// Above the notice threshold: worth knowing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<u64>,
-    /// Above the warning threshold: it causes problems.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<u64>,
-    /// Above the error threshold: it does not work.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<u64>,
+    limits: Steps,
 }
 
 /// The grade of a quantity.
@@ -187,60 +159,13 @@ struct WrittenChange {
 struct WrittenLever<'a> {
     /// The remedy.
     #[serde(flatten)]
-    measure: WrittenMeasure<'a>,
+    measure: &'a Measure,
     /// Allowed IPs of all Peers, before and after.
     ranges: [usize; 2],
     /// Seconds for each change, before and after; for waves, the seconds that Kilo is busy without
     /// a pause.
     #[schemars(with = "[f64; 2]")]
     seconds: [Number; 2],
-}
-
-/// Something that one can do.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Measure")]
-#[serde(rename_all_fields = "camelCase", tag = "measure")]
-enum WrittenMeasure<'a> {
-    /// Select fewer nodes in the sources with the most Peers.
-    SelectNodes {
-        /// The files of these sources.
-        sources: &'a [String],
-        /// The number of Peers that remain of each.
-        left: usize,
-        /// The number of Peers of the largest.
-        of: usize,
-    },
-    /// Leave out the internal addresses of nodes.
-    LeaveOutAddresses {
-        /// Their number.
-        addresses: usize,
-    },
-    /// Merge adjacent ranges.
-    Aggregate {
-        /// The number of ranges that this saves.
-        fewer: usize,
-    },
-    /// Split a source into several clusters, of which this cluster is linked to one.
-    SplitSource {
-        /// The file of the source.
-        source: &'a str,
-        /// The number of parts.
-        parts: usize,
-    },
-    /// Split this cluster into several.
-    SplitTarget {
-        /// The number of parts.
-        parts: usize,
-        /// The number of sources that they share.
-        sources: usize,
-    },
-    /// Apply the Peers in several steps.
-    Waves {
-        /// The number of Peers in each step.
-        peers: usize,
-        /// The number of steps.
-        waves: usize,
-    },
 }
 
 /// Returns the object.
@@ -296,16 +221,8 @@ fn growth(growth: &Outgrowth) -> WrittenGrowth<'_> {
 fn room(room: &Room) -> WrittenRoom<'_> {
     WrittenRoom {
         name: room.quantity.key(),
-        warning: room.warning.as_ref().map(fit),
-        error: room.error.as_ref().map(fit),
-    }
-}
-
-fn fit(fit: &Fit) -> WrittenFit<'_> {
-    WrittenFit {
-        limit: fit.limit,
-        clusters: fit.clusters,
-        first: &fit.first,
+        warning: room.warning.as_ref(),
+        error: room.error.as_ref(),
     }
 }
 
@@ -316,11 +233,7 @@ fn estimate(estimate: &Estimate) -> WrittenEstimate<'_> {
         formula: estimate.formula,
         worked: &estimate.worked,
         grade: grade(estimate.grade),
-        limits: WrittenSteps {
-            notice: estimate.steps.notice,
-            warning: estimate.steps.warning,
-            error: estimate.steps.error,
-        },
+        limits: estimate.steps,
     }
 }
 
@@ -336,34 +249,8 @@ fn grade(severity: Option<Severity>) -> WrittenGrade {
 fn lever(lever: &Lever) -> WrittenLever<'_> {
     let Effect { ranges, seconds } = lever.effect;
     WrittenLever {
-        measure: measure(&lever.measure),
+        measure: &lever.measure,
         ranges: [ranges.0, ranges.1],
         seconds: [seconds.0, seconds.1].map(number),
-    }
-}
-
-fn measure(measure: &Measure) -> WrittenMeasure<'_> {
-    match measure {
-        Measure::SelectNodes { sources, left, of } => WrittenMeasure::SelectNodes {
-            sources,
-            left: *left,
-            of: *of,
-        },
-        Measure::LeaveOutAddresses { ranges } => {
-            WrittenMeasure::LeaveOutAddresses { addresses: *ranges }
-        }
-        Measure::Aggregate { fewer } => WrittenMeasure::Aggregate { fewer: *fewer },
-        Measure::SplitSource { source, parts } => WrittenMeasure::SplitSource {
-            source,
-            parts: *parts,
-        },
-        Measure::SplitTarget { parts, sources } => WrittenMeasure::SplitTarget {
-            parts: *parts,
-            sources: *sources,
-        },
-        Measure::Waves { peers, waves } => WrittenMeasure::Waves {
-            peers: *peers,
-            waves: *waves,
-        },
     }
 }

@@ -2,7 +2,7 @@
 
 use clustermesh::changes::{
     CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, Grade, LoadChange, NodeRef,
-    PathChange, PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
+    PathChange, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
 };
 use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
@@ -18,9 +18,9 @@ mod form;
 
 pub(crate) use form::WrittenDiff;
 use form::{
-    WrittenCarrier, WrittenChangeGrade, WrittenCounts, WrittenDiffCause, WrittenEffect,
-    WrittenForgotten, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
-    WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
+    WrittenCarrier, WrittenChangeGrade, WrittenDiffCause, WrittenEffect, WrittenForgotten,
+    WrittenKeyMove, WrittenPath, WrittenPeer, WrittenPeerChangeKind, WrittenQuantity,
+    WrittenReason, WrittenTargetChange,
 };
 
 /// The longest name that is written, in characters.
@@ -66,7 +66,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiff
 fn written_effect((target, counts): (&TargetChange, PeerCounts)) -> WrittenEffect<'_> {
     WrittenEffect {
         cluster: target.cluster.as_str(),
-        counts: written_counts(counts),
+        counts,
     }
 }
 
@@ -92,7 +92,7 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
         reasons: reasons.collect(),
         peers_before: target.peers_before,
         peers_after: target.peers_after,
-        counts: written_counts(target.counts()),
+        counts: target.counts(),
         peers: target.peers.iter().map(peer).collect(),
         carriers: target.carriers.iter().map(carrier).collect(),
         pausing: target.pausing.iter().map(|it| escaped(it, NAME)).collect(),
@@ -121,20 +121,16 @@ fn joined(remedies: &[String]) -> Option<String> {
 }
 
 fn path(path: &PathChange) -> WrittenPath<'_> {
-    let counts = |counts: PathCounts| WrittenPathCounts {
-        declared: counts.declared,
-        undeclared: counts.undeclared,
-    };
     WrittenPath {
         from: path.from.as_str(),
         to: path.to.as_str(),
-        gained: counts(path.gained),
-        lost: counts(path.lost),
-        ended: counts(path.ended.paths),
-        repaired: counts(path.repaired),
-        apart: counts(path.apart),
-        stuck: counts(path.stuck),
-        paused: counts(path.paused),
+        gained: path.gained,
+        lost: path.lost,
+        ended: path.ended.paths,
+        repaired: path.repaired,
+        apart: path.apart,
+        stuck: path.stuck,
+        paused: path.paused,
     }
 }
 
@@ -204,14 +200,6 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
         differences,
         causes: change.causes.listed(),
         more_causes: Some(change.causes.more()).filter(|it| 0 < *it),
-    }
-}
-
-fn written_counts(counts: PeerCounts) -> WrittenCounts {
-    WrittenCounts {
-        added: counts.added,
-        changed: counts.changed,
-        removed: counts.removed,
     }
 }
 

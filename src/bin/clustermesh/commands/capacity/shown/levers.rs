@@ -69,10 +69,10 @@ fn measure(measure: &Measure) -> String {
                 count(of)
             ),
         },
-        Measure::LeaveOutAddresses { ranges } => {
+        Measure::LeaveOutAddresses { addresses } => {
             format!(
                 "not declaring the nodes' internal addresses ({})",
-                plural(*ranges, "range")
+                plural(*addresses, "range")
             )
         }
         Measure::Aggregate { fewer } => format!(

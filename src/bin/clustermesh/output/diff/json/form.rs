@@ -1,5 +1,6 @@
 //! The form of the object.
 
+use clustermesh::changes::{PathCounts, PeerCounts};
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,30 +47,20 @@ pub(super) struct WrittenPath<'a> {
     #[schemars(example = &"west")]
     pub(super) to: &'a str,
     /// Paths that only work with the new Peers.
-    pub(super) gained: WrittenPathCounts,
+    pub(super) gained: PathCounts,
     /// Paths that only work with the old Peers.
-    pub(super) lost: WrittenPathCounts,
+    pub(super) lost: PathCounts,
     /// Paths that worked, and that end with a node or an address that the new snapshots do not have. They do not count
     /// as lost.
-    pub(super) ended: WrittenPathCounts,
+    pub(super) ended: PathCounts,
     /// Paths that worked with the old nodes, are down until the change is applied, and work then.
-    pub(super) repaired: WrittenPathCounts,
+    pub(super) repaired: PathCounts,
     /// Paths that do not work while only one of the two clusters has its new Peers.
-    pub(super) apart: WrittenPathCounts,
+    pub(super) apart: PathCounts,
     /// Paths that may stay interrupted until agents list all Peers again, up to 10 minutes.
-    pub(super) stuck: WrittenPathCounts,
+    pub(super) stuck: PathCounts,
     /// Paths that are interrupted while the Peers of a cluster arrive.
-    pub(super) paused: WrittenPathCounts,
-}
-
-/// Numbers of paths.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "PathCounts")]
-pub(super) struct WrittenPathCounts {
-    /// Paths that a link of a mesh declares.
-    pub(super) declared: u64,
-    /// All other paths.
-    pub(super) undeclared: u64,
+    pub(super) paused: PathCounts,
 }
 
 /// The severity of changes, the best first.
@@ -130,20 +121,7 @@ pub(super) struct WrittenEffect<'a> {
     #[schemars(example = &"east")]
     pub(super) cluster: &'a str,
     #[serde(flatten)]
-    pub(super) counts: WrittenCounts,
-}
-
-/// Numbers of Peers that change.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Counts")]
-#[serde(rename_all = "camelCase")]
-pub(super) struct WrittenCounts {
-    /// New Peers.
-    pub(super) added: usize,
-    /// Peers with another content.
-    pub(super) changed: usize,
-    /// Peers that are removed.
-    pub(super) removed: usize,
+    pub(super) counts: PeerCounts,
 }
 
 /// A cluster whose Peers change.
@@ -168,7 +146,7 @@ pub(super) struct WrittenTargetChange<'a> {
     /// The number of Peers now.
     pub(super) peers_after: usize,
     #[serde(flatten)]
-    pub(super) counts: WrittenCounts,
+    pub(super) counts: PeerCounts,
     /// The Peers that change, by name.
     pub(super) peers: Vec<WrittenPeer<'a>>,
     /// Ranges that the target reaches through another node than before. Connections to them break once.
