@@ -1,6 +1,7 @@
 //! Results as JSON documents with a version and a kind, and their schemas.
 
 use std::borrow::Cow;
+use std::mem;
 
 use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
@@ -62,7 +63,22 @@ impl<T: Serialize> JsonDocument<T> {
 pub fn schema<T: JsonSchema>() -> Schema {
     let mut schema = schema::of_output::<JsonDocument<T>>();
     RecursiveTransform(without_null).transform(&mut schema);
+    RecursiveTransform(plainly_named).transform(&mut schema);
     schema
+}
+
+/// Names parts without the word with which the names of their types begin.
+fn plainly_named(schema: &mut Schema) {
+    if let Some(Value::String(part)) = schema.get_mut("$ref") {
+        *part = part.replace("/Written", "/");
+    }
+    if let Some(Value::Object(parts)) = schema.get_mut("$defs") {
+        let named = mem::take(parts).into_iter().map(|(name, part)| {
+            let name = name.strip_prefix("Written").unwrap_or(&name);
+            (name.to_owned(), part)
+        });
+        *parts = named.collect();
+    }
 }
 
 /// Takes null out of the fields that may be missing, because they are never null.
@@ -105,12 +121,12 @@ mod tests {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        inner: Option<Inner>,
+        inner: Option<WrittenInner>,
         nothing: Option<u8>,
     }
 
     #[derive(JsonSchema, Serialize)]
-    struct Inner {}
+    struct WrittenInner {}
 
     #[test]
     fn version_and_kind_are_beside_the_fields() {
@@ -127,6 +143,7 @@ mod tests {
     fn only_a_field_that_may_be_missing_is_never_null() {
         let schema = schema::<Body>().to_value();
         let types = ["name", "inner", "nothing"].map(|it| schema["properties"][it].to_string());
+        assert!(schema["$defs"].get("Inner").is_some());
         insta::assert_snapshot!(types.join("\n"), @r##"
         {"type":"string"}
         {"$ref":"#/$defs/Inner"}

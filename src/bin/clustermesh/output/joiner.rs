@@ -6,7 +6,6 @@ use serde::Serialize;
 
 /// A cluster that joins a mesh.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Joiner")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WrittenJoiner<'a> {
     /// The mesh.

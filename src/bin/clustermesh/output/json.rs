@@ -36,7 +36,6 @@ struct Summary {
 
 /// A problem, or something worth knowing.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Finding")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WrittenFinding<'a> {
     /// The name of the rule; `clustermesh explain RULE` explains it.
@@ -64,7 +63,6 @@ pub(crate) struct WrittenFinding<'a> {
 
 /// The finding that causes another one.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Cause")]
 #[serde(rename_all = "camelCase")]
 struct WrittenCause<'a> {
     /// The name of its rule.
@@ -88,7 +86,6 @@ struct WrittenSubject<'a> {
 
 /// The severity of a finding.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Severity")]
 #[serde(rename_all = "lowercase")]
 enum WrittenSeverity {
     /// The run fails.
@@ -121,7 +118,6 @@ pub(super) struct WrittenPlace<'a> {
 /// Lines and columns from one, columns in characters, the end being the first character after.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Range")]
 struct WrittenRange {
     /// The first line, counted from 1.
     #[schemars(range(min = 1))]

@@ -38,7 +38,6 @@ pub(crate) struct WrittenCapacityReport<'a> {
 
 /// The number of clusters that can be added if they are like one of the mesh.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Growth")]
 #[serde(rename_all = "camelCase")]
 struct WrittenGrowth<'a> {
     /// The cluster that they would be like: that of `--like`, or the last one of the mesh.
@@ -53,7 +52,6 @@ struct WrittenGrowth<'a> {
 
 /// The number of clusters that a limit allows.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Room")]
 #[serde(rename_all = "camelCase")]
 struct WrittenRoom<'a> {
     /// The quantity, as in `limits.capacity` of the config.
@@ -69,7 +67,6 @@ struct WrittenRoom<'a> {
 
 /// Clusters that join in one commit.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Wave")]
 #[serde(rename_all = "camelCase")]
 struct WrittenWave<'a> {
     /// The clusters that join.
@@ -83,7 +80,6 @@ struct WrittenWave<'a> {
 
 /// A cluster and its load.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Target")]
 #[serde(rename_all = "camelCase")]
 struct WrittenTarget<'a> {
     /// Its name.
@@ -123,7 +119,6 @@ struct WrittenEstimate<'a> {
 
 /// The grade of a quantity.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Grade")]
 #[serde(rename_all = "lowercase")]
 enum WrittenGrade {
     /// Within all limits.
@@ -138,7 +133,6 @@ enum WrittenGrade {
 
 /// The changes of the next render.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Change")]
 #[serde(rename_all = "camelCase")]
 struct WrittenChange {
     /// Peers that are added.
@@ -154,7 +148,6 @@ struct WrittenChange {
 
 /// A remedy and its effect.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Lever")]
 #[serde(rename_all = "camelCase")]
 struct WrittenLever<'a> {
     /// The remedy.

@@ -52,7 +52,6 @@ struct WrittenState<'a> {
 
 /// The reason why a cluster could not be read.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Error")]
 struct WrittenError<'a> {
     /// The name of the rule.
     #[schemars(example = &"forbidden")]
@@ -66,7 +65,6 @@ struct WrittenError<'a> {
 
 /// The Peers in a cluster, compared with the rendered ones.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Peers")]
 #[serde(rename_all = "camelCase")]
 struct WrittenPeers<'a> {
     /// Whether the rendered tree has a folder for the cluster and all of it could be read. Otherwise
@@ -106,7 +104,6 @@ struct WrittenAddition<'a> {
 
 /// A Peer that no mesh has.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Foreign")]
 #[serde(rename_all = "camelCase")]
 struct WrittenForeign<'a> {
     /// Its name.
@@ -125,7 +122,6 @@ struct WrittenForeign<'a> {
 
 /// A range of a cluster.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Taken")]
 struct WrittenTaken<'a> {
     /// The cluster.
     cluster: &'a str,

@@ -59,7 +59,6 @@ pub(crate) struct WrittenTrace<'a> {
 
 /// The source or destination of a packet.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "End")]
 #[serde(rename_all = "camelCase")]
 struct WrittenEnd {
     /// The cluster.
@@ -97,7 +96,6 @@ enum WrittenTraceClass {
 
 /// The path of a packet.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Way")]
 #[serde(rename_all = "camelCase")]
 struct WrittenWay<'a> {
     /// The source address.
@@ -116,7 +114,6 @@ struct WrittenWay<'a> {
 
 /// A step on the path of a packet.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Step")]
 #[serde(rename_all = "camelCase")]
 struct WrittenStep<'a> {
     /// The kind.
@@ -135,7 +132,6 @@ struct WrittenStep<'a> {
 
 /// The kinds of steps.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "StepKind")]
 #[serde(rename_all = "lowercase")]
 enum WrittenStepKind {
     /// A node passes the packet to the leader of its location.

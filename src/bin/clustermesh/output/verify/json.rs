@@ -70,7 +70,6 @@ pub(crate) struct WrittenVerification<'a> {
 
 /// Numbers of paths between nodes and cluster-wide ranges.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Tally")]
 #[serde(rename_all = "camelCase")]
 struct WrittenTally {
     /// Paths that a link declares.
@@ -99,7 +98,6 @@ struct WrittenTally {
 
 /// Paths from one cluster to another.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Pairing")]
 struct WrittenPairing {
     /// The cluster that sends.
     from: String,
@@ -113,7 +111,6 @@ struct WrittenPairing {
 
 /// Paths between two classes.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Classes")]
 struct WrittenClasses {
     /// The class of a source.
     from: WrittenClass,
@@ -140,7 +137,6 @@ pub(super) enum WrittenClass {
 
 /// Declared paths that fail for the same cause.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Failure")]
 struct WrittenFailure {
     /// The result for the packet; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
@@ -161,7 +157,6 @@ struct WrittenFailure {
 
 /// Declared paths that depend on a condition that no snapshot shows.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Assumption")]
 struct WrittenAssumption {
     /// The condition.
     premise: WrittenPremise,
@@ -175,7 +170,6 @@ struct WrittenAssumption {
 
 /// The condition.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Premise")]
 #[serde(rename_all = "lowercase")]
 enum WrittenPremise {
     /// The nodes have IPv4 addresses.
@@ -208,7 +202,6 @@ struct WrittenPoint {
 
 /// A node.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Node")]
 struct WrittenNode {
     /// The cluster.
     cluster: String,

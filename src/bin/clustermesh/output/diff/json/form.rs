@@ -114,7 +114,6 @@ pub(super) struct WrittenDiffCause<'a> {
 
 /// The effect of a cause on a target.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Effect")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenEffect<'a> {
     /// The target.
@@ -173,7 +172,6 @@ pub(super) struct WrittenTargetChange<'a> {
 /// Leaders of a target that may forget the addresses of nodes behind NAT. Any of `leaders` and any of `nodes` and `peers`
 /// may be unreachable for each other for up to 15 seconds, or up to 205 seconds if nothing is sent.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Forgotten")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenForgotten<'a> {
     /// The nodes of the target.
@@ -189,7 +187,6 @@ pub(super) struct WrittenForgotten<'a> {
 
 /// A range that is reached through another node.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Carrier")]
 pub(super) struct WrittenCarrier {
     /// The range.
     pub(super) range: String,
@@ -203,7 +200,6 @@ pub(super) struct WrittenCarrier {
 
 /// Peers that change together because keys move between them.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "KeyMove")]
 pub(super) struct WrittenKeyMove<'a> {
     /// The Peers, by name.
     pub(super) peers: &'a [String],
@@ -216,7 +212,6 @@ pub(super) struct WrittenKeyMove<'a> {
 
 /// A quantity, before and after.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Quantity")]
 pub(super) struct WrittenQuantity {
     /// The name, as in `limits.capacity` of the config.
     #[schemars(example = &"peers")]
@@ -231,7 +226,6 @@ pub(super) struct WrittenQuantity {
 
 /// A reason for a grade.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Reason")]
 pub(super) struct WrittenReason {
     /// The best grade that it leaves.
     pub(super) grade: WrittenChangeGrade,
@@ -241,7 +235,6 @@ pub(super) struct WrittenReason {
 
 /// A Peer that changes.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Peer")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenPeer<'a> {
     /// Its name.

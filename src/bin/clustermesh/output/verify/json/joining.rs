@@ -10,7 +10,6 @@ use crate::output::{JoinVerification, WrittenJoiner};
 
 /// The result if clusters with `state: Joining` were joined.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Joining")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenJoining<'a> {
     /// The clusters that join.

@@ -10,7 +10,6 @@ use crate::output::verify::Verified;
 
 /// Paths from or to one range that work although no mesh declares them.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Undeclared")]
 #[serde(rename_all = "camelCase")]
 pub(in crate::output::verify) struct WrittenUndeclared {
     /// The cluster that sends.
