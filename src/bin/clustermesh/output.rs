@@ -25,7 +25,6 @@ mod fingerprint;
 mod github;
 mod gitlab;
 mod human;
-mod joiner;
 mod json;
 mod markdown;
 pub(crate) mod paper;
@@ -48,7 +47,6 @@ pub(crate) use checked::CheckedCounts;
 pub(crate) use diff::difference;
 pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
 use entry::entries;
-pub(crate) use joiner::WrittenJoiner;
 #[cfg(feature = "snapshot")]
 pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use json::{WrittenReport, number};

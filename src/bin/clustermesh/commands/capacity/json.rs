@@ -3,6 +3,7 @@
 use clustermesh::capacity::{Effect, Estimate, Fit, Lever, Measure, Room};
 use clustermesh::config::capacity::{Quantity, Steps};
 use clustermesh::diagnostic::Severity;
+use clustermesh::joining::Joiner;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use serde_json::Number;
 use super::cost::Cost;
 use super::growth::Outgrowth;
 use super::waves::{JoinOutlook, JoinWave};
-use crate::output::{WrittenJoiner, number};
+use crate::output::number;
 
 /// The output of `clustermesh capacity --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
@@ -26,8 +27,8 @@ pub(crate) struct WrittenCapacityReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     joining: Option<WrittenWave<'a>>,
     /// Clusters with `state: Joining` that cannot join before they have a snapshot.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    waiting: Vec<WrittenJoiner<'a>>,
+    #[serde(skip_serializing_if = "<[Joiner]>::is_empty")]
+    waiting: &'a [Joiner],
     /// The waves in which the clusters can join, one commit each; only with `--waves`.
     #[serde(skip_serializing_if = "Option::is_none")]
     waves: Option<Vec<WrittenWave<'a>>>,
@@ -70,7 +71,7 @@ struct WrittenRoom<'a> {
 #[serde(rename_all = "camelCase")]
 struct WrittenWave<'a> {
     /// The clusters that join.
-    clusters: Vec<WrittenJoiner<'a>>,
+    clusters: &'a [Joiner],
     /// Whether the wave causes no warning. If it does, no smaller wave helps: see `levers` of its
     /// targets.
     fits: bool,
@@ -166,7 +167,7 @@ pub(super) fn text(costs: &[Cost], outlook: &JoinOutlook) -> serde_json::Result<
     let document = JsonDocument::of(WrittenCapacityReport {
         targets: costs.iter().map(target).collect(),
         joining: outlook.together.as_ref().map(wave),
-        waiting: outlook.waiting.iter().map(WrittenJoiner::from).collect(),
+        waiting: &outlook.waiting,
         waves: outlook
             .waves
             .as_ref()
@@ -197,7 +198,7 @@ fn target(cost: &Cost) -> WrittenTarget<'_> {
 
 fn wave(wave: &JoinWave) -> WrittenWave<'_> {
     WrittenWave {
-        clusters: wave.joiners.iter().map(WrittenJoiner::from).collect(),
+        clusters: &wave.joiners,
         fits: wave.beyond().next().is_none(),
         targets: wave.costs.iter().map(target).collect(),
     }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use clustermesh::agent::fabric::{At, SiteId};
 use clustermesh::diagnostic::escaped;
+use clustermesh::joining::Joiner;
 use clustermesh::net::Family;
 use clustermesh::packet::premise::Premise;
 use clustermesh::packet::trace::AddressClass;
@@ -15,7 +16,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Verified;
-use crate::output::WrittenJoiner;
 use crate::output::json::{WrittenFinding, written};
 
 mod expected;
@@ -64,8 +64,8 @@ pub(crate) struct WrittenVerification<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     joining: Option<joining::WrittenJoining<'a>>,
     /// Clusters with `state: Joining` that are not verified before they have a snapshot.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    waiting: Vec<WrittenJoiner<'a>>,
+    #[serde(skip_serializing_if = "<[Joiner]>::is_empty")]
+    waiting: &'a [Joiner],
 }
 
 /// Numbers of paths between nodes and cluster-wide ranges.
@@ -230,9 +230,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         hostile: hostile::written(verified),
         findings: findings.map(|it| written(it, report.files)).collect(),
         joining: verified.joining.and_then(joining::written).transpose()?,
-        waiting: verified.joining.map_or_else(Vec::new, |it| {
-            it.waiting.iter().map(WrittenJoiner::from).collect()
-        }),
+        waiting: verified.joining.map_or(&[], |it| it.waiting),
     };
     JsonDocument::of(written).text()
 }
