@@ -1,5 +1,7 @@
 //! Pages: results that are written once, and printed for people or in Markdown.
 
+use std::fmt::Write as _;
+
 use super::markdown::{fenced, prose};
 use super::style::bold;
 use super::table::TextTable;
@@ -32,9 +34,9 @@ impl ReportPage {
 
     /// Adds a heading.
     pub fn heading(&mut self, text: &str) {
-        self.text += &match self.form {
-            PageForm::Terminal(_) => format!("\n{}\n", bold(text)),
-            PageForm::Markdown => format!("\n#### {text}\n\n"),
+        let _ = match self.form {
+            PageForm::Terminal(_) => writeln!(self.text, "\n{}", bold(text)),
+            PageForm::Markdown => write!(self.text, "\n#### {text}\n\n"),
         };
     }
 
@@ -49,7 +51,9 @@ impl ReportPage {
     /// Adds a paragraph without foreign text.
     pub fn paragraph(&mut self, text: &str) {
         match self.form {
-            PageForm::Terminal(width) => self.text += &format!("\n{}\n", width.wrapped(0, text)),
+            PageForm::Terminal(width) => {
+                let _ = writeln!(self.text, "\n{}", width.wrapped(0, text));
+            }
             PageForm::Markdown => self.separated(&format!("{text}\n")),
         }
     }

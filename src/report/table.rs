@@ -45,6 +45,7 @@ impl TextTable {
     }
 
     /// Returns the table with rows that this many columns name, of which there is one otherwise.
+    #[must_use]
     pub fn named_by(self, named: usize) -> Self {
         Self { named, ..self }
     }

@@ -15,6 +15,7 @@ impl Width {
     }
 
     /// Returns this width, or less.
+    #[must_use]
     pub fn at_most(self, columns: usize) -> Self {
         Self(self.0.map(|it| it.min(columns)))
     }
