@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub mod pattern;
 
-/// The text of a JSON file that is an example. A test compares all schemas, so a file that is no JSON is noticed.
+/// The text of a JSON file that is an example. If it cannot be parsed, the schema has no example, and its test fails.
 pub struct ExampleFile(pub &'static str);
 
 impl Serialize for ExampleFile {

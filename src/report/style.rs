@@ -12,7 +12,7 @@ pub fn coloured(colour: AnsiColor, text: &str) -> String {
     styled(colour.on_default(), text)
 }
 
-/// Returns a text without its styles. Other control characters are escaped wherever a text comes from outside.
+/// Returns a text without its styles. Texts from outside have no control characters, because they are escaped.
 pub fn plain(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let start = parts.next().into_iter();
