@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::style::plain;
 use crate::diagnostic::escaped;
-use crate::text;
+use crate::text::count;
 
 /// The longest text that is shown, in characters.
 const SHOWN: usize = 500;
@@ -70,19 +70,38 @@ pub fn fenced(block: &str, limit: usize) -> String {
     let runs = shown.split(|character| character != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
     let mut page = format!("\n{fence}text\n");
+    let lines = shown.lines().map(|it| format!("{it}\n"));
+    // The break of the last line does not count.
+    let left_out = add_lines(&mut page, lines, limit.saturating_add(1));
+    let _ = writeln!(page, "{fence}");
+    add_rest(&mut page, left_out, "line");
+    page
+}
+
+/// Adds rows to a page while there is room below `limit` bytes, and how many more there are.
+pub fn add_rows(page: &mut String, rows: impl Iterator<Item = String>, limit: usize, noun: &str) {
+    let left_out = add_lines(page, rows, limit);
+    add_rest(page, left_out, noun);
+}
+
+/// Adds lines while there is room, and returns the number of the others.
+fn add_lines(page: &mut String, lines: impl Iterator<Item = String>, limit: usize) -> usize {
     let mut left_out = 0;
-    for line in shown.lines() {
+    for line in lines {
         if left_out == 0 && page.len() + line.len() <= limit {
-            let _ = writeln!(page, "{line}");
+            page.push_str(&line);
         } else {
             left_out += 1;
         }
     }
-    let _ = writeln!(page, "{fence}");
+    left_out
+}
+
+fn add_rest(page: &mut String, left_out: usize, noun: &str) {
     if 0 < left_out {
-        let _ = writeln!(page, "\n… and {}", text::count(left_out, "more line"));
+        let more = count(left_out, &format!("more {noun}"));
+        let _ = writeln!(page, "\n… and {more}");
     }
-    page
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! Tables: rows of aligned cells, in any colours.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::markdown::add_rows;
 use super::style::plain;
 use super::width::{Width, broken};
-use crate::text::count;
 
 /// The smallest width of a wrapped cell.
 const NARROW: usize = 20;
@@ -103,17 +102,7 @@ impl TextTable {
             });
         }
         text.push_str("|\n");
-        let mut left_out = 0_usize;
-        for line in rows.map(line) {
-            if left_out == 0 && text.len() + line.len() <= limit {
-                text.push_str(&line);
-            } else {
-                left_out += 1;
-            }
-        }
-        if 0 < left_out {
-            let _ = writeln!(text, "\n… and {}", count(left_out, "more row"));
-        }
+        add_rows(&mut text, rows.map(line), limit, "row");
         text
     }
 
