@@ -6,14 +6,13 @@ use std::path::Path;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::Range;
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::schema::{self, pattern};
+use crate::schema::{self, ExampleFile, pattern};
 use crate::text::shell_word;
 
 pub mod capacity;
@@ -103,7 +102,7 @@ impl Config {
 /// The config of a repository: where its meshes, snapshots and manifests are, how its clusters are
 /// reached, limits, and the levels of findings. Paths are relative to this file.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Config", example = example())]
+#[schemars(rename = "Config", example = ExampleFile(include_str!("config/example.json")))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "the walk has looked at version and kind")]
 struct WrittenConfig {
@@ -263,45 +262,6 @@ impl WrittenConfig {
             warnings,
         })
     }
-}
-
-/// A config with every kind of field.
-fn example() -> Value {
-    json!({
-        "apiVersion": "kilo-clustermesh.io/v1",
-        "kind": "Config",
-        "meshes": ["clusters/mesh.yaml"],
-        "snapshots": "clusters/snapshots",
-        "snapshot": { "dropLabels": ["feature.node.kubernetes.io/"] },
-        "rendered": "clusters/rendered",
-        "expectations": "clusters/expectations.yaml",
-        "outputs": [{
-            "template": "templates/application.yaml",
-            "path": "apps/{{ target.name }}.yaml",
-            "per": "Target",
-        }],
-        "clusters": {
-            "east": { "kubeconfig": "east.yaml", "context": "admin@east" },
-            "west": { "inCluster": true, "acceptedNetworks": ["10.0.0.0/8"] },
-            "north": {
-                "kubeconfigSecret": {
-                    "namespace": "tenant-north",
-                    "name": "kubernetes-north-admin-kubeconfig",
-                    "key": "super-admin.svc",
-                },
-            },
-        },
-        "limits": {
-            "nodes": 500,
-            "lostPercent": 25,
-            "capacity": { "applySeconds": { "warning": 10 } },
-        },
-        "rules": {
-            "host-bits": { "level": "error" },
-            "node-not-ready": { "level": "off", "reason": "edge nodes sleep", "until": "2027-01-31" },
-        },
-        "ignore": [{ "rule": "missing-endpoint", "cluster": "east", "reason": "lab" }],
-    })
 }
 
 fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Finding> {

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::capacity::{NodeLoad, Wave, units};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
@@ -18,11 +21,13 @@ mod planned;
 pub use planned::{JoinWave, WaveError};
 
 /// A cluster that joins a mesh.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Joiner {
     /// The mesh.
+    #[schemars(with = "String", example = &"prod")]
     pub mesh: MeshName,
     /// The cluster.
+    #[schemars(with = "String", example = &"north")]
     pub cluster: ClusterName,
 }
 

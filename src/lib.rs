@@ -42,6 +42,7 @@ pub mod changes;
 pub mod proposal;
 pub mod outputs;
 pub mod rules;
+pub mod report;
 
 #[cfg(test)]
 mod testing;

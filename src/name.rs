@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
@@ -19,11 +20,11 @@ const HASH: usize = 17;
 const PEER_NAME_HEAD: usize = 236;
 
 /// The name of a cluster: a DNS-1123 label, unique within a mesh.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct ClusterName(String);
 
 /// The name of a mesh: a DNS-1123 subdomain short enough for a label value.
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct MeshName(String);
 
 /// The name of a node: a DNS-1123 subdomain.

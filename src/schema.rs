@@ -6,9 +6,20 @@
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform as _};
 use schemars::{JsonSchema, Schema};
+use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
 
 pub mod pattern;
+
+/// The text of a JSON file that is an example. If it cannot be parsed, the schema has no example, and its test fails.
+pub struct ExampleFile(pub &'static str);
+
+impl Serialize for ExampleFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let example: Value = serde_json::from_str(self.0).map_err(S::Error::custom)?;
+        example.serialize(serializer)
+    }
+}
 
 /// Returns the schema of what can be read into a `T`.
 pub fn of_input<T: JsonSchema>() -> Schema {

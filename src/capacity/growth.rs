@@ -1,5 +1,8 @@
 //! Growth: how many more clusters like one of a mesh each limit allows.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::bundle::Bundle;
 use super::estimate::value;
 use super::load::Load;
@@ -43,7 +46,7 @@ pub struct Room {
 }
 
 /// The number of clusters that a threshold allows.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Fit {
     /// The threshold.
     pub limit: u64,

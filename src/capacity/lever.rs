@@ -3,6 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::bundle::Bundle;
 use super::load::Load;
 use super::time::apply;
@@ -24,13 +27,14 @@ pub struct Lever {
 }
 
 /// Something that one can do.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all_fields = "camelCase", tag = "measure")]
 pub enum Measure {
     /// Select fewer nodes in the sources with the most Peers.
     SelectNodes {
-        /// The files or dumps with the Peers of these sources.
+        /// The files of these sources.
         sources: Vec<String>,
-        /// The number of Peers of each that stay.
+        /// The number of Peers that remain of each.
         left: usize,
         /// The number of Peers of the largest.
         of: usize,
@@ -38,7 +42,7 @@ pub enum Measure {
     /// Leave out the internal addresses of nodes.
     LeaveOutAddresses {
         /// Their number.
-        ranges: usize,
+        addresses: usize,
     },
     /// Merge adjacent ranges.
     Aggregate {
@@ -47,12 +51,12 @@ pub enum Measure {
     },
     /// Split a source into several clusters, of which this cluster is linked to one.
     SplitSource {
-        /// The file or dump with the source's Peers.
+        /// The file of the source.
         source: String,
         /// The number of parts.
         parts: usize,
     },
-    /// Make several clusters of this one, each of which sees a part of the sources.
+    /// Split this cluster into several.
     SplitTarget {
         /// The number of parts.
         parts: usize,
@@ -96,7 +100,7 @@ pub fn levers(
     let mut levers: Vec<Lever> = [
         scale.select_nodes(),
         (0 < addresses).then(|| {
-            let measure = Measure::LeaveOutAddresses { ranges: addresses };
+            let measure = Measure::LeaveOutAddresses { addresses };
             scale.lever(measure, scale.ranges - addresses)
         }),
         (0 < fewer).then(|| scale.lever(Measure::Aggregate { fewer }, scale.ranges - fewer)),

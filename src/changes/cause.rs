@@ -2,6 +2,9 @@
 
 use std::slice;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::granularity::Granularity;
 use crate::kilo::reason::ExcludedReason;
 use crate::mesh::State;
@@ -206,9 +209,9 @@ pub struct TargetEffect {
 }
 
 /// Numbers of Peers that change.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct PeerCounts {
-    /// New ones.
+    /// New Peers.
     pub added: usize,
     /// Peers with another content.
     pub changed: usize,

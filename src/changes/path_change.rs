@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::cause::NodeRef;
 use crate::name::ClusterName;
 
@@ -47,12 +50,12 @@ pub struct EndedPaths {
     pub moved: BTreeSet<NodeRef>,
 }
 
-/// Numbers of paths, each between an owner of addresses in one cluster and one in the other.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// Numbers of paths.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct PathCounts {
-    /// Paths that a link declares.
+    /// Paths that a link of a mesh declares.
     pub declared: u64,
-    /// Others.
+    /// All other paths.
     pub undeclared: u64,
 }
 

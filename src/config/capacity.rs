@@ -3,7 +3,7 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Finding, Severity, mistake};
 use crate::place::Place;
@@ -17,14 +17,17 @@ pub struct Capacity {
     pub costs: Costs,
 }
 
-/// The thresholds of a quantity. A value equal to a threshold is within it.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// Thresholds. A value above a threshold is reported.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Steps {
-    /// Above this value, it is worth knowing.
+    /// Above the notice threshold: worth knowing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<u64>,
-    /// Above this value, it causes problems.
+    /// Above the warning threshold: it causes problems.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<u64>,
-    /// Above this value, it does not work.
+    /// Above the error threshold: it does not work.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<u64>,
 }
 

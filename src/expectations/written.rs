@@ -15,12 +15,12 @@ use crate::mesh::{WrittenSelector, selector};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::schema::pattern;
+use crate::schema::{ExampleFile, pattern};
 
 /// Expectations that `clustermesh verify` checks in addition to the links of the meshes: packets
 /// between clusters that must arrive, and packets that must not.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Expectations", example = example())]
+#[schemars(rename = "Expectations", example = ExampleFile(include_str!("written/example.json")))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "the walk has looked at version and kind")]
 pub(super) struct WrittenExpectations {
@@ -304,29 +304,6 @@ fn behind_no_node(place: &Place) -> Finding {
         .at(place.key("to").key("nodeSelector").named(), "")
         .at(place.key("class"), "")
         .help("remove one of the two fields")
-}
-
-/// Expectations with every kind of field.
-fn example() -> Value {
-    json!({
-        "apiVersion": "kilo-clustermesh.io/v1",
-        "kind": "Expectations",
-        "spec": [
-            {
-                "name": "shops reach the ledger",
-                "from": { "cluster": "east" },
-                "to": { "cluster": "west", "addresses": ["10.43.0.10"] },
-                "expect": "Reach",
-            },
-            {
-                "name": "no cluster reaches the vault",
-                "from": { "nodeSelector": { "matchLabels": { "example.org/zone": "dmz" } } },
-                "to": { "cluster": "west" },
-                "class": "Node",
-                "expect": "Deny",
-            },
-        ],
-    })
 }
 
 /// At least one of some fields is there.

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::granularity::Granularity;
-use crate::schema::pattern;
+use crate::schema::{ExampleFile, pattern};
 
 mod schema;
 
-use self::schema::{counts, example, one_form, only_with, values_to_compare};
+use self::schema::{counts, one_form, only_with, values_to_compare};
 use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, State};
 
 /// Over how many nodes a range can be spread.
@@ -22,7 +22,7 @@ pub(super) const COUNTS: [u16; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// Clusters to join with Kilo. Each cluster gets a Peer for every segment of every cluster it is
 /// linked to.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ClusterMesh", example = example())]
+#[schemars(rename = "ClusterMesh", example = ExampleFile(include_str!("raw/example.json")))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(dead_code, reason = "only the schema needs what is skipped")]
 pub(super) struct RawMesh {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, json};
+use serde_json::Number;
 
-use crate::schema;
+use crate::schema::{self, ExampleFile};
 use crate::string_map::StringMap;
 
 mod facts;
@@ -17,7 +17,7 @@ pub use values::Values;
 
 /// The values of a template. Every name that a template uses must be one of these.
 #[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "TemplateContext", example = example())]
+#[schemars(rename = "TemplateContext", example = ExampleFile(include_str!("context/example.json")))]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
     /// The version of these values.
@@ -188,60 +188,4 @@ struct ContextNode {
 /// Returns the JSON Schema of the values that a template can write.
 pub fn schema() -> Schema {
     schema::of_output::<Context>()
-}
-
-/// Values of everything.
-fn example() -> serde_json::Value {
-    let target = json!({
-        "name": "west",
-        "deliveryName": "clustermesh-west",
-        "path": "rendered/west",
-        "peers": 1,
-        "files": ["prod--east.yaml"],
-        "sources": [{
-            "mesh": "prod",
-            "cluster": "east",
-            "file": "prod--east.yaml",
-            "segments": [{
-                "name": "prod--east--n1",
-                "node": "n1",
-                "location": "rack-1",
-                "endpoint": "198.51.100.7:51820",
-                "publicKey": "CwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCwsLCws=",
-                "persistentKeepalive": 25,
-                "allowedIPs": ["10.1.1.0/24", "10.101.0.1/32"],
-            }],
-        }],
-        "reconcileMinutes": 10,
-        "capacity": { "peers": 1, "rules": 12, "applySeconds": 0.001 },
-    });
-    json!({
-        "apiVersion": "kilo-clustermesh.io/v1",
-        "kind": "TemplateContext",
-        "target": target,
-        "mesh": { "name": "prod", "clusters": ["east", "west"] },
-        "targets": [target],
-        "meshes": [{ "name": "prod", "clusters": ["east", "west"] }],
-        "clusters": [{
-            "name": "east",
-            "meshes": ["prod"],
-            "allowedNetworks": [],
-            "podCIDRs": ["10.1.0.0/16"],
-            "wireguardCIDR": "10.101.0.0/24",
-            "serviceCIDR": "10.201.0.0/16",
-            "additionalCIDRs": ["192.168.1.0/24"],
-            "granularity": "full",
-            "usableNodes": 1,
-            "segments": 1,
-            "nodes": [{
-                "name": "n1",
-                "location": "rack-1",
-                "usable": true,
-                "podCIDRs": ["10.1.1.0/24"],
-                "internalIP": "192.168.1.1",
-                "wireguardIP": "10.101.0.1",
-                "labels": { "kubernetes.io/hostname": "n1" },
-            }],
-        }],
-    })
 }

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::agent::fabric::{At, Fabric, Owner, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
@@ -94,14 +96,16 @@ pub enum Whose {
     Nobody,
 }
 
-/// The kinds of [`Whose`].
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// The rightful owner of addresses.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[schemars(rename = "Whose")]
+#[serde(rename_all = "lowercase")]
 pub enum WhoseKind {
-    /// The hostile cluster's.
+    /// The hostile cluster declares them.
     Declared,
-    /// Other clusters'.
+    /// Another cluster.
     Others,
-    /// Those without an owner.
+    /// No cluster of a mesh.
     Nobody,
 }
 

@@ -7,16 +7,15 @@ use schemars::{JsonSchema, Schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
 
 use super::{API_VERSION, KIND, Node, SnapshotError, stray};
-use crate::schema::{self, pattern};
+use crate::schema::{self, ExampleFile, pattern};
 
 /// The nodes of one cluster, as `clustermesh snapshot` writes them to `snapshots/<cluster>.json`.
 ///
 /// The values are copied from the API and not checked here.
 #[derive(Deserialize, JsonSchema)]
-#[schemars(rename = "NodeSnapshot", example = example())]
+#[schemars(rename = "NodeSnapshot", example = ExampleFile(include_str!("file/example.json")))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct SnapshotFields {
     /// The version of this format.
@@ -73,30 +72,6 @@ struct SnapshotHeader {
 /// Returns the JSON Schema of a snapshot file.
 pub fn schema() -> Schema {
     schema::of_input::<SnapshotFields>()
-}
-
-/// A snapshot of one node.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "cluster": "east",
-        "kind": KIND,
-        "nodes": [{
-            "addresses": [
-                { "address": "10.0.1.1", "type": "InternalIP" },
-                { "address": "203.0.113.10", "type": "ExternalIP" },
-            ],
-            "annotations": {
-                "kilo.squat.ai/endpoint": "203.0.113.10:51820",
-                "kilo.squat.ai/key": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
-                "kilo.squat.ai/wireguard-ip": "10.4.0.1/16",
-            },
-            "labels": { "kubernetes.io/hostname": "east-1" },
-            "name": "east-1",
-            "podCIDRs": ["10.42.0.0/24"],
-            "uid": "7b0f2c1e-6d60-4f9c-9f0b-0b6f2f3f5a11",
-        }],
-    })
 }
 
 /// An unknown field may belong to another version, so the version is reported first.

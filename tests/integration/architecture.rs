@@ -114,6 +114,8 @@ const MODULES: &[(&str, &str)] = &[
         "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
          guard fleet plan yaml manifest tree_diff agent packet proof capacity proposal",
     ),
+    // Results
+    ("report", "text diagnostic schema"),
 ];
 
 /// The most lines of a file, its tests included. One with more than 400 is split when it is next

@@ -25,7 +25,6 @@ mod fingerprint;
 mod github;
 mod gitlab;
 mod human;
-mod joiner;
 mod json;
 mod markdown;
 pub(crate) mod terminal_markdown;
@@ -38,32 +37,24 @@ mod sarif;
 mod statistics;
 mod step_summary;
 mod summary;
-pub(crate) mod text_table;
+pub(crate) mod terminal;
 mod trace;
 mod verify;
 mod wording;
-pub(crate) mod wrap;
 
 pub(crate) use checked::CheckedCounts;
 #[cfg(feature = "snapshot")]
 pub(crate) use diff::difference;
-pub(crate) use diff::{Compared, DiffFormat, schema as diff_schema};
+pub(crate) use diff::{Compared, DiffFormat, WrittenDiff};
 use entry::entries;
-pub(crate) use joiner::WrittenJoiner;
 #[cfg(feature = "snapshot")]
 pub(crate) use json::{WrittenFinding, findings as written_findings};
-pub(crate) use json::{number, schema as report_schema};
-#[cfg(feature = "snapshot")]
-pub(crate) use markdown::code;
-pub(crate) use markdown::{COMMENT, fenced, prose};
+pub(crate) use json::{WrittenReport, number};
+pub(crate) use markdown::COMMENT;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
-pub(crate) use trace::{
-    NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced,
-    mistake_schema as trace_mistake_schema, schema as trace_schema,
-};
-pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, schema as verification_schema};
-use wrap::Width;
+pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
+pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, WrittenVerification};
 
 /// The printer of a run, for standard output and standard error.
 pub(crate) struct Printer {
@@ -198,7 +189,7 @@ impl Printer {
     /// Prints why the command failed.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         let text = escaped(&format!("{error:#}"), 4000);
-        let text = Width::stderr().wrapped("error: ".len(), &text);
+        let text = terminal::stderr().wrapped("error: ".len(), &text);
         let report = Level::ERROR.primary_title(text);
         self.report(&[Group::with_title(report)]);
         if let Some((help, mesh)) = error.downcast_ref().map(NoMesh::help) {
@@ -212,7 +203,7 @@ impl Printer {
 
     /// Prints a note.
     pub(crate) fn note(&mut self, message: &str) {
-        let text = Width::stderr().wrapped("note: ".len(), &escaped(message, 4000));
+        let text = terminal::stderr().wrapped("note: ".len(), &escaped(message, 4000));
         let note = Level::NOTE.primary_title(text);
         self.report(&[Group::with_title(note)]);
     }
@@ -256,7 +247,7 @@ impl Printer {
 
     /// Prints findings. Of many similar ones, it prints the first few and their number.
     pub(crate) fn findings(&mut self, files: &ShownFiles, findings: &[Finding]) {
-        for text in human::pieces(&Report::new(files, findings), Width::stderr()) {
+        for text in human::pieces(&Report::new(files, findings), terminal::stderr()) {
             self.line(&text);
         }
     }

@@ -28,7 +28,7 @@ fn levers_bring_what_the_formulas_say() {
     let tenant = levers_of(&nodes(20), &[peers("host", 0..30)], &Capacity::default());
     insta::assert_snapshot!(tenant, @r#"
     SelectNodes { sources: ["host"], left: 10, of: 30 }: (60, 20), ["0.1 s", "40 ms"]
-    LeaveOutAddresses { ranges: 30 }: (60, 30), ["0.1 s", "54 ms"]
+    LeaveOutAddresses { addresses: 30 }: (60, 30), ["0.1 s", "54 ms"]
     SplitSource { source: "host", parts: 2 }: (60, 30), ["0.1 s", "54 ms"]
     Waves { peers: 20, waves: 2 }: (0, 60), ["1.8 s", "1.5 s"]
     "#);
@@ -37,7 +37,7 @@ fn levers_bring_what_the_formulas_say() {
     insta::assert_snapshot!(levers_of(&nodes(30), &tenants, &Capacity::default()), @r#"
     SelectNodes { sources: ["t0", "t200", "t400", "t600"], left: 31, of: 190 }: (1520, 248), ["25 s", "1.0 s"]
     SplitTarget { parts: 3, sources: 4 }: (1520, 507), ["25 s", "2.8 s"]
-    LeaveOutAddresses { ranges: 190 }: (1520, 1330), ["25 s", "19 s"]
+    LeaveOutAddresses { addresses: 190 }: (1520, 1330), ["25 s", "19 s"]
     Waves { peers: 4, waves: 190 }: (0, 1520), ["110 min", "100 s"]
     "#);
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Peer;
-use crate::schema::{self, pattern};
+use crate::schema::{self, ExampleFile, pattern};
 use crate::wireguard::{self, Host};
 
 /// The version of a Peer, the only one that Kilo has.
@@ -39,7 +39,7 @@ const STRICT: [&str; 8] = [
     rename = "Peer",
     rename_all = "camelCase",
     deny_unknown_fields,
-    example = example()
+    example = ExampleFile(include_str!("resource/example.json"))
 )]
 #[expect(dead_code, reason = "only its schema is asked for")]
 struct PeerResource {
@@ -189,19 +189,4 @@ impl PeerEndpoint {
 /// Objects that have this field, and not as null.
 fn only(field: &str) -> Value {
     json!({ "properties": { field: { "type": "string" } }, "required": [field] })
-}
-
-/// A Peer with everything that belongs in git.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": { "name": "prod--east--node-1" },
-        "spec": {
-            "allowedIPs": ["10.42.0.0/24", "10.4.0.1/32"],
-            "endpoint": { "dnsOrIP": { "ip": "203.0.113.10" }, "port": 51820 },
-            "persistentKeepalive": 25,
-            "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
-        },
-    })
 }

@@ -4,26 +4,6 @@ use serde_json::{Value, json};
 
 use super::COUNTS;
 
-/// The smallest mesh of both forms.
-pub(super) fn example() -> Value {
-    json!({
-        "apiVersion": "kilo.squat.ai/v1alpha1",
-        "kind": "ClusterMesh",
-        "metadata": { "name": "prod" },
-        "spec": {
-            "clusters": [
-                {
-                    "name": "east",
-                    "podCIDRs": ["10.42.0.0/16"],
-                    "wireguardCIDR": "10.4.0.0/16",
-                    "serviceCIDR": "10.43.0.0/16",
-                },
-                { "name": "west", "allowedNetworks": ["10.8.0.0/14"] },
-            ],
-        },
-    })
-}
-
 /// Either `allowedNetworks`, or pod and `WireGuard` ranges; the operator writes empty ones for none.
 pub(super) fn one_form() -> Value {
     json!({

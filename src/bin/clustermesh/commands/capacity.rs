@@ -6,6 +6,7 @@ use clustermesh::capacity::{Cost, Ledger, Outgrowth};
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::joining::Joining;
 use clustermesh::plan::Plan;
+use clustermesh::report::page::PageForm;
 use clustermesh::rules::gitops::{self, Fate};
 use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
@@ -15,7 +16,7 @@ use crate::applied_files::{DumpedPeers, Dumps};
 use crate::choice::choice;
 use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
-use crate::output::wrap::Width;
+use crate::output::terminal;
 use crate::output::{self, Printer};
 use crate::planning::{CheckResult, OutputCheck};
 use crate::settings::CommonOptions;
@@ -24,11 +25,11 @@ use crate::{Outcome, planning};
 
 mod growth;
 mod json;
-mod markdown;
+mod page;
 mod shown;
 mod waves;
 
-pub(crate) use json::schema;
+pub(crate) use json::WrittenCapacityReport;
 
 use waves::JoinOutlook;
 
@@ -201,21 +202,14 @@ fn outlook(
 
 /// Returns what is asked for.
 fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::Result<String> {
-    let width = Width::stdout();
-    let is_detailed = !args.targets.is_empty();
-    Ok(match (args.output, &outlook.waves) {
-        (CapacityFormat::Human, Some(waves)) => waves::plan(waves, outlook),
-        (CapacityFormat::Human, None) if is_detailed => {
-            shown::details(costs, width) + &waves::outlook(outlook)
-        }
-        (CapacityFormat::Human, None) => {
-            let growth = outlook.outgrowth.iter().map(|it| growth::shown(it, width));
-            shown::overview(costs, width) + &growth.collect::<String>() + &waves::outlook(outlook)
-        }
-        (CapacityFormat::Json, _) => json::text(costs, outlook)?,
-        (CapacityFormat::Markdown, Some(waves)) => markdown::waves(waves, outlook),
-        (CapacityFormat::Markdown, None) if is_detailed => markdown::details(costs, outlook),
-        (CapacityFormat::Markdown, None) => markdown::overview(costs, outlook),
+    let form = match args.output {
+        CapacityFormat::Json => return Ok(json::text(costs, outlook)?),
+        CapacityFormat::Human => PageForm::Terminal(terminal::stdout()),
+        CapacityFormat::Markdown => PageForm::Markdown,
+    };
+    Ok(match &outlook.waves {
+        Some(waves) => page::waves(waves, outlook, form),
+        None => page::text(costs, outlook, !args.targets.is_empty(), form),
     })
 }
 

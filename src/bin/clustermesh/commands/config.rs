@@ -13,7 +13,7 @@ use clustermesh::place::Place;
 use crate::Outcome;
 use crate::failure::CommandFailure;
 use crate::input_file;
-use crate::output::wrap::Width;
+use crate::output::terminal;
 use crate::output::{self, Printer};
 use crate::settings::{ClusterAccess, CommonOptions, Setting, SettingOrigin, Settings};
 
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, C
     }
     let shown = all(&settings, &clusters);
     let text = match args.output {
-        ConfigFormat::Human => shown::table(&shown, Width::stdout()),
+        ConfigFormat::Human => shown::table(&shown, terminal::stdout()),
         ConfigFormat::Json => shown::json(&shown)?,
         ConfigFormat::Yaml => shown::yaml(&shown)?,
     };

@@ -3,14 +3,17 @@
 use anyhow::anyhow;
 use clap::ValueEnum;
 use clustermesh::kilo::peer;
+use clustermesh::report::json;
 use clustermesh::{config, expectations, mesh, outputs, snapshot};
 
-use crate::commands::capacity;
+use crate::Outcome;
+use crate::commands::capacity::WrittenCapacityReport;
 #[cfg(feature = "snapshot")]
-use crate::commands::status;
+use crate::commands::status::WrittenStatus;
 use crate::failure::CommandFailure;
-use crate::output::Printer;
-use crate::{Outcome, output};
+use crate::output::{
+    Printer, TraceMistake, WrittenDiff, WrittenReport, WrittenTrace, WrittenVerification,
+};
 
 /// Print the JSON Schema of a format
 ///
@@ -76,14 +79,14 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Config, _) => config::schema(),
         (SchemaKind::Expectations, _) => expectations::schema(),
         (SchemaKind::Snapshot, _) => snapshot::schema(),
-        (SchemaKind::Report, _) => output::report_schema(),
-        (SchemaKind::Trace, _) => output::trace_schema(),
-        (SchemaKind::TraceMistake, _) => output::trace_mistake_schema(),
-        (SchemaKind::Verification, _) => output::verification_schema(),
-        (SchemaKind::Diff, _) => output::diff_schema(),
-        (SchemaKind::Capacity, _) => capacity::schema(),
+        (SchemaKind::Report, _) => json::schema::<WrittenReport>(),
+        (SchemaKind::Trace, _) => json::schema::<WrittenTrace>(),
+        (SchemaKind::TraceMistake, _) => json::schema::<TraceMistake>(),
+        (SchemaKind::Verification, _) => json::schema::<WrittenVerification>(),
+        (SchemaKind::Diff, _) => json::schema::<WrittenDiff>(),
+        (SchemaKind::Capacity, _) => json::schema::<WrittenCapacityReport>(),
         #[cfg(feature = "snapshot")]
-        (SchemaKind::Status, _) => status::schema(),
+        (SchemaKind::Status, _) => json::schema::<WrittenStatus>(),
         (SchemaKind::Peer, _) => peer::schema(),
         (SchemaKind::TemplateContext, _) => outputs::context::schema(),
     };

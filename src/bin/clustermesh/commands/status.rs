@@ -30,7 +30,7 @@ mod markdown;
 mod shown;
 mod state;
 
-pub(crate) use json::schema;
+pub(crate) use json::WrittenStatus;
 
 use state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
 

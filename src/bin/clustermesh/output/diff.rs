@@ -18,7 +18,7 @@ mod markdown;
 mod remedy;
 mod wording;
 
-pub(crate) use json::schema;
+pub(crate) use json::WrittenDiff;
 pub(super) use wording::counts;
 #[cfg(feature = "snapshot")]
 pub(crate) use wording::difference;

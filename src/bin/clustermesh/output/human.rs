@@ -11,8 +11,8 @@ use super::Report;
 use super::entry::ReportEntry;
 use super::excerpt::{excerpts, level, snippets};
 use super::wording::title;
-use super::wrap::Width;
 use crate::files::ShownFiles;
+use clustermesh::report::width::Width;
 
 /// The number of findings of one kind that are printed in full.
 const SHOWN_ALIKE: usize = 3;

@@ -1,9 +1,10 @@
 //! Findings as an object for programs, in a form of its own that is versioned.
 
-use clustermesh::diagnostic::{Label, Severity, plain_json};
+use clustermesh::diagnostic::{Label, Severity};
 use clustermesh::place::Place;
+use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Finding;
-use clustermesh::schema;
+use clustermesh::schema::ExampleFile;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
@@ -11,23 +12,11 @@ use serde_json::{Number, Value, json};
 use super::Report;
 use crate::files::ShownFiles;
 
-/// The version of the format.
-pub(super) const API_VERSION: &str = "kilo-clustermesh.io/v1";
-
-/// The kind of the object.
-const KIND: &str = "Report";
-
 /// The output of `clustermesh validate --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Report", example = example())]
+#[schemars(rename = "Report", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-struct WrittenReport<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenReport<'a> {
     /// The number of findings of each severity.
     summary: Summary,
     /// The findings, in the order in which they are reported.
@@ -47,7 +36,6 @@ struct Summary {
 
 /// A problem, or something worth knowing.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Finding")]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WrittenFinding<'a> {
     /// The name of the rule; `clustermesh explain RULE` explains it.
@@ -64,11 +52,9 @@ pub(crate) struct WrittenFinding<'a> {
     #[serde(flatten)]
     subject: WrittenSubject<'a>,
     /// The remedy in one sentence, if there is a single one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
     /// The finding that causes this one. Correcting the cause corrects both.
-    #[schemars(with = "WrittenCause")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<WrittenCause<'a>>,
     /// The places, the most important one first.
@@ -77,7 +63,6 @@ pub(crate) struct WrittenFinding<'a> {
 
 /// The finding that causes another one.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Cause")]
 #[serde(rename_all = "camelCase")]
 struct WrittenCause<'a> {
     /// The name of its rule.
@@ -92,18 +77,15 @@ struct WrittenCause<'a> {
 #[serde(rename_all = "camelCase")]
 struct WrittenSubject<'a> {
     /// The cluster that the finding is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     /// The node that the finding is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
 }
 
 /// The severity of a finding.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Severity")]
 #[serde(rename_all = "lowercase")]
 enum WrittenSeverity {
     /// The run fails.
@@ -136,7 +118,6 @@ pub(super) struct WrittenPlace<'a> {
 /// Lines and columns from one, columns in characters, the end being the first character after.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Range")]
 struct WrittenRange {
     /// The first line, counted from 1.
     #[schemars(range(min = 1))]
@@ -159,18 +140,15 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
         findings.filter(|it| it.severity == severity).count()
     };
     let findings = report.findings.iter();
-    let mut text = serde_json::to_string_pretty(&WrittenReport {
-        api_version: API_VERSION,
-        kind: KIND,
+    let document = JsonDocument::of(WrittenReport {
         summary: Summary {
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             notices: count(Severity::Notice),
         },
         findings: findings.map(|it| written(it, report.files)).collect(),
-    })?;
-    text.push('\n');
-    Ok(plain_json(text))
+    });
+    document.text()
 }
 
 /// Returns the findings of a report, for an object that has more than them.
@@ -209,34 +187,6 @@ pub(crate) fn number(value: f64) -> Number {
     let text = format!("{rounded}");
     // Values that JSON cannot represent, such as infinity, are omitted.
     text.parse().unwrap_or_else(|_| Number::from(0))
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenReport>()
-}
-
-/// A report of one finding.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "summary": { "errors": 1, "warnings": 0, "notices": 0 },
-        "findings": [{
-            "rule": "overlapping-ranges",
-            "severity": "error",
-            "message": "10.4.128.0/17 of `west` overlaps 10.4.0.0/16 of `east`",
-            "places": [{
-                "file": "mesh.yaml",
-                "pointer": "/spec/clusters/1/podCIDRs/0",
-                "line": 11,
-                "column": 18,
-                "endLine": 11,
-                "endColumn": 31,
-                "label": "of `west`",
-            }],
-        }],
-    })
 }
 
 /// Declares that lines and columns come together.

@@ -4,8 +4,8 @@
 
 use std::fmt::Write as _;
 
-use anstream::adapter::strip_str;
-use clustermesh::diagnostic::{Severity, escaped};
+use clustermesh::diagnostic::Severity;
+use clustermesh::report::markdown::code;
 use clustermesh::text;
 
 use super::Report;
@@ -19,9 +19,6 @@ pub(crate) const COMMENT: usize = 60_000;
 
 /// The number of findings of a severity that are shown unfolded.
 const OPEN: usize = 10;
-
-/// The longest text of a finding, in characters.
-const SHOWN: usize = 500;
 
 /// The room for the ends of all lists, in bytes.
 const RESERVE: usize = 1000;
@@ -100,127 +97,4 @@ fn item(entry: &ReportEntry, places: &RepositoryPlaces) -> String {
         let _ = writeln!(item, "  - help: {}", code(help));
     }
     item
-}
-
-/// Returns a text as a code span, from which nothing in it gets out.
-pub(crate) fn code(text: &str) -> String {
-    let text = escaped(text, SHOWN);
-    let runs = text.split(|character| character != '`').map(str::len);
-    match runs.max().unwrap_or(0) {
-        0 => format!("`{text}`"),
-        longest => {
-            let fence = "`".repeat(longest + 1);
-            // The spaces do not belong to it; they keep its own backticks off the fence.
-            format!("{fence} {text} {fence}")
-        }
-    }
-}
-
-/// Returns a sentence in which only values are code spans: those in backticks, and every word with a character that may
-/// mean something in Markdown or HTML, or make a link or a mention.
-pub(crate) fn prose(text: &str) -> String {
-    let is_plain = |it: char| it.is_alphanumeric() || ",;()'?- …→".contains(it);
-    let is_word = |word: &str| {
-        let word = word.trim_end_matches(['.', ':']);
-        word.chars().all(is_plain)
-    };
-    let mut page = String::new();
-    let add_code = |page: &mut String, text: &str| {
-        // Two spans beside each other would be one.
-        if page.ends_with('`') {
-            page.push(' ');
-        }
-        page.push_str(&code(text));
-    };
-    for (number, part) in escaped(text, SHOWN).split('`').enumerate() {
-        if number % 2 == 1 {
-            if !part.is_empty() {
-                add_code(&mut page, part);
-            }
-            continue;
-        }
-        for (place, word) in part.split(' ').enumerate() {
-            if 0 < place {
-                page.push(' ');
-            }
-            if is_word(word) {
-                page.push_str(word);
-            } else {
-                add_code(&mut page, word);
-            }
-        }
-    }
-    page
-}
-
-/// Returns a text without colours as a block of code, from which nothing in it gets out, of about `limit`
-/// bytes at most; nothing if it is empty.
-pub(crate) fn fenced(block: &str, limit: usize) -> String {
-    let shown = strip_str(block.trim_matches('\n')).to_string();
-    if shown.is_empty() {
-        return String::new();
-    }
-    let runs = shown.split(|character| character != '`').map(str::len);
-    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
-    let mut page = format!("\n{fence}text\n");
-    let mut left_out = 0;
-    for line in shown.lines() {
-        if left_out == 0 && page.len() + line.len() <= limit {
-            let _ = writeln!(page, "{line}");
-        } else {
-            left_out += 1;
-        }
-    }
-    let _ = writeln!(page, "{fence}");
-    if 0 < left_out {
-        let _ = writeln!(page, "\n… and {}", text::count(left_out, "more line"));
-    }
-    page
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_gets_out_of_a_block_of_code() {
-        let text = "\n\u{1b}[1ma\u{1b}[0m\n```\n# b\n";
-        assert_eq!(fenced(text, 100), "\n````text\na\n```\n# b\n````\n");
-        assert_eq!(
-            fenced("a\nb\nc\n", 11),
-            "\n```text\na\n```\n\n… and 2 more lines\n"
-        );
-        assert_eq!(fenced("\n", 100), "");
-    }
-
-    #[test]
-    fn only_values_of_a_sentence_are_code() {
-        for (text, page) in [
-            (
-                "the meshes of `HEAD` are missing, so no causes are listed (`--live`)",
-                "the meshes of `HEAD` are missing, so no causes are listed (`--live`)",
-            ),
-            (
-                "add --peers west=FILE: see <b> @x #1 [a](b) www.a.b *c* a_b.",
-                "add --peers `west=FILE:` see `<b>` `@x` `#1` `[a](b)` `www.a.b` `*c*` `a_b.`",
-            ),
-            ("a `b", "a `b`"),
-            ("a ``<b>`c`<d>", "a `<b>` `c` `<d>`"),
-            ("a\n# b", "`a\\n#` b"),
-        ] {
-            assert_eq!(prose(text), page);
-        }
-    }
-
-    #[test]
-    fn nothing_gets_out_of_a_code_span() {
-        for (text, span) in [
-            ("a|b <img> @x", "`a|b <img> @x`"),
-            ("`a`", "`` `a` ``"),
-            ("a``` `b", "```` a``` `b ````"),
-            ("a\n\n# b\u{202e}", "`a\\n\\n# b\\u{202e}`"),
-        ] {
-            assert_eq!(code(text), span);
-        }
-    }
 }

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::Printer;
-use super::wrap::Width;
+use super::terminal;
 
 /// The interval at which the line is written.
 const TICK: Duration = Duration::from_secs(1);
@@ -74,7 +74,7 @@ impl Drop for Progress {
 impl Line {
     fn write(&mut self) {
         let text = format!("{} ({} s)", self.text, self.since.elapsed().as_secs());
-        let most = Width::stderr().columns().unwrap_or(80).saturating_sub(1);
+        let most = terminal::stderr().columns().unwrap_or(80).saturating_sub(1);
         let text: String = text.chars().take(most).collect();
         let columns = text.chars().count();
         let rest = " ".repeat(self.shown.saturating_sub(columns));

@@ -7,8 +7,9 @@ use clustermesh::diagnostic::FindingCause;
 use clustermesh::rules::Finding;
 
 use super::entry::{ReportEntry, entries};
-use super::wrap::Width;
-use super::{concise, github, gitlab, human, json, markdown, sarif, statistics, step_summary};
+use super::{
+    concise, github, gitlab, human, json, markdown, sarif, statistics, step_summary, terminal,
+};
 use crate::files::ShownFiles;
 
 /// The format of findings.
@@ -63,7 +64,7 @@ impl<'a> Report<'a> {
     /// Returns the report as text; in colours only for a person.
     pub(crate) fn text(&self, format: ReportFormat) -> anyhow::Result<String> {
         Ok(match format {
-            ReportFormat::Human => human::pieces(self, Width::stdout())
+            ReportFormat::Human => human::pieces(self, terminal::stdout())
                 .into_iter()
                 .map(|piece| piece + "\n")
                 .collect(),

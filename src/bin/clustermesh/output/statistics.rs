@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clustermesh::diagnostic::Severity;
+use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Finding;
 use serde::Serialize;
 
@@ -20,23 +21,15 @@ struct Row {
 
 /// All of them.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct StatisticsDocument<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    rules: &'a [Row],
+struct Statistics {
+    rules: Vec<Row>,
 }
 
 /// Returns the counts as JSON, or as a table.
 pub(super) fn text(findings: &[Finding], format: ReportFormat) -> anyhow::Result<String> {
     let counts = counts(findings);
     if format == ReportFormat::Json {
-        let document = StatisticsDocument {
-            api_version: "kilo-clustermesh.io/v1",
-            kind: "Statistics",
-            rules: &counts,
-        };
-        return Ok(serde_json::to_string_pretty(&document)? + "\n");
+        return Ok(JsonDocument::named("Statistics", Statistics { rules: counts }).text()?);
     }
     let width = counts
         .iter()

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use super::wrap::Width;
+use clustermesh::report::width::Width;
+
+use super::terminal;
 
 /// The longest lines of text, however wide the terminal is.
 const WIDEST: usize = 100;
@@ -15,14 +17,14 @@ const REMARK: Style = Style::new().dimmed();
 
 /// Returns a page as standard output shows it, if that is a terminal.
 pub(crate) fn page(markdown: &str) -> String {
-    formatted(markdown, Width::stdout().at_most(WIDEST))
+    formatted(markdown, terminal::stdout().at_most(WIDEST))
 }
 
 /// Returns a line of a list: a name, and a text that is indented by `indent` columns.
 pub(crate) fn item(name: &str, text: &str, indent: usize) -> String {
     let name_length = name.chars().count();
     let space = " ".repeat(indent.saturating_sub(name_length).max(1));
-    let text = Width::stdout().hanging(indent, text);
+    let text = terminal::stdout().hanging(indent, text);
     format!("{name}{space}{text}\n")
 }
 

@@ -12,7 +12,7 @@ use clustermesh::packet::{Packet, Step, Way};
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 
-use super::wrap::Width;
+use super::terminal;
 use super::{Report, ReportFormat, human};
 use crate::Outcome;
 use crate::files::ShownFiles;
@@ -21,9 +21,9 @@ mod json;
 mod mermaid;
 mod mistake;
 
-pub(crate) use json::schema;
-pub(super) use json::{WrittenTrace, value};
-pub(crate) use mistake::{TraceMistake, schema as mistake_schema};
+pub(crate) use json::WrittenTrace;
+pub(super) use json::value;
+pub(crate) use mistake::TraceMistake;
 
 /// The longest text of a step, in characters.
 const SHOWN: usize = 2000;
@@ -164,7 +164,7 @@ impl Traced<'_, '_> {
         let whose = |it: &NamedEnd| messages::whose(self.fabric, it.end.site, it.end.address);
         let (from, to) = &self.ends;
         let title = format!("from {} to {}", whose(from), whose(to));
-        let width = Width::stdout();
+        let width = terminal::stdout();
         let mut text = width.wrapped(0, &title) + "\n";
         for note in self.notes() {
             let _ = writeln!(text, "{}", width.wrapped(0, &note));
@@ -213,7 +213,7 @@ impl Traced<'_, '_> {
     /// Prints the paths step by step, each after an empty line.
     pub(super) fn ways(&self) -> String {
         let (mut text, mut number) = (String::new(), 0);
-        let width = Width::stdout();
+        let width = terminal::stdout();
         for leg in self.legs() {
             let (source, destination) = (leg.packet.source, leg.packet.destination);
             let _ = writeln!(text, "\n{}: {source} to {destination}", leg.direction);
@@ -265,5 +265,5 @@ impl Traced<'_, '_> {
 /// Returns a finding for people, with excerpts of the files.
 fn shown(files: &ShownFiles, failure: &Finding) -> String {
     let failures = [failure.clone()];
-    human::pieces(&Report::new(files, &failures), Width::stdout()).concat()
+    human::pieces(&Report::new(files, &failures), terminal::stdout()).concat()
 }

@@ -12,10 +12,12 @@ use clustermesh::proof::hostile::Hostile;
 use clustermesh::proof::verify::{
     Assumption, ClassPair, Pairing, SinglePoint, Tally, Verification,
 };
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
-use super::wrap::Width;
+use super::terminal;
 use super::{Report, ReportFormat, human};
 use crate::choice::choice;
 use crate::files::ShownFiles;
@@ -27,7 +29,7 @@ mod json;
 mod undeclared;
 
 pub(crate) use joining::JoinVerification;
-pub(crate) use json::schema;
+pub(crate) use json::WrittenVerification;
 
 /// The number of pairs of clusters that are shown one by one.
 const SHOWN: usize = 30;
@@ -69,8 +71,8 @@ const WIDTH: usize = 80;
 
 /// The results for pairs of clusters.
 struct Matrix {
-    /// The head, and a row for each pair of clusters that is shown; nothing where none is.
-    rows: Vec<Vec<String>>,
+    /// A row for each pair of clusters that is shown; nothing if none is.
+    table: Option<TextTable>,
     /// A line for each kind of pair that is not shown.
     rest: String,
 }
@@ -116,7 +118,7 @@ impl Verified<'_, '_> {
     }
 
     fn human(&self) -> String {
-        let width = Width::stdout();
+        let width = terminal::stdout();
         let mut text = self.aligned();
         for point in &self.verification.single_points {
             let _ = writeln!(text, "{}", width.wrapped(0, &self.single_point(point)));
@@ -147,10 +149,10 @@ impl Verified<'_, '_> {
     /// The findings, and the table.
     fn markdown(&self) -> anyhow::Result<String> {
         let mut text = self.report().text(ReportFormat::Markdown)?;
-        let Matrix { rows, rest } = self.matrix();
-        text.push_str(&markdown_table(&rows));
+        let Matrix { table, rest } = self.matrix();
+        text.push_str(&in_markdown(table));
         let _ = write!(text, "\n{rest}{}", self.summary());
-        text.push_str(&markdown_table(&self.undeclared_rows()));
+        text.push_str(&in_markdown(self.undeclared_table()));
         if let Some(joining) = self.joining {
             text.push_str(&joining.markdown());
         }
@@ -159,8 +161,9 @@ impl Verified<'_, '_> {
 
     /// The same, aligned for people.
     fn aligned(&self) -> String {
-        let Matrix { rows, rest } = self.matrix();
-        let mut text = folded(&rows) + &rest;
+        let Matrix { table, rest } = self.matrix();
+        let table = table.map(|it| it.folded(Width::new(WIDTH)));
+        let mut text = table.unwrap_or_default() + &rest;
         if !text.is_empty() {
             text.push('\n');
         }
@@ -193,19 +196,16 @@ impl Verified<'_, '_> {
             .map(|(classes, _)| classes)
             .collect();
         let classes: Vec<ClassPair> = CLASSES.into_iter().filter(|it| used.contains(it)).collect();
-        let mut rows = vec![vec!["FROM".to_owned(), "TO".to_owned()]];
-        if let Some(head) = rows.first_mut() {
-            head.extend(classes.iter().map(|(from, to)| format!("{from} → {to}")));
-        }
+        let columns = classes.iter().map(|(from, to)| format!("{from} → {to}"));
+        let columns: Vec<String> = columns.collect();
+        let columns = columns.iter().map(String::as_str);
+        let mut table = TextTable::new(["FROM", "TO"].into_iter().chain(columns)).named_by(2);
         for pairing in &shown {
             let name = |site: SiteId| self.fabric.site(site).cluster.to_string();
             let mut row = vec![name(pairing.from), name(pairing.to)];
             let cell = |classes: &ClassPair| cell(pairing, pairing.tallies.get(*classes));
             row.extend(classes.iter().map(cell));
-            rows.push(row);
-        }
-        if shown.is_empty() {
-            rows.clear();
+            table.add(row);
         }
         let mut rest = String::new();
         let working = pairings.len() - shown.len();
@@ -219,7 +219,10 @@ impl Verified<'_, '_> {
             let pairs = text::count(apart.len(), "pair");
             let _ = writeln!(rest, "{pairs} of clusters {have} no link.");
         }
-        Matrix { rows, rest }
+        Matrix {
+            table: (!shown.is_empty()).then_some(table),
+            rest,
+        }
     }
 
     /// Describes what is cut if a node is lost.
@@ -340,65 +343,8 @@ fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
     }
 }
 
-/// Returns rows as a table of Markdown, behind an empty line; nothing where there are none.
-fn markdown_table(rows: &[Vec<String>]) -> String {
-    let Some((head, rows)) = rows.split_first() else {
-        return String::new();
-    };
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let mut text = format!("\n{}|{}\n", line(head), "---|".repeat(head.len()));
-    for row in rows {
-        text.push_str(&line(row));
-    }
-    text
-}
-
-/// Returns rows, whose first two cells name them, as one table or several below each other, so that
-/// all fit the width.
-fn folded(rows: &[Vec<String>]) -> String {
-    let (named, total) = (2, rows.first().map_or(0, Vec::len));
-    let mut tables = Vec::new();
-    let mut start = named.min(total);
-    while start < total {
-        let part = |end: usize| -> Vec<Vec<String>> {
-            let cells = |row: &Vec<String>| {
-                let of_part = row
-                    .iter()
-                    .take(named)
-                    .chain(row.iter().take(end).skip(start));
-                of_part.cloned().collect()
-            };
-            rows.iter().map(cells).collect()
-        };
-        let fits = |end: &usize| {
-            table(&part(*end))
-                .lines()
-                .all(|it| it.chars().count() <= WIDTH)
-        };
-        let end = (start + 2..=total)
-            .take_while(fits)
-            .last()
-            .unwrap_or(start + 1);
-        tables.push(table(&part(end)));
-        start = end;
-    }
-    tables.join("\n")
-}
-
-fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|it| it.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        let _ = writeln!(text, "{}", line.join("  ").trim_end());
-    }
-    text
+/// Returns a table behind an empty line; nothing if there is none.
+fn in_markdown(table: Option<TextTable>) -> String {
+    let table = table.map(|it| format!("\n{}", it.markdown(usize::MAX)));
+    table.unwrap_or_default()
 }

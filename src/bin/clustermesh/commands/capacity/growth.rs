@@ -1,28 +1,7 @@
 //! Growth: how many more clusters like one of the mesh fit, as a table.
 
-use std::fmt::Write as _;
-
 use clustermesh::capacity::{Fit, Outgrowth, Room, units};
-
-use super::shown;
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
-
-/// Returns the limits as a table, and the sentences around it.
-pub(super) fn shown(outgrowth: &Outgrowth, width: Width) -> String {
-    let mut text = format!(
-        "\n{}\n",
-        shown::head(&format!(
-            "How many more clusters like {} fit?",
-            outgrowth.like
-        ))
-    );
-    text.push_str(&table(&outgrowth.rooms).folded(width));
-    if let Some(closing) = closing(outgrowth) {
-        let _ = writeln!(text, "\n{}", width.wrapped(0, &closing));
-    }
-    text
-}
+use clustermesh::report::table::TextTable;
 
 /// Returns the time of a restart, which has no limit by default.
 pub(super) fn closing(outgrowth: &Outgrowth) -> Option<String> {
@@ -39,16 +18,7 @@ pub(super) fn closing(outgrowth: &Outgrowth) -> Option<String> {
 
 /// Returns a row for each limit.
 pub(super) fn table(rooms: &[Room]) -> TextTable {
-    let mut table = TextTable::new(vec![
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Left,
-    ]);
-    let head = ["LIMIT", "WARNING", "FIT", "ERROR", "FIT", "FIRST"];
-    table.add(head.map(str::to_owned).to_vec());
+    let mut table = TextTable::new(["LIMIT", ">WARNING", ">FIT", ">ERROR", ">FIT", "FIRST"]);
     for room in rooms {
         let cells = |fit: &Option<Fit>| {
             fit.as_ref().map_or_else(<[String; 2]>::default, |it| {

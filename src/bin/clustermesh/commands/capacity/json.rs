@@ -1,57 +1,42 @@
 //! The costs of the mesh, as an object for programs in a versioned format.
 
 use clustermesh::capacity::{Cost, Effect, Estimate, Fit, Lever, Measure, Outgrowth, Room};
-use clustermesh::config::capacity::Quantity;
-use clustermesh::diagnostic::{Severity, plain_json};
-use clustermesh::joining::JoinWave;
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::config::capacity::{Quantity, Steps};
+use clustermesh::diagnostic::Severity;
+use clustermesh::joining::{JoinWave, Joiner};
+use clustermesh::report::json::JsonDocument;
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Number, Value, json};
+use serde_json::Number;
 
 use super::waves::JoinOutlook;
-use crate::output::{WrittenJoiner, number};
-
-/// The version of the format.
-const API_VERSION: &str = "kilo-clustermesh.io/v1";
-
-/// The kind of the object.
-const KIND: &str = "Capacity";
+use crate::output::number;
 
 /// The output of `clustermesh capacity --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Capacity", example = example())]
+#[schemars(rename = "Capacity", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-struct WrittenCapacityReport<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenCapacityReport<'a> {
     /// The clusters, by name.
     targets: Vec<WrittenTarget<'a>>,
     /// All clusters with `state: Joining` that have a snapshot, and the load of each cluster when
     /// they have joined.
-    #[schemars(with = "WrittenWave")]
     #[serde(skip_serializing_if = "Option::is_none")]
     joining: Option<WrittenWave<'a>>,
     /// Clusters with `state: Joining` that cannot join before they have a snapshot.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    waiting: Vec<WrittenJoiner<'a>>,
+    #[serde(skip_serializing_if = "<[Joiner]>::is_empty")]
+    waiting: &'a [Joiner],
     /// The waves in which the clusters can join, one commit each; only with `--waves`.
-    #[schemars(with = "Vec<WrittenWave>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     waves: Option<Vec<WrittenWave<'a>>>,
     /// The number of clusters that can be added. Missing if the cluster that they would be like gives no Peers to others.
-    #[schemars(with = "WrittenGrowth")]
     #[serde(skip_serializing_if = "Option::is_none")]
     growth: Option<WrittenGrowth<'a>>,
 }
 
 /// The number of clusters that can be added if they are like one of the mesh.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Growth")]
 #[serde(rename_all = "camelCase")]
 struct WrittenGrowth<'a> {
     /// The cluster that they would be like: that of `--like`, or the last one of the mesh.
@@ -66,42 +51,25 @@ struct WrittenGrowth<'a> {
 
 /// The number of clusters that a limit allows.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Room")]
 #[serde(rename_all = "camelCase")]
 struct WrittenRoom<'a> {
     /// The quantity, as in `limits.capacity` of the config.
     #[schemars(example = &"applySeconds")]
     name: &'static str,
     /// Up to the warning threshold.
-    #[schemars(with = "WrittenFit")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<WrittenFit<'a>>,
+    warning: Option<&'a Fit>,
     /// Up to the error threshold.
-    #[schemars(with = "WrittenFit")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<WrittenFit<'a>>,
-}
-
-/// The number of clusters that a threshold allows.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Fit")]
-#[serde(rename_all = "camelCase")]
-struct WrittenFit<'a> {
-    /// The threshold.
-    limit: u64,
-    /// The number of clusters that can be added.
-    clusters: usize,
-    /// The cluster that exceeds the threshold with one more.
-    first: &'a str,
+    error: Option<&'a Fit>,
 }
 
 /// Clusters that join in one commit.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Wave")]
 #[serde(rename_all = "camelCase")]
 struct WrittenWave<'a> {
     /// The clusters that join.
-    clusters: Vec<WrittenJoiner<'a>>,
+    clusters: &'a [Joiner],
     /// Whether the wave causes no warning. If it does, no smaller wave helps: see `levers` of its
     /// targets.
     fits: bool,
@@ -111,7 +79,6 @@ struct WrittenWave<'a> {
 
 /// A cluster and its load.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Target")]
 #[serde(rename_all = "camelCase")]
 struct WrittenTarget<'a> {
     /// Its name.
@@ -146,30 +113,11 @@ struct WrittenEstimate<'a> {
     /// The grade.
     grade: WrittenGrade,
     /// The thresholds.
-    limits: WrittenSteps,
-}
-
-/// Thresholds. A value above a threshold is reported.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Steps")]
-struct WrittenSteps {
-    /// Above the notice threshold: worth knowing.
-    #[schemars(with = "u64")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<u64>,
-    /// Above the warning threshold: it causes problems.
-    #[schemars(with = "u64")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<u64>,
-    /// Above the error threshold: it does not work.
-    #[schemars(with = "u64")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<u64>,
+    limits: Steps,
 }
 
 /// The grade of a quantity.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Grade")]
 #[serde(rename_all = "lowercase")]
 enum WrittenGrade {
     /// Within all limits.
@@ -184,7 +132,6 @@ enum WrittenGrade {
 
 /// The changes of the next render.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Change")]
 #[serde(rename_all = "camelCase")]
 struct WrittenChange {
     /// Peers that are added.
@@ -200,12 +147,11 @@ struct WrittenChange {
 
 /// A remedy and its effect.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Lever")]
 #[serde(rename_all = "camelCase")]
 struct WrittenLever<'a> {
     /// The remedy.
     #[serde(flatten)]
-    measure: WrittenMeasure<'a>,
+    measure: &'a Measure,
     /// Allowed IPs of all Peers, before and after.
     ranges: [usize; 2],
     /// Seconds for each change, before and after; for waves, the seconds that Kilo is busy without
@@ -214,103 +160,19 @@ struct WrittenLever<'a> {
     seconds: [Number; 2],
 }
 
-/// Something that one can do.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Measure")]
-#[serde(rename_all_fields = "camelCase", tag = "measure")]
-enum WrittenMeasure<'a> {
-    /// Select fewer nodes in the sources with the most Peers.
-    SelectNodes {
-        /// The files of these sources.
-        sources: &'a [String],
-        /// The number of Peers that remain of each.
-        left: usize,
-        /// The number of Peers of the largest.
-        of: usize,
-    },
-    /// Leave out the internal addresses of nodes.
-    LeaveOutAddresses {
-        /// Their number.
-        addresses: usize,
-    },
-    /// Merge adjacent ranges.
-    Aggregate {
-        /// The number of ranges that this saves.
-        fewer: usize,
-    },
-    /// Split a source into several clusters, of which this cluster is linked to one.
-    SplitSource {
-        /// The file of the source.
-        source: &'a str,
-        /// The number of parts.
-        parts: usize,
-    },
-    /// Split this cluster into several.
-    SplitTarget {
-        /// The number of parts.
-        parts: usize,
-        /// The number of sources that they share.
-        sources: usize,
-    },
-    /// Apply the Peers in several steps.
-    Waves {
-        /// The number of Peers in each step.
-        peers: usize,
-        /// The number of steps.
-        waves: usize,
-    },
-}
-
 /// Returns the object.
 pub(super) fn text(costs: &[Cost], outlook: &JoinOutlook) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&WrittenCapacityReport {
-        api_version: API_VERSION,
-        kind: KIND,
+    let document = JsonDocument::of(WrittenCapacityReport {
         targets: costs.iter().map(target).collect(),
         joining: outlook.together.as_ref().map(wave),
-        waiting: outlook.waiting.iter().map(WrittenJoiner::from).collect(),
+        waiting: &outlook.waiting,
         waves: outlook
             .waves
             .as_ref()
             .map(|it| it.iter().map(wave).collect()),
         growth: outlook.outgrowth.as_ref().map(growth),
-    })?;
-    text.push('\n');
-    Ok(plain_json(text))
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenCapacityReport>()
-}
-
-/// A plan of one cluster.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "targets": [{
-            "cluster": "east",
-            "grade": "warning",
-            "quantities": [{
-                "name": "applySeconds",
-                "value": 24.414_063,
-                "formula": "seconds for a rule squared × R²",
-                "worked": "2.5 µs × 3,125²",
-                "grade": "warning",
-                "limits": { "notice": 1, "warning": 5, "error": 30 },
-            }],
-            "change": { "added": 0, "changed": 0, "removed": 0, "seconds": 0 },
-            "levers": [{
-                "measure": "SelectNodes",
-                "sources": ["prod--west"],
-                "left": 300,
-                "of": 750,
-                "ranges": [1_500, 600],
-                "seconds": [24.414_063, 4.389_063],
-            }],
-        }],
-    })
+    });
+    document.text()
 }
 
 fn target(cost: &Cost) -> WrittenTarget<'_> {
@@ -334,7 +196,7 @@ fn target(cost: &Cost) -> WrittenTarget<'_> {
 
 fn wave(wave: &JoinWave) -> WrittenWave<'_> {
     WrittenWave {
-        clusters: wave.joiners.iter().map(WrittenJoiner::from).collect(),
+        clusters: &wave.joiners,
         fits: wave.beyond().next().is_none(),
         targets: wave.costs.iter().map(target).collect(),
     }
@@ -351,16 +213,8 @@ fn growth(growth: &Outgrowth) -> WrittenGrowth<'_> {
 fn room(room: &Room) -> WrittenRoom<'_> {
     WrittenRoom {
         name: room.quantity.key(),
-        warning: room.warning.as_ref().map(fit),
-        error: room.error.as_ref().map(fit),
-    }
-}
-
-fn fit(fit: &Fit) -> WrittenFit<'_> {
-    WrittenFit {
-        limit: fit.limit,
-        clusters: fit.clusters,
-        first: &fit.first,
+        warning: room.warning.as_ref(),
+        error: room.error.as_ref(),
     }
 }
 
@@ -371,11 +225,7 @@ fn estimate(estimate: &Estimate) -> WrittenEstimate<'_> {
         formula: estimate.formula,
         worked: &estimate.worked,
         grade: grade(estimate.grade),
-        limits: WrittenSteps {
-            notice: estimate.steps.notice,
-            warning: estimate.steps.warning,
-            error: estimate.steps.error,
-        },
+        limits: estimate.steps,
     }
 }
 
@@ -391,34 +241,8 @@ fn grade(severity: Option<Severity>) -> WrittenGrade {
 fn lever(lever: &Lever) -> WrittenLever<'_> {
     let Effect { ranges, seconds } = lever.effect;
     WrittenLever {
-        measure: measure(&lever.measure),
+        measure: &lever.measure,
         ranges: [ranges.0, ranges.1],
         seconds: [seconds.0, seconds.1].map(number),
-    }
-}
-
-fn measure(measure: &Measure) -> WrittenMeasure<'_> {
-    match measure {
-        Measure::SelectNodes { sources, left, of } => WrittenMeasure::SelectNodes {
-            sources,
-            left: *left,
-            of: *of,
-        },
-        Measure::LeaveOutAddresses { ranges } => {
-            WrittenMeasure::LeaveOutAddresses { addresses: *ranges }
-        }
-        Measure::Aggregate { fewer } => WrittenMeasure::Aggregate { fewer: *fewer },
-        Measure::SplitSource { source, parts } => WrittenMeasure::SplitSource {
-            source,
-            parts: *parts,
-        },
-        Measure::SplitTarget { parts, sources } => WrittenMeasure::SplitTarget {
-            parts: *parts,
-            sources: *sources,
-        },
-        Measure::Waves { peers, waves } => WrittenMeasure::Waves {
-            peers: *peers,
-            waves: *waves,
-        },
     }
 }

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use clustermesh::capacity::{Cost, Estimate, units};
 use clustermesh::config::capacity::Quantity;
 use clustermesh::diagnostic::Severity;
 use clustermesh::text;
 
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use clustermesh::report::style::{bold, coloured};
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 
 mod estimates;
 mod levers;
@@ -25,14 +26,14 @@ const BLOCKS: usize = 12;
 
 /// The columns of the overview, between the cluster and the change.
 const COLUMNS: [(&str, Quantity); 8] = [
-    ("PEERS", Quantity::Peers),
-    ("RANGES", Quantity::Ranges),
-    ("RULES", Quantity::Rules),
-    ("APPLY", Quantity::ApplySeconds),
-    ("RESTART", Quantity::RestartSeconds),
-    ("ROUTES", Quantity::Routes),
-    ("CONFIG", Quantity::ConfigurationBytes),
-    ("TUNNELS", Quantity::TunnelsPerNode),
+    (">PEERS", Quantity::Peers),
+    (">RANGES", Quantity::Ranges),
+    (">RULES", Quantity::Rules),
+    (">APPLY", Quantity::ApplySeconds),
+    (">RESTART", Quantity::RestartSeconds),
+    (">ROUTES", Quantity::Routes),
+    (">CONFIG", Quantity::ConfigurationBytes),
+    (">TUNNELS", Quantity::TunnelsPerNode),
 ];
 
 /// The effect of a change on traffic.
@@ -84,15 +85,8 @@ impl CapacitySection {
     }
 }
 
-/// Returns a line for each cluster, and the exceeded limits, the most severe first. Problems that
-/// several clusters share are listed once.
-pub(super) fn overview(costs: &[Cost], width: Width) -> String {
-    let table = clusters(costs).folded(width);
-    let total = width.wrapped(0, &total(costs));
-    format!("{table}\n{total}\n{}", exceeded(costs, width))
-}
-
-/// Returns a block for each exceeded limit.
+/// Returns a block for each exceeded limit, the most severe first. Problems that several clusters share are listed
+/// once.
 pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
     let mut text = String::new();
     let mut blocks: Vec<(Severity, String, Vec<&str>)> = Vec::new();
@@ -113,7 +107,7 @@ pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
     }
     blocks.sort_by_key(|(gravest, ..)| std::cmp::Reverse(*gravest));
     for (_, block, clusters) in blocks.iter().take(BLOCKS) {
-        let _ = write!(text, "\n{}\n{block}", head(&text::first(NAMED, clusters)));
+        let _ = write!(text, "\n{}\n{block}", bold(&text::first(NAMED, clusters)));
     }
     let rest: usize = blocks
         .iter()
@@ -138,7 +132,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
         let _ = writeln!(
             text,
             "{gap}{}: {}",
-            head(&cost.cluster),
+            bold(&cost.cluster),
             grade(cost.grade())
         );
         for (section, title) in CapacitySection::ALL {
@@ -171,17 +165,16 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
 
 /// Returns a row for each cluster, below the head.
 pub(super) fn clusters(costs: &[Cost]) -> TextTable {
-    let mut columns = vec![Align::Left, Align::Left];
-    columns.extend(COLUMNS.map(|_| Align::Right));
-    columns.extend([Align::Right, Align::Right]);
-    let mut table = TextTable::new(columns);
     // A column without any change is omitted.
     let is_changing = costs.iter().any(|it| !it.wave.is_empty());
-    let head = |name: &str| (if is_changing { name } else { "" }).to_owned();
-    let mut row = vec!["TARGET".to_owned(), "GRADE".to_owned()];
-    row.extend(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
-    row.extend([head("CHANGE"), head("BUSY")]);
-    table.add(row);
+    let change_columns = if is_changing {
+        [">CHANGE", ">BUSY"]
+    } else {
+        [">"; 2]
+    };
+    let columns = ["TARGET", "GRADE"].into_iter();
+    let columns = columns.chain(COLUMNS.map(|(name, _)| name));
+    let mut table = TextTable::new(columns.chain(change_columns));
     for cost in costs {
         let cell = |quantity: Quantity| {
             let found = cost.estimates.iter().find(|it| it.quantity == quantity);
@@ -242,13 +235,6 @@ pub(super) fn grade(grade: Option<Severity>) -> String {
         Some(Severity::Warning) => AnsiColor::Yellow,
         Some(Severity::Error) => AnsiColor::Red,
     };
-    let style = Style::new().fg_color(Some(color.into()));
     let word = grade.map_or_else(|| "ok".to_owned(), |it| it.to_string());
-    format!("{style}{word}{style:#}")
-}
-
-/// Returns a heading.
-pub(super) fn head(text: &str) -> String {
-    let style = Style::new().bold();
-    format!("{style}{text}{style:#}")
+    coloured(color, &word)
 }

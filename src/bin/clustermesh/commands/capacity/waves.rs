@@ -13,8 +13,9 @@ use clustermesh::rules::{Finding, costs};
 use clustermesh::text::{self, count};
 
 use super::shown;
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use clustermesh::report::style::bold;
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 
 /// The hint at `--waves`.
 pub(super) const ASK_FOR_WAVES: &str =
@@ -100,56 +101,12 @@ impl JoinOutlook {
     }
 }
 
-/// Returns what all clusters have to carry when those that join have joined.
-pub(super) fn outlook(outlook: &JoinOutlook) -> String {
-    let mut text = String::new();
-    if let Some(together) = &outlook.together {
-        let names = joining::listed(&together.joiners);
-        let _ = write!(
-            text,
-            "\n{}\n{}",
-            shown::head(&format!("with {names} joined")),
-            shown::clusters(&together.costs).folded(Width::stdout())
-        );
-        let _ = writeln!(text, "\n{ASK_FOR_WAVES}");
-    }
-    text.push_str(&waiting(&outlook.waiting));
-    text
-}
-
-/// Returns a line for each wave, and what is too much.
-pub(super) fn plan(waves: &[JoinWave], outlook: &JoinOutlook) -> String {
-    let waiting = waiting(&outlook.waiting);
-    if waves.is_empty() {
-        return format!("{}{waiting}", no_wave(&outlook.waiting));
-    }
-    let width = Width::stdout();
-    let blocks = exceeded(waves, width);
-    let table = table(waves).folded(width);
-    let advice = outlook.advice.iter();
-    let advice = advice.map(|it| format!("\n{}\n", width.wrapped(0, it)));
-    format!(
-        "{table}{blocks}\n{}{}{waiting}",
-        closing(waves),
-        advice.collect::<String>()
-    )
-}
-
-/// Returns why there is no wave.
-pub(super) fn no_wave(waiting: &[Joiner]) -> &'static str {
-    if waiting.is_empty() {
-        "No cluster is joining: no entry of a mesh has `state: Joining`.\n"
-    } else {
-        ""
-    }
-}
-
 /// Returns a block for each cluster for which a wave is worth a warning.
 pub(super) fn exceeded(waves: &[JoinWave], width: Width) -> String {
     let mut text = String::new();
     for (number, wave) in (1..).zip(waves) {
         for (cost, grave) in wave.beyond() {
-            let head = shown::head(&format!("wave {number}, {}", cost.cluster));
+            let head = bold(&format!("wave {number}, {}", cost.cluster));
             let estimates = shown::estimates(&grave, "  ", width);
             let levers = shown::levers(cost, &grave, "  ", width);
             let why = hopeless(wave, cost, &grave);
@@ -164,7 +121,7 @@ pub(super) fn closing(waves: &[JoinWave]) -> String {
     let joiners: usize = waves.iter().map(|it| it.joiners.len()).sum();
     format!(
         "{} for {}. For each wave, remove `state: Joining` of its clusters, run\n\
-         `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.\n",
+         `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.",
         count(waves.len(), "wave"),
         count(joiners, "cluster")
     )
@@ -172,13 +129,9 @@ pub(super) fn closing(waves: &[JoinWave]) -> String {
 
 /// Returns a row for each wave, below the head.
 pub(super) fn table(waves: &[JoinWave]) -> TextTable {
-    let mut columns = vec![Align::Right, Align::Left, Align::Left];
-    columns.extend([Align::Right, Align::Right, Align::Right, Align::Left]);
-    let mut table = TextTable::new(columns);
-    let head = [
-        "WAVE", "CLUSTERS", "BUSIEST", "CHANGE", "BUSY", "APPLY", "GRADE",
-    ];
-    table.add(head.map(str::to_owned).to_vec());
+    let mut table = TextTable::new([
+        ">WAVE", "CLUSTERS", "BUSIEST", ">CHANGE", ">BUSY", ">APPLY", "GRADE",
+    ]);
     for (number, wave) in (1..).zip(waves) {
         let grade = wave.costs.iter().filter_map(Cost::grade).max();
         let busiest = wave.busiest();

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clustermesh::config::capacity::Steps;
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
+use clustermesh::report::json::JsonDocument;
 use clustermesh::yaml;
 use serde::{Serialize, Serializer};
 
-use crate::output::wrap::{Width, broken};
 use crate::settings::{ConfigFile, SettingOrigin};
+use clustermesh::report::width::{Width, broken};
 
 /// The longest name and the longest value that are shown, in characters.
 const SHOWN: usize = 400;
@@ -58,10 +59,7 @@ enum ShownOrigin {
 
 /// Everything together.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ConfigDocument<'a> {
-    api_version: &'static str,
-    kind: &'static str,
+struct ShownSettings<'a> {
     settings: &'a [Shown],
 }
 
@@ -217,9 +215,7 @@ fn folded([name, value, origin]: &[String; 3], first: usize, second: usize) -> S
 
 /// Returns JSON, in which everything that could steer a terminal is escaped.
 pub(super) fn json(settings: &[Shown]) -> anyhow::Result<String> {
-    let mut text = plain_json(serde_json::to_string_pretty(&document(settings))?);
-    text.push('\n');
-    Ok(text)
+    Ok(document(settings).text()?)
 }
 
 /// Returns the same as YAML.
@@ -227,12 +223,8 @@ pub(super) fn yaml(settings: &[Shown]) -> anyhow::Result<String> {
     Ok(yaml::document(&serde_json::to_value(document(settings))?))
 }
 
-fn document(settings: &[Shown]) -> ConfigDocument<'_> {
-    ConfigDocument {
-        api_version: "kilo-clustermesh.io/v1",
-        kind: "Settings",
-        settings,
-    }
+fn document(settings: &[Shown]) -> JsonDocument<ShownSettings<'_>> {
+    JsonDocument::named("Settings", ShownSettings { settings })
 }
 
 #[cfg(test)]

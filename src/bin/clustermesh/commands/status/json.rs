@@ -2,36 +2,25 @@
 
 use clustermesh::agent::applied::removal;
 use clustermesh::agent::inventory::{DriftedPeer, Foreign, Holder, Inventory};
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
+use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::refusal::effect;
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder};
 use crate::output::{Report, WrittenFinding, written_findings};
-
-/// The version of the format.
-const API_VERSION: &str = "kilo-clustermesh.io/v1";
-
-/// The kind of the object.
-const KIND: &str = "Status";
 
 /// The longest description of a problem, in characters.
 const PROBLEM: usize = 400;
 
 /// The output of `clustermesh status --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Status", example = example())]
+#[schemars(rename = "Status", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-struct WrittenStatus<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenStatus<'a> {
     /// The clusters, by name.
     clusters: Vec<WrittenState<'a>>,
     /// Problems of the mesh, the snapshots, the rendered tree and the connections, the most severe
@@ -48,26 +37,21 @@ struct WrittenState<'a> {
     #[schemars(example = &"east")]
     cluster: &'a str,
     /// The reason why it could not be read. Then the other fields are absent.
-    #[schemars(with = "WrittenError")]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<WrittenError<'a>>,
     /// The versions of Kilo's CRD; empty if it is not installed.
-    #[schemars(with = "Vec<String>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     crd_versions: Option<&'a [String]>,
     /// The Peers in the cluster, compared with the rendered ones.
-    #[schemars(with = "WrittenPeers")]
     #[serde(skip_serializing_if = "Option::is_none")]
     peers: Option<WrittenPeers<'a>>,
     /// The nodes of the cluster, compared with the snapshot.
-    #[schemars(with = "WrittenNodes")]
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<WrittenNodes<'a>>,
 }
 
 /// The reason why a cluster could not be read.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Error")]
 struct WrittenError<'a> {
     /// The name of the rule.
     #[schemars(example = &"forbidden")]
@@ -75,14 +59,12 @@ struct WrittenError<'a> {
     /// The message.
     message: &'a str,
     /// The remedy.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
 }
 
 /// The Peers in a cluster, compared with the rendered ones.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Peers")]
 #[serde(rename_all = "camelCase")]
 struct WrittenPeers<'a> {
     /// Whether the rendered tree has a folder for the cluster and all of it could be read. Otherwise
@@ -122,7 +104,6 @@ struct WrittenAddition<'a> {
 
 /// A Peer that no mesh has.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Foreign")]
 #[serde(rename_all = "camelCase")]
 struct WrittenForeign<'a> {
     /// Its name.
@@ -130,11 +111,9 @@ struct WrittenForeign<'a> {
     /// Its allowed IPs.
     ranges: Vec<String>,
     /// The reason for which Kilo does not use it; absent if it does.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
     /// The node with its key, as `CLUSTER/NODE`; absent for laptops and other networks.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// The ranges of clusters that it claims too.
@@ -143,7 +122,6 @@ struct WrittenForeign<'a> {
 
 /// A range of a cluster.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Taken")]
 struct WrittenTaken<'a> {
     /// The cluster.
     cluster: &'a str,
@@ -161,21 +139,17 @@ struct WrittenNodes<'a> {
     /// The differences, as `clustermesh snapshot --check` prints them.
     differences: &'a [String],
     /// The reason why the nodes make no snapshot.
-    #[schemars(with = "String")]
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
 }
 
 /// Returns the object as text.
 pub(super) fn text(states: &[ClusterStatus], report: &Report) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string_pretty(&WrittenStatus {
-        api_version: API_VERSION,
-        kind: KIND,
+    let document = JsonDocument::of(WrittenStatus {
         clusters: states.iter().map(state).collect(),
         findings: written_findings(report),
-    })?;
-    text.push('\n');
-    Ok(plain_json(text))
+    });
+    document.text()
 }
 
 fn state(state: &ClusterStatus) -> WrittenState<'_> {
@@ -262,41 +236,4 @@ fn foreign(it: &Foreign) -> WrittenForeign<'_> {
         },
         takes: takes.collect(),
     }
-}
-
-/// Returns the schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenStatus>()
-}
-
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "clusters": [{
-            "cluster": "east",
-            "crdVersions": ["v1alpha1"],
-            "peers": {
-                "isRendered": true,
-                "inSync": 3,
-                "missing": ["prod--west--n2"],
-                "changed": ["prod--west--n1"],
-                "addedFields": [{
-                    "peer": "prod--west--n1",
-                    "fields": ["spec.presharedKey"],
-                    "patch": { "spec": { "presharedKey": null } },
-                }],
-                "leftOver": [],
-                "foreign": [{
-                    "name": "laptop",
-                    "ranges": ["10.99.0.1/32"],
-                    "takes": [],
-                }],
-                "sameKey": [],
-                "ownKey": [],
-            },
-            "snapshot": { "isCurrent": true, "differences": [] },
-        }],
-        "findings": [],
-    })
 }

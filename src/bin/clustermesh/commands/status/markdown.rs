@@ -2,15 +2,18 @@
 
 use std::fmt::Write as _;
 
+use clustermesh::report::markdown::code;
+
 use super::shown::{COLUMNS, Note, notes, row};
 use super::state::ClusterStatus;
-use crate::output::code;
 
 /// Returns the table and, below it, what is to be acted on.
 pub(super) fn text(states: &[ClusterStatus]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = "### clustermesh: status\n\n".to_owned();
-    text.push_str(&line(&COLUMNS.map(str::to_lowercase)));
+    text.push_str(&line(
+        &COLUMNS.map(|it| it.trim_start_matches('>').to_lowercase()),
+    ));
     text.push_str(&line(&["---"; COLUMNS.len()].map(str::to_owned)));
     for state in states {
         let mut cells = row(state);

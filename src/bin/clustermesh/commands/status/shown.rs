@@ -11,8 +11,8 @@ use clustermesh::text::{self, shell_word};
 
 use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
 use crate::output::difference;
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use crate::output::terminal;
+use clustermesh::report::table::TextTable;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 300;
@@ -24,26 +24,21 @@ const LISTED: usize = 10;
 pub(super) const COLUMNS: [&str; 8] = [
     "CLUSTER",
     "CRD",
-    "IN SYNC",
-    "MISSING",
-    "CHANGED",
-    "LEFT OVER",
-    "FOREIGN",
+    ">IN SYNC",
+    ">MISSING",
+    ">CHANGED",
+    ">LEFT OVER",
+    ">FOREIGN",
     "SNAPSHOT",
 ];
 
 /// Returns the table and, below it, the problems of each cluster.
 pub(super) fn text(states: &[ClusterStatus]) -> String {
-    let mut columns = vec![Align::Left; COLUMNS.len()];
-    for column in columns.iter_mut().take(7).skip(2) {
-        *column = Align::Right;
-    }
-    let mut table = TextTable::new(columns);
-    table.add(COLUMNS.map(str::to_owned).to_vec());
+    let mut table = TextTable::new(COLUMNS);
     for state in states {
         table.add(row(state).to_vec());
     }
-    let width = Width::stdout();
+    let width = terminal::stdout();
     let mut text = table.folded(width);
     for state in states {
         let notes = notes(state);

@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
 use clustermesh::changes::{Grade, PeerChangeKind, TargetChange};
+use clustermesh::report::style::{bold, coloured};
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 use clustermesh::text::count;
 
 use super::{Compared, remedy, wording};
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use crate::output::terminal;
 
 /// The largest number of causes, and of Peers of a target, that are shown.
 const LISTED: usize = 20;
@@ -19,7 +21,7 @@ const TARGETS: usize = 8;
 /// Returns the causes, a table of the targets, and their Peers.
 pub(super) fn text(compared: &Compared) -> String {
     let changes = compared.changes;
-    let width = Width::stdout();
+    let width = terminal::stdout();
     let mut text = causes(compared, width);
     if !changes.targets.is_empty() {
         text.push_str(&table(compared));
@@ -106,7 +108,7 @@ fn paths(compared: &Compared) -> String {
     for path in paths.iter().take(LISTED) {
         let change = wording::path_change(path).join(", ");
         let line = format!("{} → {}: {change}", path.from, path.to);
-        let _ = write!(text, "\n{}", Width::stdout().hanging(2, &line));
+        let _ = write!(text, "\n{}", terminal::stdout().hanging(2, &line));
     }
     if !text.is_empty() {
         text.push('\n');
@@ -125,19 +127,9 @@ fn more(text: &mut String, all: usize, indent: &str, noun: &str) {
 }
 
 fn table(compared: &Compared) -> String {
-    let mut table = TextTable::new(vec![
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
+    let mut table = TextTable::new([
+        "TARGET", "GRADE", ">BEFORE", ">ADDED", ">CHANGED", ">REMOVED", ">NOW",
     ]);
-    let head = [
-        "TARGET", "GRADE", "BEFORE", "ADDED", "CHANGED", "REMOVED", "NOW",
-    ];
-    table.add(head.map(str::to_owned).to_vec());
     for target in compared.by_grade() {
         let counts = target.counts();
         table.add(vec![
@@ -150,7 +142,7 @@ fn table(compared: &Compared) -> String {
             target.peers_after.to_string(),
         ]);
     }
-    table.folded(Width::stdout())
+    table.folded(terminal::stdout())
 }
 
 /// Returns a grade, in its colour.
@@ -161,14 +153,4 @@ fn graded(grade: Grade) -> String {
         Grade::Disruptive | Grade::Destructive => AnsiColor::Red,
     };
     coloured(colour, grade.name())
-}
-
-fn coloured(colour: AnsiColor, text: &str) -> String {
-    let style = Style::new().fg_color(Some(colour.into()));
-    format!("{style}{text}{style:#}")
-}
-
-fn bold(text: &str) -> String {
-    let style = Style::new().bold();
-    format!("{style}{text}{style:#}")
 }

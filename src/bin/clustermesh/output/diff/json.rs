@@ -2,25 +2,24 @@
 
 use clustermesh::changes::{
     CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NodeRef,
-    PathChange, PathCounts, PeerChange, PeerChangeKind, PeerCounts, TargetChange,
+    PathChange, PeerChange, PeerChangeKind, TargetChange,
 };
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
 use clustermesh::net::Cidr;
 use clustermesh::place::Place;
-use clustermesh::schema;
-use schemars::Schema;
+use clustermesh::report::json::JsonDocument;
 
-use super::super::json::{API_VERSION, WrittenPlace, bare_place, number};
+use super::super::json::{WrittenPlace, bare_place, number};
 use super::{Compared, remedy, wording};
 use crate::files::ShownFiles;
 
 mod form;
 
+pub(crate) use form::WrittenDiff;
 use form::{
-    KIND, WrittenCarrier, WrittenCounts, WrittenDiff, WrittenDiffCause, WrittenEffect,
-    WrittenForgotten, WrittenKeyMove, WrittenPath, WrittenPathCounts, WrittenPeer,
-    WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
+    WrittenCarrier, WrittenDiffCause, WrittenEffect, WrittenForgotten, WrittenKeyMove, WrittenPath,
+    WrittenPeer, WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
 };
 
 /// The longest name that is written, in characters.
@@ -31,9 +30,7 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
     let changes = compared.changes;
     let causes = changes.causes.iter().map(|it| cause(it, compared));
     let targets = changes.targets.iter();
-    let mut text = serde_json::to_string_pretty(&WrittenDiff {
-        api_version: API_VERSION,
-        kind: KIND,
+    let document = JsonDocument::of(WrittenDiff {
         against: &compared.against,
         notes: compared.notes,
         grade: changes.grade(),
@@ -42,14 +39,8 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         targets: targets.map(|it| target(it, compared)).collect(),
         paths: changes.paths.iter().map(path).collect(),
         states: changes.states,
-    })?;
-    text.push('\n');
-    Ok(plain_json(text))
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenDiff>()
+    });
+    document.text()
 }
 
 fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiffCause<'a> {
@@ -62,7 +53,7 @@ fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiff
     let targets = compared.effects(effect);
     let targets = targets.map(|(target, counts)| WrittenEffect {
         cluster: target.cluster.as_str(),
-        counts: written_counts(counts),
+        counts,
     });
     WrittenDiffCause {
         kind: wording::kind(cause),
@@ -98,7 +89,7 @@ fn target<'a>(target: &'a TargetChange, compared: &Compared) -> WrittenTargetCha
         reasons: reasons.collect(),
         peers_before: target.peers_before,
         peers_after: target.peers_after,
-        counts: written_counts(target.counts()),
+        counts: target.counts(),
         peers: target.peers.iter().map(peer).collect(),
         carriers: target.carriers.iter().map(carrier).collect(),
         pausing: target.pausing.iter().map(|it| escaped(it, NAME)).collect(),
@@ -127,20 +118,16 @@ fn joined(remedies: &[String]) -> Option<String> {
 }
 
 fn path(path: &PathChange) -> WrittenPath<'_> {
-    let counts = |counts: PathCounts| WrittenPathCounts {
-        declared: counts.declared,
-        undeclared: counts.undeclared,
-    };
     WrittenPath {
         from: path.from.as_str(),
         to: path.to.as_str(),
-        gained: counts(path.gained),
-        lost: counts(path.lost),
-        ended: counts(path.ended.paths),
-        repaired: counts(path.repaired),
-        apart: counts(path.apart),
-        stuck: counts(path.stuck),
-        paused: counts(path.paused),
+        gained: path.gained,
+        lost: path.lost,
+        ended: path.ended.paths,
+        repaired: path.repaired,
+        apart: path.apart,
+        stuck: path.stuck,
+        paused: path.paused,
     }
 }
 
@@ -210,13 +197,5 @@ fn peer(change: &PeerChange) -> WrittenPeer<'_> {
         differences,
         causes: change.causes.listed(),
         more_causes: Some(change.causes.more()).filter(|it| 0 < *it),
-    }
-}
-
-fn written_counts(counts: PeerCounts) -> WrittenCounts {
-    WrittenCounts {
-        added: counts.added,
-        changed: counts.changed,
-        removed: counts.removed,
     }
 }

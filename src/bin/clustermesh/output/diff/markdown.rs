@@ -5,9 +5,9 @@
 use std::fmt::Write as _;
 
 use clustermesh::changes::TargetChange;
+use clustermesh::report::markdown::{add_rows, code, prose};
 use clustermesh::text::count;
 
-use super::super::markdown::{code, prose};
 use super::{Compared, remedy, wording};
 
 /// The largest number of targets of a cause that are shown.
@@ -59,7 +59,7 @@ fn causes(page: &mut String, compared: &Compared, limit: usize) {
             cell(&effects)
         )
     });
-    rest(page, rows, limit, "cause");
+    add_rows(page, rows, limit, "cause");
     let steps = causes.iter().filter_map(|it| wording::follow_up(&it.cause));
     for step in steps.map(|it| format!("\nhelp: {}\n", prose(&it))) {
         if page.len() + step.len() <= limit {
@@ -85,7 +85,7 @@ fn targets(page: &mut String, compared: &Compared, limit: usize) {
             reason.map_or_else(String::new, |it| in_table(&prose(&it)))
         )
     });
-    rest(page, rows, limit, "target");
+    add_rows(page, rows, limit, "target");
 }
 
 fn paths(page: &mut String, compared: &Compared, limit: usize) {
@@ -102,23 +102,7 @@ fn paths(page: &mut String, compared: &Compared, limit: usize) {
             wording::path_change(path).join(", ")
         )
     });
-    rest(page, rows, limit, "cluster pair");
-}
-
-/// Adds rows while there is room, and how many there are more.
-fn rest(page: &mut String, rows: impl Iterator<Item = String>, limit: usize, noun: &str) {
-    let mut left_out = 0;
-    for row in rows {
-        if left_out == 0 && page.len() + row.len() <= limit {
-            page.push_str(&row);
-        } else {
-            left_out += 1;
-        }
-    }
-    if 0 < left_out {
-        let more = count(left_out, &format!("more {noun}"));
-        let _ = writeln!(page, "\n… and {more}");
-    }
+    add_rows(page, rows, limit, "cluster pair");
 }
 
 /// Adds the Peers of each target, folded. Targets take turns, so that each has some if not all fit.

@@ -3,23 +3,21 @@
 use std::net::IpAddr;
 
 use clustermesh::agent::fabric::At;
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
 use clustermesh::mesh::AddressClass;
 use clustermesh::packet::Step;
 use clustermesh::packet::messages::DELIVERED;
 use clustermesh::packet::trace::NamedEnd;
+use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Finding;
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Leg, NoPacket, TraceAnswer, Traced};
 use crate::files::ShownFiles;
-use crate::output::json::{API_VERSION, WrittenPlace, place};
-
-/// The kind of the object.
-const KIND: &str = "Trace";
+use crate::output::json::{WrittenPlace, place};
 
 /// The verdict about a packet that is delivered, and its answer too.
 const VERDICT_DELIVERED: &str = "delivered";
@@ -29,17 +27,10 @@ const NAMED: usize = 300;
 
 /// The output of `clustermesh trace --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Trace", example = example())]
+#[schemars(rename = "Trace", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(in crate::output) struct WrittenTrace<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenTrace<'a> {
     /// With `--batch`, the number of the line of the standard input, from 1.
-    #[schemars(with = "usize")]
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     /// The result for the packet or its answer; `clustermesh explain VERDICT` explains it.
@@ -48,53 +39,43 @@ pub(in crate::output) struct WrittenTrace<'a> {
     /// The result in one sentence.
     message: &'a str,
     /// The remedy in one sentence, if there is a single one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
     /// The responsible places, the most important one first.
     places: Vec<WrittenPlace<'a>>,
     /// The source of the packet. Missing if there is no packet, because an end does not exist or the ends have no
     /// addresses of one family.
-    #[schemars(with = "WrittenEnd")]
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<WrittenEnd>,
     /// The destination of the packet, if there is one.
-    #[schemars(with = "WrittenEnd")]
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<WrittenEnd>,
     /// The path of the packet, if there is one.
-    #[schemars(with = "WrittenWay")]
     #[serde(skip_serializing_if = "Option::is_none")]
     there: Option<WrittenWay<'a>>,
     /// The path of the answer, if there is one.
-    #[schemars(with = "WrittenWay")]
     #[serde(skip_serializing_if = "Option::is_none")]
     back: Option<WrittenWay<'a>>,
 }
 
 /// The source or destination of a packet.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "End")]
 #[serde(rename_all = "camelCase")]
 struct WrittenEnd {
     /// The cluster.
     cluster: String,
     /// The node that owns the address, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// The class of the address.
-    #[schemars(with = "WrittenTraceClass")]
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<WrittenTraceClass>,
     /// The address.
     address: IpAddr,
     /// The port that was given. It does not affect the path.
-    #[schemars(with = "u16")]
     #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
     /// Whether only the cluster was given, and this node was picked.
-    #[schemars(with = "bool")]
     #[serde(skip_serializing_if = "Option::is_none")]
     picked: Option<bool>,
 }
@@ -116,7 +97,6 @@ enum WrittenTraceClass {
 
 /// The path of a packet.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Way")]
 #[serde(rename_all = "camelCase")]
 struct WrittenWay<'a> {
     /// The source address.
@@ -127,7 +107,6 @@ struct WrittenWay<'a> {
     #[schemars(example = &"delivered")]
     ending: &'static str,
     /// The node on which the packet ends, as `CLUSTER/NODE`, unless it is delivered.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_at: Option<String>,
     /// The steps, in order.
@@ -136,7 +115,6 @@ struct WrittenWay<'a> {
 
 /// A step on the path of a packet.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Step")]
 #[serde(rename_all = "camelCase")]
 struct WrittenStep<'a> {
     /// The kind.
@@ -155,7 +133,6 @@ struct WrittenStep<'a> {
 
 /// The kinds of steps.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "StepKind")]
 #[serde(rename_all = "lowercase")]
 enum WrittenStepKind {
     /// A node passes the packet to the leader of its location.
@@ -172,21 +149,19 @@ enum WrittenStepKind {
 
 /// Returns the object as text.
 pub(super) fn text(answer: &TraceAnswer) -> serde_json::Result<String> {
-    let mut text = answered(answer, None, |it| serde_json::to_string_pretty(&it))?;
-    text.push('\n');
-    Ok(plain_json(text))
+    answered(answer, None, |it| JsonDocument::of(it).text())
 }
 
 /// Returns the object as a line, with the number of the line that asks for it.
 pub(super) fn line(answer: &TraceAnswer, number: usize) -> serde_json::Result<String> {
-    let mut text = answered(answer, Some(number), |it| serde_json::to_string(&it))?;
-    text.push('\n');
-    Ok(plain_json(text))
+    answered(answer, Some(number), |it| JsonDocument::of(it).line())
 }
 
 /// Returns the object, to be a part of another.
 pub(in crate::output) fn value(traced: &Traced) -> serde_json::Result<Value> {
-    written(traced, None, |it| serde_json::to_value(&it))
+    written(traced, None, |it| {
+        serde_json::to_value(JsonDocument::of(it))
+    })
 }
 
 fn answered<T>(
@@ -223,8 +198,6 @@ fn concluded<'a>(
 ) -> WrittenTrace<'a> {
     let labels = failure.into_iter().flat_map(|it| &it.labels);
     WrittenTrace {
-        api_version: API_VERSION,
-        kind: KIND,
         line,
         verdict: failure.map_or(VERDICT_DELIVERED, |it| it.rule.name()),
         message: failure.map_or(DELIVERED, |it| it.message.shown()),
@@ -235,31 +208,6 @@ fn concluded<'a>(
         there: None,
         back: None,
     }
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenTrace>()
-}
-
-/// A trace that ends immediately.
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "verdict": "no-route",
-        "message": "no Peer of west contains 10.42.1.2",
-        "places": [],
-        "from": { "cluster": "west", "node": "worker-1", "class": "pod", "address": "10.244.1.2" },
-        "to": { "cluster": "east", "node": "worker-1", "class": "pod", "address": "10.42.1.2" },
-        "there": {
-            "source": "10.244.1.2",
-            "destination": "10.42.1.2",
-            "ending": "no-route",
-            "endsAt": "west/worker-1",
-            "steps": [],
-        },
-    })
 }
 
 fn way<'a>(traced: &Traced, leg: &'a Leg) -> WrittenWay<'a> {

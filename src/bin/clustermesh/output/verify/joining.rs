@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use clustermesh::joining::{self, Joiner};
 
-use super::{Matrix, Verified, markdown_table};
-use crate::output::wrap::Width;
+use super::{Matrix, Verified, in_markdown};
 use crate::output::{human, markdown};
+use clustermesh::report::width::Width;
 
 /// The largest size of the findings in Markdown, in bytes.
 const FINDINGS: usize = 10_000;
@@ -43,13 +43,13 @@ impl JoinVerification<'_, '_> {
     pub(super) fn markdown(&self) -> String {
         let mut text = String::new();
         if let Some(verified) = &self.verified {
-            let Matrix { rows, rest } = verified.matrix();
+            let Matrix { table, rest } = verified.matrix();
             let names = joining::listed(self.joiners);
             let _ = write!(
                 text,
                 "\n#### With {names} joined\n{}{}\n{rest}{}",
                 markdown::lists(&verified.report(), FINDINGS),
-                markdown_table(&rows),
+                in_markdown(table),
                 verified.summary()
             );
         }

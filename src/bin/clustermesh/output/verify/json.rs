@@ -3,20 +3,20 @@
 use std::net::IpAddr;
 
 use clustermesh::agent::fabric::{At, SiteId};
-use clustermesh::diagnostic::{escaped, plain_json};
+use clustermesh::diagnostic::escaped;
+use clustermesh::joining::Joiner;
 use clustermesh::mesh::AddressClass;
 use clustermesh::net::Family;
 use clustermesh::packet::premise::Premise;
 use clustermesh::proof::expectation::Check;
 use clustermesh::proof::verify::{Assumption, Failure, Pairing, SinglePoint, Tally};
-use clustermesh::schema;
-use schemars::{JsonSchema, Schema};
+use clustermesh::report::json::JsonDocument;
+use clustermesh::schema::ExampleFile;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::Verified;
-use crate::output::WrittenJoiner;
-use crate::output::json::{API_VERSION, WrittenFinding, written};
+use crate::output::json::{WrittenFinding, written};
 
 mod expected;
 mod hostile;
@@ -25,23 +25,14 @@ mod undeclared;
 
 pub(super) use undeclared::PathSide;
 
-/// The kind of the object.
-const KIND: &str = "Verification";
-
 /// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
 
 /// The output of `clustermesh verify --output json`. Later versions may add fields.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Verification", example = example())]
+#[schemars(rename = "Verification", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
-struct WrittenVerification<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    kind: &'static str,
+pub(crate) struct WrittenVerification<'a> {
     /// Whether no snapshot is missing, all declared paths and expectations hold, nothing else is
     /// reachable where it must not be, and no finding makes the exit code 1. Assumed paths count as
     /// holding.
@@ -60,7 +51,6 @@ struct WrittenVerification<'a> {
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     apart: Vec<WrittenNode>,
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
-    #[schemars(with = "Vec<undeclared::WrittenUndeclared>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
     /// The results of the expectations, in the order of the file.
@@ -71,17 +61,15 @@ struct WrittenVerification<'a> {
     findings: Vec<WrittenFinding<'a>>,
     /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
     /// neither `holds` nor the exit code.
-    #[schemars(with = "joining::WrittenJoining")]
     #[serde(skip_serializing_if = "Option::is_none")]
     joining: Option<joining::WrittenJoining<'a>>,
     /// Clusters with `state: Joining` that are not verified before they have a snapshot.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    waiting: Vec<WrittenJoiner<'a>>,
+    #[serde(skip_serializing_if = "<[Joiner]>::is_empty")]
+    waiting: &'a [Joiner],
 }
 
 /// Numbers of paths between nodes and cluster-wide ranges.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Tally")]
 #[serde(rename_all = "camelCase")]
 struct WrittenTally {
     /// Paths that a link declares.
@@ -110,7 +98,6 @@ struct WrittenTally {
 
 /// Paths from one cluster to another.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Pairing")]
 struct WrittenPairing {
     /// The cluster that sends.
     from: String,
@@ -119,13 +106,12 @@ struct WrittenPairing {
     /// Whether a mesh links the two.
     linked: bool,
     /// The paths by class of source and destination.
-    classes: Vec<AddressClasses>,
+    classes: Vec<WrittenClasses>,
 }
 
 /// Paths between two classes.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Classes")]
-struct AddressClasses {
+struct WrittenClasses {
     /// The class of a source.
     from: AddressClass,
     /// The class of the destination.
@@ -136,7 +122,6 @@ struct AddressClasses {
 
 /// Declared paths that fail for the same cause.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Failure")]
 struct WrittenFailure {
     /// The result for the packet; `clustermesh explain VERDICT` explains it.
     #[schemars(example = &"stolen-by")]
@@ -157,7 +142,6 @@ struct WrittenFailure {
 
 /// Declared paths that depend on a condition that no snapshot shows.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Assumption")]
 struct WrittenAssumption {
     /// The condition.
     premise: WrittenPremise,
@@ -171,7 +155,6 @@ struct WrittenAssumption {
 
 /// The condition.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Premise")]
 #[serde(rename_all = "lowercase")]
 enum WrittenPremise {
     /// The nodes have IPv4 addresses.
@@ -204,7 +187,6 @@ struct WrittenPoint {
 
 /// A node.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Node")]
 struct WrittenNode {
     /// The cluster.
     cluster: String,
@@ -218,8 +200,6 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
     let report = verified.report();
     let findings = report.findings.iter();
     let written = WrittenVerification {
-        api_version: API_VERSION,
-        kind: KIND,
         holds: verified.holds(),
         total: tally(&verification.total()),
         pairings: each(&verification.pairings, |it| verified.pairing(it)),
@@ -235,57 +215,9 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         hostile: hostile::written(verified),
         findings: findings.map(|it| written(it, report.files)).collect(),
         joining: verified.joining.and_then(joining::written).transpose()?,
-        waiting: verified.joining.map_or_else(Vec::new, |it| {
-            it.waiting.iter().map(WrittenJoiner::from).collect()
-        }),
+        waiting: verified.joining.map_or(&[], |it| it.waiting),
     };
-    let mut text = serde_json::to_string_pretty(&written)?;
-    text.push('\n');
-    Ok(plain_json(text))
-}
-
-/// Returns the JSON Schema of the object.
-pub(crate) fn schema() -> Schema {
-    schema::of_output::<WrittenVerification>()
-}
-
-/// A verification of two clusters of a node each, of which one does not get through.
-fn example() -> Value {
-    let none = |declared| {
-        tally(&Tally {
-            promised: declared,
-            ..Tally::default()
-        })
-    };
-    let half = json!(none(1));
-    let classes = |from: &str, to: &str| {
-        let mut classes = half.clone();
-        classes["from"] = json!("pod");
-        classes["to"] = json!("pod");
-        json!({ "from": from, "to": to, "linked": true, "classes": [classes] })
-    };
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "holds": false,
-        "total": none(2),
-        "pairings": [classes("east", "west"), classes("west", "east")],
-        "failures": [{
-            "verdict": "no-route",
-            "from": { "cluster": "west", "node": "worker-1" },
-            "source": "10.244.1.0",
-            "to": "east",
-            "destination": "10.42.1.0",
-            "pairs": 1,
-            "between": [["west", "east"]],
-        }],
-        "assumptions": [],
-        "singlePoints": [],
-        "apart": [],
-        "expectations": [],
-        "hostile": [],
-        "findings": [],
-    })
+    JsonDocument::of(written).text()
 }
 
 fn each<T, U>(all: &[T], write: impl Fn(&T) -> U) -> Vec<U> {
@@ -330,7 +262,7 @@ impl Verified<'_, '_> {
         let classes = pairing
             .tallies
             .iter()
-            .map(|((from, to), it)| AddressClasses {
+            .map(|((from, to), it)| WrittenClasses {
                 from,
                 to,
                 tally: tally(it),

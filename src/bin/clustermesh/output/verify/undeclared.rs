@@ -1,24 +1,23 @@
 //! Undeclared paths: what gets through although no mesh promises it, by range.
 
-use std::fmt::Write as _;
-
 use clustermesh::proof::verify::{Paths, Undeclared};
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 
+use super::Verified;
 use super::json::PathSide;
-use super::{Verified, table};
 
 impl Verified<'_, '_> {
-    /// Returns the rows of a table, its head first; nothing if there are none or they were not
-    /// requested.
-    pub(super) fn undeclared_rows(&self) -> Vec<Vec<String>> {
-        let listed = self.verification.undeclared.iter().flatten();
-        let rows: Vec<Vec<String>> = listed.map(|it| self.undeclared_row(it)).collect();
-        if rows.is_empty() {
-            return rows;
+    /// Returns a table; nothing if no undeclared path works or they were not requested.
+    pub(super) fn undeclared_table(&self) -> Option<TextTable> {
+        let listed = self.verification.undeclared.as_ref();
+        let listed = listed.filter(|it| !it.is_empty())?;
+        let columns = ["FROM", "TO", "PATH", "RANGE", "OWNER", "DECLARED", "PAIRS"];
+        let mut table = TextTable::new(columns);
+        for undeclared in listed {
+            table.add(self.undeclared_row(undeclared));
         }
-        let head = ["FROM", "TO", "PATH", "RANGE", "OWNER", "DECLARED", "PAIRS"];
-        let head = vec![head.map(str::to_owned).to_vec()];
-        head.into_iter().chain(rows).collect()
+        Some(table)
     }
 
     fn undeclared_row(&self, undeclared: &Undeclared) -> Vec<String> {
@@ -43,15 +42,15 @@ impl Verified<'_, '_> {
 
     /// Returns the list for a person.
     pub(super) fn undeclared_list(&self) -> String {
-        let mut text = String::new();
-        match &self.verification.undeclared {
-            None => {}
-            Some(listed) if listed.is_empty() => text.push_str("No undeclared path works.\n\n"),
-            Some(_) => {
-                let rows = table(&self.undeclared_rows());
-                let _ = write!(text, "Undeclared paths that work:\n\n{rows}\n");
+        match self.undeclared_table() {
+            Some(table) => {
+                let rows = table.text("", Width::default());
+                format!("Undeclared paths that work:\n\n{rows}\n")
             }
+            None if self.verification.undeclared.is_some() => {
+                "No undeclared path works.\n\n".to_owned()
+            }
+            None => String::new(),
         }
-        text
     }
 }

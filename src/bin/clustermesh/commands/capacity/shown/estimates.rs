@@ -4,22 +4,15 @@ use clustermesh::capacity::{Estimate, units};
 use clustermesh::config::capacity::Quantity;
 
 use super::grade;
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 
 /// The maximum width of a formula with its numbers on one line.
 const FORMULA: usize = 64;
 
 /// Returns a line for each quantity: its grade, its value, its limit, and how one gets at it.
 pub(crate) fn estimates(estimates: &[&Estimate], indent: &str, width: Width) -> String {
-    let columns = [
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Left,
-        Align::Left,
-    ];
-    let mut table = TextTable::new(columns.into());
+    let mut table = TextTable::new(["", "", ">", "", ""]);
     for estimate in estimates {
         table.add(vec![
             graded(estimate),

@@ -4,8 +4,8 @@ use clustermesh::capacity::{Cost, Effect, Estimate, Lever, Measure, units};
 use clustermesh::diagnostic::escaped;
 
 use super::{CapacitySection, plural};
-use crate::output::text_table::{Align, TextTable};
-use crate::output::wrap::Width;
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
 
 /// The longest name of a source that is shown, in characters.
 const SHOWN: usize = 200;
@@ -18,8 +18,7 @@ pub(crate) fn levers(cost: &Cost, estimates: &[&Estimate], indent: &str, width: 
         .collect();
     let of_change = sections.contains(&CapacitySection::Change);
     let of_load = sections.iter().any(|it| *it != CapacitySection::Change);
-    let columns = [Align::Left, Align::Left, Align::Left, Align::Left];
-    let mut table = TextTable::new(columns.into());
+    let mut table = TextTable::new([""; 4]);
     let mut number = 0;
     for lever in &cost.levers {
         let is_meant = match lever.measure {
@@ -69,10 +68,10 @@ fn measure(measure: &Measure) -> String {
                 count(of)
             ),
         },
-        Measure::LeaveOutAddresses { ranges } => {
+        Measure::LeaveOutAddresses { addresses } => {
             format!(
                 "not declaring the nodes' internal addresses ({})",
-                plural(*ranges, "range")
+                plural(*addresses, "range")
             )
         }
         Measure::Aggregate { fewer } => format!(

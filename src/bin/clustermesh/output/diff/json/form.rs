@@ -1,27 +1,19 @@
 //! The form of the object.
 
-use clustermesh::changes::Grade;
+use clustermesh::changes::{Grade, PathCounts, PeerCounts};
+use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Number, Value, json};
+use serde_json::Number;
 
-use crate::output::json::{API_VERSION, WrittenPlace};
-
-/// The kind of the object.
-pub(super) const KIND: &str = "Diff";
+use crate::output::json::WrittenPlace;
 
 /// The output of `clustermesh diff --output json`. Later versions may add fields, kinds of causes and
 /// kinds of reasons.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Diff", example = example())]
+#[schemars(rename = "Diff", example = ExampleFile(include_str!("form/example.json")))]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenDiff<'a> {
-    /// The version of this format.
-    #[schemars(extend("const" = API_VERSION))]
-    pub(super) api_version: &'static str,
-    /// The kind of this document.
-    #[schemars(extend("const" = KIND))]
-    pub(super) kind: &'static str,
+pub(crate) struct WrittenDiff<'a> {
     /// The old version: a commit, a folder, the Peers of clusters, or nothing.
     #[schemars(example = &"HEAD")]
     pub(super) against: &'a str,
@@ -55,30 +47,20 @@ pub(super) struct WrittenPath<'a> {
     #[schemars(example = &"west")]
     pub(super) to: &'a str,
     /// Paths that only work with the new Peers.
-    pub(super) gained: WrittenPathCounts,
+    pub(super) gained: PathCounts,
     /// Paths that only work with the old Peers.
-    pub(super) lost: WrittenPathCounts,
+    pub(super) lost: PathCounts,
     /// Paths that worked, and that end with a node or an address that the new snapshots do not have. They do not count
     /// as lost.
-    pub(super) ended: WrittenPathCounts,
+    pub(super) ended: PathCounts,
     /// Paths that worked with the old nodes, are down until the change is applied, and work then.
-    pub(super) repaired: WrittenPathCounts,
+    pub(super) repaired: PathCounts,
     /// Paths that do not work while only one of the two clusters has its new Peers.
-    pub(super) apart: WrittenPathCounts,
+    pub(super) apart: PathCounts,
     /// Paths that may stay interrupted until agents list all Peers again, up to 10 minutes.
-    pub(super) stuck: WrittenPathCounts,
+    pub(super) stuck: PathCounts,
     /// Paths that are interrupted while the Peers of a cluster arrive.
-    pub(super) paused: WrittenPathCounts,
-}
-
-/// Numbers of paths.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "PathCounts")]
-pub(super) struct WrittenPathCounts {
-    /// Paths that a link of a mesh declares.
-    pub(super) declared: u64,
-    /// All other paths.
-    pub(super) undeclared: u64,
+    pub(super) paused: PathCounts,
 }
 
 /// A reason for changes of Peers.
@@ -92,23 +74,18 @@ pub(super) struct WrittenDiffCause<'a> {
     /// The cause as a phrase.
     pub(super) message: String,
     /// The cluster that it is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<&'a str>,
     /// The node that it is about, if any.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<String>,
     /// For a setting: its place in the old version.
-    #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<WrittenPlace<'a>>,
     /// For a setting: its place in the new version.
-    #[schemars(with = "WrittenPlace")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) after: Option<WrittenPlace<'a>>,
     /// A step that a person must take besides the change, if there is one. `grade` does not include it.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,
     /// The targets whose Peers it changes.
@@ -117,27 +94,13 @@ pub(super) struct WrittenDiffCause<'a> {
 
 /// The effect of a cause on a target.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Effect")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenEffect<'a> {
     /// The target.
     #[schemars(example = &"east")]
     pub(super) cluster: &'a str,
     #[serde(flatten)]
-    pub(super) counts: WrittenCounts,
-}
-
-/// Numbers of Peers that change.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Counts")]
-#[serde(rename_all = "camelCase")]
-pub(super) struct WrittenCounts {
-    /// New Peers.
-    pub(super) added: usize,
-    /// Peers with another content.
-    pub(super) changed: usize,
-    /// Peers that are removed.
-    pub(super) removed: usize,
+    pub(super) counts: PeerCounts,
 }
 
 /// A cluster whose Peers change.
@@ -149,7 +112,6 @@ pub(super) struct WrittenTargetChange<'a> {
     #[schemars(example = &"east")]
     pub(super) cluster: &'a str,
     /// Its old name, if that was another one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) renamed_from: Option<&'a str>,
     /// The severity of its changes.
@@ -163,7 +125,7 @@ pub(super) struct WrittenTargetChange<'a> {
     /// The number of Peers now.
     pub(super) peers_after: usize,
     #[serde(flatten)]
-    pub(super) counts: WrittenCounts,
+    pub(super) counts: PeerCounts,
     /// The Peers that change, by name.
     pub(super) peers: Vec<WrittenPeer<'a>>,
     /// Ranges that the target reaches through another node than before. Connections to them break once.
@@ -172,7 +134,6 @@ pub(super) struct WrittenTargetChange<'a> {
     /// up to 15 seconds.
     pub(super) pausing: Vec<String>,
     /// The pairs of nodes that may be unreachable because one is behind NAT, if there are any.
-    #[schemars(with = "WrittenForgotten")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) forgotten: Option<WrittenForgotten<'a>>,
     /// Peers whose keys agents may forget, and how to avoid that.
@@ -191,7 +152,6 @@ pub(super) struct WrittenTargetChange<'a> {
 /// Leaders of a target that may forget the addresses of nodes behind NAT. Any of `leaders` and any of `nodes` and `peers`
 /// may be unreachable for each other for up to 15 seconds, or up to 205 seconds if nothing is sent.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Forgotten")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenForgotten<'a> {
     /// The nodes of the target.
@@ -207,7 +167,6 @@ pub(super) struct WrittenForgotten<'a> {
 
 /// A range that is reached through another node.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Carrier")]
 pub(super) struct WrittenCarrier {
     /// The range.
     pub(super) range: String,
@@ -221,21 +180,18 @@ pub(super) struct WrittenCarrier {
 
 /// Peers that change together because keys move between them.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "KeyMove")]
 pub(super) struct WrittenKeyMove<'a> {
     /// The Peers, by name.
     pub(super) peers: &'a [String],
     /// Peers whose keys agents may forget.
     pub(super) lost: &'a [String],
     /// The remedy, if one is needed.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) help: Option<String>,
 }
 
 /// A quantity, before and after.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Quantity")]
 pub(super) struct WrittenQuantity {
     /// The name, as in `limits.capacity` of the config.
     #[schemars(example = &"peers")]
@@ -250,7 +206,6 @@ pub(super) struct WrittenQuantity {
 
 /// A reason for a grade.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Reason")]
 pub(super) struct WrittenReason {
     /// The best grade that it leaves.
     pub(super) grade: Grade,
@@ -260,7 +215,6 @@ pub(super) struct WrittenReason {
 
 /// A Peer that changes.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Peer")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenPeer<'a> {
     /// Its name.
@@ -269,15 +223,12 @@ pub(super) struct WrittenPeer<'a> {
     /// The kind of the change.
     pub(super) change: WrittenPeerChangeKind,
     /// The cluster whose node has its key, if there is one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) source: Option<&'a str>,
     /// The node that has its key, if there is one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<String>,
     /// The old or new name, if a Peer with the same key is renamed.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) renamed: Option<&'a str>,
     /// The ranges that it gains; all of them if it is new.
@@ -289,7 +240,6 @@ pub(super) struct WrittenPeer<'a> {
     /// Its causes, as indexes of `causes`: of many, the first ones.
     pub(super) causes: &'a [usize],
     /// The number of further causes.
-    #[schemars(with = "usize")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) more_causes: Option<usize>,
 }
@@ -305,61 +255,4 @@ pub(super) enum WrittenPeerChangeKind {
     Changed,
     /// It is removed.
     Removed,
-}
-
-fn example() -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "against": "HEAD",
-        "notes": [],
-        "grade": "additive",
-        "pauseOnly": false,
-        "causes": [{
-            "kind": "nodeJoined",
-            "message": "node west/n2 joined",
-            "cluster": "west",
-            "node": "n2",
-            "targets": [{ "cluster": "east", "added": 1, "changed": 0, "removed": 0 }],
-        }],
-        "targets": [{
-            "cluster": "east",
-            "grade": "additive",
-            "pauseOnly": false,
-            "reasons": [{ "grade": "additive", "message": "only Peers or ranges are added" }],
-            "peersBefore": 3,
-            "peersAfter": 4,
-            "added": 1,
-            "changed": 0,
-            "removed": 0,
-            "peers": [{
-                "name": "prod--west--n2",
-                "change": "added",
-                "source": "west",
-                "node": "n2",
-                "gained": ["10.3.2.0/24"],
-                "lost": [],
-                "differences": [],
-                "causes": [0],
-            }],
-            "carriers": [],
-            "pausing": [],
-            "keyMoves": [],
-            "help": [],
-            "busySeconds": 0.000_02,
-            "capacity": [{ "name": "peers", "before": 3, "after": 4 }],
-        }],
-        "paths": [{
-            "from": "east",
-            "to": "west",
-            "gained": { "declared": 2, "undeclared": 0 },
-            "lost": { "declared": 0, "undeclared": 0 },
-            "ended": { "declared": 0, "undeclared": 0 },
-            "repaired": { "declared": 0, "undeclared": 0 },
-            "apart": { "declared": 0, "undeclared": 0 },
-            "stuck": { "declared": 0, "undeclared": 0 },
-            "paused": { "declared": 0, "undeclared": 0 },
-        }],
-        "states": 4,
-    })
 }

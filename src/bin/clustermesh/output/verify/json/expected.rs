@@ -3,6 +3,7 @@
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::expectations::Expected;
 use clustermesh::proof::expectation::Check;
+use clustermesh::report::json::JsonDocument;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use crate::output::trace::{WrittenTrace, value};
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenExpectationResult {
     /// Its name, if it has one.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// Its place in the file.
@@ -32,7 +32,7 @@ pub(super) struct WrittenExpectationResult {
     /// The number of paths that break it.
     broken: u64,
     /// The smallest packet that breaks it, in the format of `clustermesh trace`.
-    #[schemars(with = "WrittenTrace")]
+    #[schemars(with = "Option<JsonDocument<WrittenTrace>>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
 }

@@ -21,7 +21,6 @@ use crate::output::json::{WrittenPlace, place};
 
 /// The powers of an attacker with root in one cluster over the others.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Hostile")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenHostile {
     /// The cluster.
@@ -34,7 +33,6 @@ pub(super) struct WrittenHostile {
 
 /// The powers of the hostile cluster over another one.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Exposure")]
 #[serde(rename_all = "camelCase")]
 struct WrittenExposure {
     /// The cluster.
@@ -70,16 +68,14 @@ struct WrittenExposure {
 
 /// Addresses that a cluster accepts from the hostile cluster, or sends to it.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Hold")]
 #[serde(rename_all = "camelCase")]
 struct WrittenHold {
     /// A range, a single address, or the first and the last address.
     #[schemars(example = &"10.42.0.1-10.42.0.255")]
     addresses: String,
     /// The rightful owner of the addresses.
-    whose: WrittenWhose,
+    whose: WhoseKind,
     /// The owner as text, unless it is the hostile cluster.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
     /// Whether this is true in any order in which Kilo may have applied the Peers.
@@ -87,27 +83,13 @@ struct WrittenHold {
     /// The end of the tunnel that has them.
     by: String,
     /// The place that assigns the addresses, unless it is a node of the cluster itself.
-    #[schemars(with = "WrittenPlace")]
+    #[schemars(with = "Option<WrittenPlace>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<Value>,
 }
 
-/// The rightful owner of addresses.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Whose")]
-#[serde(rename_all = "lowercase")]
-enum WrittenWhose {
-    /// The hostile cluster declares them.
-    Declared,
-    /// Another cluster.
-    Others,
-    /// No cluster of a mesh.
-    Nobody,
-}
-
 /// Numbers of ranges by their rightful owners.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "MoreHolds")]
 struct WrittenMoreHolds {
     /// Those that the hostile cluster declares.
     declared: usize,
@@ -119,13 +101,11 @@ struct WrittenMoreHolds {
 
 /// A destination that can be reached.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Open")]
 #[serde(rename_all = "camelCase")]
 struct WrittenOpen {
     /// The kind.
     kind: WrittenKind,
     /// The node, as `CLUSTER/NODE`, if it is one's own.
-    #[schemars(with = "&str")]
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
     /// The range or the address.
@@ -151,7 +131,6 @@ enum WrittenKind {
 
 /// Numbers of destinations by kind.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "MoreOpen")]
 struct WrittenMoreOpen {
     /// Ranges of pods.
     pod: usize,
@@ -167,7 +146,6 @@ struct WrittenMoreOpen {
 
 /// The treatment by a cluster of packets that another one passes on.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Onward")]
 #[serde(rename_all = "camelCase")]
 struct WrittenOnward {
     /// The cluster that receives them.
@@ -182,7 +160,6 @@ struct WrittenOnward {
 
 /// Numbers of clusters to which another one passes packets on.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "MoreOnward")]
 #[serde(rename_all = "camelCase")]
 struct WrittenMoreOnward {
     /// Those that accept no packet.
@@ -195,7 +172,6 @@ struct WrittenMoreOnward {
 
 /// Source addresses with which packets are accepted.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Passage")]
 #[serde(rename_all = "camelCase")]
 struct WrittenPassage {
     /// A range, a single address, or the first and the last address.
@@ -203,7 +179,7 @@ struct WrittenPassage {
     /// The node that passes the packets on, as `CLUSTER/NODE`.
     by: String,
     /// The place that allows them.
-    #[schemars(with = "WrittenPlace")]
+    #[schemars(with = "Option<WrittenPlace>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<Value>,
 }
@@ -260,11 +236,7 @@ fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
 fn hold(verified: &Verified, site: SiteId, hold: &Hold) -> WrittenHold {
     WrittenHold {
         addresses: hold.span.to_string(),
-        whose: match hold.kind() {
-            WhoseKind::Declared => WrittenWhose::Declared,
-            WhoseKind::Others => WrittenWhose::Others,
-            WhoseKind::Nobody => WrittenWhose::Nobody,
-        },
+        whose: hold.kind(),
         owner: (hold.kind() == WhoseKind::Others).then(|| owners(verified.fabric, hold)),
         certain: hold.is_certain,
         by: far_end(verified.fabric, site, hold.claim.tunnel),

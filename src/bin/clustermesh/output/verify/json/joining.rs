@@ -1,20 +1,20 @@
 //! A verification with the clusters that join, as an object for programs.
 
+use clustermesh::joining::Joiner;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::expected::{self, WrittenExpectationResult};
 use super::{WrittenAssumption, WrittenFailure, WrittenPairing, WrittenTally, each, tally};
+use crate::output::JoinVerification;
 use crate::output::json::{WrittenFinding, written as finding};
-use crate::output::{JoinVerification, WrittenJoiner};
 
 /// The result if clusters with `state: Joining` were joined.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Joining")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenJoining<'a> {
     /// The clusters that join.
-    clusters: Vec<WrittenJoiner<'a>>,
+    clusters: &'a [Joiner],
     /// Whether all declared paths and expectations would hold and nothing else would be reachable
     /// where it must not be.
     holds: bool,
@@ -41,7 +41,7 @@ pub(super) fn written<'a>(
     let findings = verified.findings.iter();
     let expectations = expected::written(verified);
     Some(expectations.map(|expectations| WrittenJoining {
-        clusters: outlook.joiners.iter().map(WrittenJoiner::from).collect(),
+        clusters: outlook.joiners,
         holds: verified.holds(),
         total: tally(&verification.total()),
         pairings: each(&verification.pairings, |it| verified.pairing(it)),

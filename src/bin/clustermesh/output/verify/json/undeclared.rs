@@ -10,7 +10,6 @@ use crate::output::verify::Verified;
 
 /// Paths from or to one range that work although no mesh declares them.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Undeclared")]
 #[serde(rename_all = "camelCase")]
 pub(in crate::output::verify) struct WrittenUndeclared {
     /// The cluster that sends.
@@ -30,7 +29,7 @@ pub(in crate::output::verify) struct WrittenUndeclared {
     #[schemars(example = &"pods of east/worker-1")]
     pub(in crate::output::verify) owner: String,
     /// The narrowest declared range that contains it, if any.
-    #[schemars(with = "&str", example = &"10.42.0.0/16")]
+    #[schemars(example = &"10.42.0.0/16")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::output::verify) declared: Option<String>,
     /// The number of paths between owners: nodes, or cluster-wide ranges.

@@ -1,19 +1,17 @@
 //! Tables: rows of aligned cells, in any colours.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
-use anstream::adapter::strip_str;
-use clustermesh::text::count;
-
-use crate::output::wrap::{Width, broken};
+use super::markdown::add_rows;
+use super::style::plain;
+use super::width::{Width, broken};
 
 /// The smallest width of a wrapped cell.
 const NARROW: usize = 20;
 
 /// The alignment of the cells of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Align {
+enum Align {
     /// Words.
     Left,
     /// Numbers.
@@ -21,38 +19,54 @@ pub(crate) enum Align {
 }
 
 /// Rows that have the same columns.
-pub(crate) struct TextTable {
+pub struct TextTable {
+    /// The number of columns that name a row.
+    named: usize,
     columns: Vec<Align>,
     rows: Vec<Vec<String>>,
 }
 
 impl TextTable {
-    /// Returns a table without rows.
-    pub(crate) fn new(columns: Vec<Align>) -> Self {
+    /// Returns a table with these names of columns. The cells below a name that begins with `>` are aligned right.
+    /// If no column has a name, the table has no head.
+    pub fn new<'n>(columns: impl IntoIterator<Item = &'n str>) -> Self {
+        let columns = columns.into_iter().map(|it| match it.strip_prefix('>') {
+            Some(name) => (Align::Right, name.to_owned()),
+            None => (Align::Left, it.to_owned()),
+        });
+        let (columns, head): (Vec<Align>, Vec<String>) = columns.unzip();
+        let has_head = head.iter().any(|it| !it.is_empty());
         Self {
+            named: 1,
             columns,
-            rows: Vec::new(),
+            rows: has_head.then_some(head).into_iter().collect(),
         }
     }
 
+    /// Returns the table with rows that this many columns name, of which there is one otherwise.
+    #[must_use]
+    pub fn named_by(self, named: usize) -> Self {
+        Self { named, ..self }
+    }
+
     /// Adds a row. Only its last cell may have several lines, which are aligned.
-    pub(crate) fn add(&mut self, row: Vec<String>) {
+    pub fn add(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
     /// Returns the rows as lines, each after an indent. Columns that are empty in every row are left
     /// out. A last column of words is wrapped if the terminal is too narrow.
-    pub(crate) fn text(&self, indent: &str, width: Width) -> String {
+    pub fn text(&self, indent: &str, width: Width) -> String {
         self.part(indent, width, 0..self.columns.len())
     }
 
     /// Returns the rows like [`TextTable::text`], but as several tables below each other if the terminal is
-    /// too narrow. Each of them has the first column.
-    pub(crate) fn folded(&self, width: Width) -> String {
+    /// too narrow. Each of them has the columns that name a row.
+    pub fn folded(&self, width: Width) -> String {
         let total = self.columns.len();
         let room = width.columns().unwrap_or(usize::MAX);
         let mut parts = Vec::new();
-        let mut start = 1;
+        let mut start = self.named;
         while start < total {
             let part = |end: usize| self.part("", Width::default(), start..end);
             let fits = |end: &usize| part(*end).lines().all(|it| self::width(it) <= room);
@@ -66,7 +80,7 @@ impl TextTable {
 
     /// Returns the rows, of which the first is the head, as a table of Markdown of at most `limit` bytes.
     /// Columns that are empty in every row are left out, and so are colours.
-    pub(crate) fn markdown(&self, limit: usize) -> String {
+    pub fn markdown(&self, limit: usize) -> String {
         let shown: Vec<usize> = (0..self.columns.len())
             .filter(|column| 0 < self.width(*column))
             .collect();
@@ -74,7 +88,7 @@ impl TextTable {
             let cells: Vec<String> = shown
                 .iter()
                 .filter_map(|column| row.get(*column))
-                .map(|it| strip_str(it).to_string())
+                .map(|it| plain(it))
                 .collect();
             format!("| {} |\n", cells.join(" | "))
         };
@@ -88,21 +102,11 @@ impl TextTable {
             });
         }
         text.push_str("|\n");
-        let mut left_out = 0_usize;
-        for line in rows.map(line) {
-            if left_out == 0 && text.len() + line.len() <= limit {
-                text.push_str(&line);
-            } else {
-                left_out += 1;
-            }
-        }
-        if 0 < left_out {
-            let _ = writeln!(text, "\n… and {}", count(left_out, "more row"));
-        }
+        add_rows(&mut text, rows.map(line), limit, "row");
         text
     }
 
-    /// Returns the first column and those of a range.
+    /// Returns the columns that name a row and those of a range.
     fn part(&self, indent: &str, width: Width, range: Range<usize>) -> String {
         let last = self.columns.len().saturating_sub(1);
         let widths: Vec<usize> = (0..self.columns.len()).map(|it| self.width(it)).collect();
@@ -114,7 +118,7 @@ impl TextTable {
                 .zip(&self.columns)
                 .zip(&widths)
                 .enumerate()
-                .filter(|(column, _)| *column == 0 || range.contains(column));
+                .filter(|(column, _)| *column < self.named || range.contains(column));
             for (column, ((cell, align), &cell_width)) in cells {
                 if cell_width == 0 {
                     continue;
@@ -158,7 +162,7 @@ fn wrapped(cell: &str, before: usize, width: Width) -> String {
 
 /// Returns how wide a text is. Colours take no room.
 fn width(text: &str) -> usize {
-    strip_str(text).map(|part| part.chars().count()).sum()
+    plain(text).chars().count()
 }
 
 #[cfg(test)]
@@ -167,7 +171,7 @@ mod tests {
 
     #[test]
     fn cells_stand_below_each_other_whatever_their_colour() {
-        let mut table = TextTable::new(vec![Align::Left, Align::Right, Align::Left, Align::Left]);
+        let mut table = TextTable::new(["", ">", "", ""]);
         let rows = [
             ["\u{1b}[31merror\u{1b}[0m", "1", "", "µ\nsecond line"],
             ["ok", "1,000", "", "last"],
@@ -175,7 +179,7 @@ mod tests {
         for row in rows {
             table.add(row.map(str::to_owned).to_vec());
         }
-        let text = strip_str(&table.text("  ", Width::default())).to_string();
+        let text = plain(&table.text("  ", Width::default()));
         insta::assert_snapshot!(text, @"
           error      1  µ
                         second line
@@ -185,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_wraps_the_last_column() {
-        let mut table = TextTable::new(vec![Align::Left, Align::Left]);
+        let mut table = TextTable::new(["", ""]);
         table.add(vec![
             "ok".to_owned(),
             "one two three four five six seven".to_owned(),
@@ -199,8 +203,7 @@ mod tests {
 
     #[test]
     fn markdown_has_no_colours_and_an_end() {
-        let mut table = TextTable::new(vec![Align::Left, Align::Right, Align::Left]);
-        table.add(["NAME", "FIRST", ""].map(str::to_owned).to_vec());
+        let mut table = TextTable::new(["NAME", ">FIRST", ""]);
         for name in ["\u{1b}[31meast\u{1b}[0m", "north", "west"] {
             table.add([name, "1", ""].map(str::to_owned).to_vec());
         }
@@ -215,12 +218,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_folds_columns() {
-        let mut table = TextTable::new(vec![Align::Left, Align::Right, Align::Right, Align::Left]);
-        table.add(
-            ["NAME", "FIRST", "SECOND", "GRADE"]
-                .map(str::to_owned)
-                .to_vec(),
-        );
+        let mut table = TextTable::new(["NAME", ">FIRST", ">SECOND", "GRADE"]);
         table.add(["east", "1", "1,000", "ok"].map(str::to_owned).to_vec());
         insta::assert_snapshot!(table.folded(Width::new(20)), @"
         NAME  FIRST  SECOND

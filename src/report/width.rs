@@ -6,56 +6,44 @@ const NARROW: usize = 40;
 
 /// The width of the stream to which a text is written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Width(Option<usize>);
+pub struct Width(Option<usize>);
 
 impl Width {
-    /// Returns the width of standard output.
-    pub(crate) fn stdout() -> Self {
-        Self::from_size(terminal_size::terminal_size_of(std::io::stdout()))
-    }
-
-    /// Returns the width of standard error.
-    pub(super) fn stderr() -> Self {
-        Self::from_size(terminal_size::terminal_size_of(std::io::stderr()))
-    }
-
-    fn from_size(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
-        Self(size.map(|(width, _)| usize::from(width.0)))
-    }
-
-    /// Returns a width of this many columns.
-    #[cfg(test)]
-    pub(crate) fn new(columns: usize) -> Self {
-        Self(Some(columns))
+    /// Returns a width of this many columns, or one without a limit.
+    pub fn new(columns: impl Into<Option<usize>>) -> Self {
+        Self(columns.into())
     }
 
     /// Returns this width, or less.
-    pub(super) fn at_most(self, columns: usize) -> Self {
+    #[must_use]
+    pub fn at_most(self, columns: usize) -> Self {
         Self(self.0.map(|it| it.min(columns)))
     }
 
     /// Returns the number of columns, if the stream is a terminal.
-    pub(crate) fn columns(self) -> Option<usize> {
+    pub fn columns(self) -> Option<usize> {
         self.0
     }
 
-    /// Breaks a text between words, so that each line fits behind `before` characters.
-    pub(crate) fn wrapped(self, before: usize, text: &str) -> String {
+    /// Breaks the lines of a text between words, so that each fits behind `before` characters.
+    pub fn wrapped(self, before: usize, text: &str) -> String {
         let Some(columns) = self.0 else {
             return text.to_owned();
         };
-        broken(text, columns.saturating_sub(before).max(NARROW))
+        let room = columns.saturating_sub(before).max(NARROW);
+        let lines: Vec<String> = text.split('\n').map(|it| broken(it, room)).collect();
+        lines.join("\n")
     }
 
     /// Breaks a text that begins behind `indent` characters, and indents all its lines as far.
-    pub(crate) fn hanging(self, indent: usize, text: &str) -> String {
+    pub fn hanging(self, indent: usize, text: &str) -> String {
         let below = format!("\n{}", " ".repeat(indent));
         self.wrapped(indent, text).replace('\n', &below)
     }
 }
 
 /// Breaks a text between words into lines of at most `room` characters, if its words are not longer.
-pub(crate) fn broken(text: &str, room: usize) -> String {
+pub fn broken(text: &str, room: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     let mut used = 0;
     for word in text.split(' ') {
@@ -84,6 +72,10 @@ mod tests {
         than forty columns are, and
         a-word-that-is-much-longer
         ");
+        assert_eq!(
+            Width(Some(44)).wrapped(0, &format!("short\n{}", &text[..45])),
+            "short\na text of several words that is longer than\nf"
+        );
         let narrow = Width(Some(1)).wrapped(0, "one two three four five six seven eight nine");
         assert_eq!(narrow, "one two three four five six seven eight\nnine");
     }

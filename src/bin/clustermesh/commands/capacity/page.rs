@@ -1,0 +1,77 @@
+//! The costs of the mesh as a page. In Markdown, all foreign text is in code.
+
+use clustermesh::capacity::Cost;
+use clustermesh::joining::{self, JoinWave};
+use clustermesh::report::page::{PageForm, ReportPage};
+
+use super::waves::{self, JoinOutlook};
+use super::{growth, shown};
+use crate::output::COMMENT;
+
+/// The room for a table, in bytes.
+const TABLE: usize = COMMENT / 3;
+
+/// The room for the exceeded limits, in bytes.
+const LIMITS: usize = COMMENT / 4;
+
+/// Returns the load of each cluster, or everything about it, and the load with the clusters that join.
+pub(super) fn text(
+    costs: &[Cost],
+    outlook: &JoinOutlook,
+    is_detailed: bool,
+    form: PageForm,
+) -> String {
+    let mut page = ReportPage::new(form, "clustermesh capacity");
+    if is_detailed {
+        page.block(COMMENT / 2, |width| shown::details(costs, width));
+    } else {
+        overview(&mut page, costs, outlook);
+    }
+    if let Some(together) = &outlook.together {
+        let with = match form {
+            PageForm::Terminal(_) => "with",
+            PageForm::Markdown => "With",
+        };
+        let names = joining::listed(&together.joiners);
+        page.heading(&format!("{with} {names} joined"));
+        page.table(&shown::clusters(&together.costs), TABLE);
+        page.paragraph(waves::ASK_FOR_WAVES);
+    }
+    page.text(&waves::waiting(&outlook.waiting));
+    page.finish()
+}
+
+fn overview(page: &mut ReportPage, costs: &[Cost], outlook: &JoinOutlook) {
+    page.table(&shown::clusters(costs), TABLE);
+    page.paragraph(&shown::total(costs));
+    page.block(LIMITS, |width| shown::exceeded(costs, width));
+    let Some(outgrowth) = &outlook.outgrowth else {
+        return;
+    };
+    page.heading(&format!(
+        "How many more clusters like {} fit?",
+        outgrowth.like
+    ));
+    page.table(&growth::table(&outgrowth.rooms), TABLE);
+    if let Some(closing) = growth::closing(outgrowth) {
+        page.paragraph(&closing);
+    }
+}
+
+/// Returns a row for each wave, and the exceeded limits.
+pub(super) fn waves(waves: &[JoinWave], outlook: &JoinOutlook, form: PageForm) -> String {
+    let mut page = ReportPage::new(form, "clustermesh capacity: waves");
+    if waves.is_empty() && outlook.waiting.is_empty() {
+        page.text("No cluster is joining: no entry of a mesh has `state: Joining`.\n");
+    }
+    if !waves.is_empty() {
+        page.table(&waves::table(waves), TABLE);
+        page.block(LIMITS, |width| waves::exceeded(waves, width));
+        page.paragraph(&waves::closing(waves));
+        for advice in &outlook.advice {
+            page.sentence(advice);
+        }
+    }
+    page.text(&waves::waiting(&outlook.waiting));
+    page.finish()
+}

@@ -1,0 +1,8 @@
+//! Results of commands: JSON documents, and texts for people and in Markdown.
+
+pub mod json;
+pub mod markdown;
+pub mod page;
+pub mod style;
+pub mod table;
+pub mod width;
