@@ -134,19 +134,8 @@ impl Inventory {
                     inventory.missing.push(name(peer));
                 }
                 Pair::Same(peer) => {
-                    // Also a field without an effect stays until somebody removes it.
                     let rendered = rendered_fields.get(peer.applied.name.as_str());
-                    let rendered = rendered.copied().unwrap_or_default();
-                    let added = peer.applied.fields.beyond(rendered);
-                    if added.is_empty() {
-                        inventory.in_sync += 1;
-                    } else {
-                        inventory.changed.push(DriftedPeer {
-                            name: name(peer),
-                            differences: Vec::new(),
-                            added,
-                        });
-                    }
+                    inventory.add_same(peer, rendered.copied().unwrap_or_default());
                 }
                 Pair::Added(peer) => inventory.missing.push(name(peer)),
                 Pair::Changed { before, after } => inventory.changed.push(DriftedPeer {
@@ -173,6 +162,21 @@ impl Inventory {
             inventory.own_key = own.map(|(_, peer)| name(peer)).collect();
         }
         inventory
+    }
+
+    /// Adds a Peer that has the same effect as the rendered one. Fields without an effect stay until a person
+    /// removes them.
+    fn add_same(&mut self, peer: &ClusterPeer, rendered: OptionalFields) {
+        let added = peer.applied.fields.beyond(rendered);
+        if added.is_empty() {
+            self.in_sync += 1;
+        } else {
+            self.changed.push(DriftedPeer {
+                name: peer.applied.name.clone(),
+                differences: Vec::new(),
+                added,
+            });
+        }
     }
 
     /// Returns whether the delivery of what is rendered is done.

@@ -42,7 +42,7 @@ pub(crate) fn read_text(roots: &Roots, path: &Path, limit: u64) -> anyhow::Resul
     read().with_context(|| format!("cannot read {}", shown(path)))
 }
 
-/// Returns the standard input, of at most `limit` bytes, to the first who asks.
+/// Returns the standard input, of at most `limit` bytes. It can be read once.
 pub(crate) fn standard_input(limit: u64) -> anyhow::Result<Vec<u8>> {
     // It would look empty to the second.
     if IS_INPUT_READ.swap(true, Ordering::Relaxed) {

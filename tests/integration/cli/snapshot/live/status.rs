@@ -204,7 +204,7 @@ fn fields_that_others_added_are_removed_by_the_printed_command() {
     );
     site.change(|peers| {
         peers[0]["spec"]["presharedKey"] = KEY.into();
-        // Kilo ignores it, and it stays all the same.
+        // Kilo ignores it, and no tool removes it.
         peers[1]["spec"]["presharedKey"] = "no key".into();
         peers[2]["spec"]["endpoint"]["dnsOrIP"]["dns"] = "$(touch x).example".into();
         peers[3]["spec"]["persistentKeepalive"] = 7.into();
