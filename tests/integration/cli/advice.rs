@@ -355,9 +355,9 @@ fn a_trace_to_a_port_of_a_cluster() {
         run.stderr
     });
     insta::assert_snapshot!(refusals.concat(), @"
-    error: TO: `west:443` has a port, which only an address can have; write `west`, `west` with `--class service` for its Services, or `ADDRESS:443`
-    error: TO: `west/n1:443` has a port, which only an address can have; write `west/n1`, `west` with `--class service` for its Services, or `ADDRESS:443`
-    error: FROM: `east:443` has a port, which only an address can have; write `east`, or `ADDRESS:443`
+    error: TO: `west:443` has a port, but `west` is not an address; no route depends on a port, so leave it out; for a Service, write its address
+    error: TO: `west/n1:443` has a port, but `west/n1` is not an address; no route depends on a port, so leave it out; for a Service, write its address
+    error: FROM: `east:443` has a port, but `east` is not an address; no route depends on a port, so leave it out; for a Service, write its address
     error: TO: `west:x` is neither a cluster, nor `CLUSTER/NODE`, nor an address; did you mean `west`?
     ");
     for arguments in [
@@ -390,8 +390,8 @@ fn a_line_of_a_batch_that_is_no_text() {
     });
     insta::assert_snapshot!(lines.collect::<String>(), @r#"
     1: "delivered"
-    2: "the line is not UTF-8: invalid utf-8 sequence of 1 bytes from index 5"
-    3: "FROM: `west:443` has a port, which only an address can have; write `west`, or `ADDRESS:443`"
+    2: "the line is not UTF-8"
+    3: "FROM: `west:443` has a port, but `west` is not an address; no route depends on a port, so leave it out; for a Service, write its address"
     4: "delivered"
     "#);
 }
