@@ -1,4 +1,4 @@
-//! FollowedAddresses: the addresses of all clusters between which packets are followed.
+//! Followed addresses: the addresses of all clusters between which packets are followed.
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ptr;
 
 use by_address::ByAddress;
 use fixedbitset::FixedBitSet;
@@ -50,6 +49,7 @@ impl Default for KnownPaths<'_> {
 }
 
 /// Returns the places of blocks that are seen alike, among all blocks of their cluster.
+#[expect(clippy::ptr_arg, reason = "places of borrowed blocks are found again")]
 fn row<'k, 'r>(
     rows: &'k mut BlockRows<'r>,
     blocks: &Cow<'r, [AddressBlock]>,
@@ -80,7 +80,8 @@ impl StateProof {
         let receivers = &blocks[to];
         let mut alike: Option<AlikeRows> = None;
         for verdict in reach.between(from, to, proven) {
-            let is_other = |it: &mut AlikeRows| !ptr::eq(&*it.blocks, &*verdict.senders);
+            let is_other =
+                |it: &mut AlikeRows| ByAddress(&*it.blocks) != ByAddress(&*verdict.senders);
             if let Some(alike) = alike.take_if(is_other) {
                 proof.add(&alike);
             }

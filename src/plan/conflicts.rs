@@ -175,7 +175,7 @@ fn local_nodes<'f>(
             .filter(|(range, _)| *range != local.cidr)
             .chain(declared.inside(local.cidr))
         {
-            add(&[], what, *cluster, range);
+            add(&[], what, cluster, range);
         }
     }
     // Networks first: a range that contains the network also contains the node's address, and one
@@ -184,13 +184,13 @@ fn local_nodes<'f>(
         let what = Conflicting::Own(LocalAddress::Lan(*lan));
         let around = declared.containing(*lan).filter(|(range, _)| range != lan);
         for (_, (cluster, range)) in around.chain(declared.inside(*lan)) {
-            add(nodes, what, *cluster, range);
+            add(nodes, what, cluster, range);
         }
     }
     for home in &member.membership.local_nodes {
         for (what, address) in points(home) {
             for (_, (cluster, range)) in declared.holders(address) {
-                add(&[home.node], what, *cluster, range);
+                add(&[home.node], what, cluster, range);
             }
         }
     }

@@ -97,10 +97,10 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let released = printer.release().map_err(Into::into);
-    let printed = released
+    let result = released
         .and(outcome)
         .or_else(|failure| printer.failure_as(failure, command.findings_format()));
-    ExitCode::from(match printed {
+    ExitCode::from(match result {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Findings) => 1,
         Ok(Outcome::Unreadable) => 2,

@@ -148,7 +148,7 @@ fn undialled<'f>(
     for (is_meant, problem) in kinds {
         let mut found = Unreachable::new();
         for (target, around) in targets {
-            let meant = dialled.iter().map(|it| it.address());
+            let meant = dialled.iter().map(DialledEndpoint::address);
             let meant = meant.map(|it| it.is_some_and(|address| is_meant(around, address)));
             let meant: Vec<usize> = meant.enumerate().filter(|it| it.1).map(|it| it.0).collect();
             if !meant.is_empty() {

@@ -59,9 +59,12 @@ fn message(target: &ClusterName, captured: &Captured) -> String {
     match &captured.outcome {
         CapturedOutcome::Withheld => format!("{cidrs} left out: {it} {lies} {own}"),
         CapturedOutcome::Without(holes) => {
-            let hole = |it: &Cidr| match it.is_host() {
-                true => it.first().to_string(),
-                false => it.to_string(),
+            let hole = |it: &Cidr| {
+                if it.is_host() {
+                    it.first().to_string()
+                } else {
+                    it.to_string()
+                }
             };
             let holes = listed(holes.iter().map(hole));
             format!("{holes} removed from {cidrs}: {it} {lies} {own}")

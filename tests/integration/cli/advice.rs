@@ -124,9 +124,8 @@ fn commands_name_the_cluster() {
 
     let helps = |folder: &Folder| -> String {
         let findings = findings(folder).into_iter();
-        findings
-            .map(|[rule, _, help, _]| format!("{rule}: {help}\n"))
-            .collect()
+        let lines = findings.map(|[rule, _, help, _]| format!("{rule}: {help}\n"));
+        lines.collect::<Vec<_>>().concat()
     };
     insta::assert_snapshot!(helps(&folder), @"
     missing-endpoint: set `endpointFrom: [Annotation, ExternalIP, Kilo]` for `east` if other clusters can dial Kilo's endpoints, or `persistentKeepalive: 25` if the nodes are behind NAT, or annotate each node: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`
@@ -161,7 +160,7 @@ fn peers_of(folder: &Folder, cluster: &str, less: &str) -> String {
     let east = folder.read(&format!("rendered/{cluster}/prod--east.yaml"));
     let all = format!("{north}---\n{east}");
     let lines = all.lines().filter(|it| it.trim() != less);
-    lines.map(|it| format!("{it}\n")).collect()
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// Another render changes nothing while the cluster waits for Flux or Argo CD.

@@ -88,7 +88,7 @@ fn featured() -> String {
 fn leaves_out_labels_that_change_nothing() {
     let folder = Folder::mesh();
     let read = || serde_json::from_str::<Value>(&folder.read("snapshots/east.json")).unwrap();
-    let run = folder.run_with_input(&FROM_INPUT, &featured());
+    let run = folder.run_with_input(&FROM_INPUT, featured());
     assert_eq!(run.code, 0, "{}", run.stderr);
     let snapshot = read();
     assert_eq!(
@@ -110,7 +110,7 @@ fn leaves_out_labels_that_change_nothing() {
     };
     set("");
     let check = [&FROM_INPUT[..], &["--check"]].concat();
-    let run = folder.run_with_input(&check, &featured());
+    let run = folder.run_with_input(&check, featured());
     insta::assert_snapshot!(run.stdout, @"
     snapshots/east.json: droppedLabels removed: `feature.node.kubernetes.io/`
     snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`

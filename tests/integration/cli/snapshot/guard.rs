@@ -27,7 +27,7 @@ fn keep(folder: &Folder, nodes: &[Value]) {
 fn snapshot(folder: &Folder, nodes: &[Value], flags: &[&str]) -> Run {
     let dump = json!({ "kind": "NodeList", "items": nodes });
     let arguments = [&["snapshot", "east", "--from", "-"], flags].concat();
-    folder.run_with_input(&arguments, &dump.to_string())
+    folder.run_with_input(&arguments, dump.to_string())
 }
 
 /// The messages about nodes that are refused; the old snapshot stays.
