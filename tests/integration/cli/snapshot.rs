@@ -118,15 +118,15 @@ fn leaves_out_labels_that_change_nothing() {
     snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`
     snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/network-sriov.capable] added: `true`
     ");
-    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    assert_eq!(folder.run_with_input(&FROM_INPUT, featured()).code, 0);
     let snapshot = read();
     assert_eq!(snapshot["droppedLabels"], Value::Null);
     assert_eq!(snapshot["nodes"][1]["labels"].as_object().unwrap().len(), 3);
 
     set("feature.node.kubernetes.io/, example.org/, absent/");
-    let run = folder.run_with_input(&check, &featured());
+    let run = folder.run_with_input(&check, featured());
     insta::assert_snapshot!(run.stdout, @"snapshots/east.json: droppedLabels added: `example.org/, feature.node.kubernetes.io/`");
-    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    assert_eq!(folder.run_with_input(&FROM_INPUT, featured()).code, 0);
     let both = json!(["example.org/", "feature.node.kubernetes.io/"]);
     assert_eq!(read()["droppedLabels"], both);
     folder.write("snapshots/east.json", dropped);
@@ -145,17 +145,17 @@ fn keeps_the_labels_that_a_mesh_uses() {
         "{entry}      nodeSelector: {{ matchExpressions: [{{ key: {key}, operator: Exists }}, \
          {{ key: feature.node.kubernetes.io/absent, operator: DoesNotExist }}] }}\n"
     );
-    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    assert_eq!(folder.run_with_input(&FROM_INPUT, featured()).code, 0);
     folder.edit("mesh.yaml", entry, &selector);
     assert_eq!(folder.run(&["render"]).code, 1);
     let check = [&FROM_INPUT[..], &["--check"]].concat();
-    let run = folder.run_with_input(&check, &featured());
+    let run = folder.run_with_input(&check, featured());
     insta::assert_snapshot!(run.stdout, @"
     snapshots/east.json: keptLabels added: `feature.node.kubernetes.io/absent, feature.node.kubernetes.io/cpu-cpuid.AVX2`
     snapshots/east.json: `n1`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`
     snapshots/east.json: `n2`: labels[feature.node.kubernetes.io/cpu-cpuid.AVX2] added: `true`
     ");
-    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    assert_eq!(folder.run_with_input(&FROM_INPUT, featured()).code, 0);
     let snapshot: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
     assert_eq!(
         snapshot["nodes"][0]["labels"],
@@ -191,7 +191,7 @@ fn a_topology_label_counts_only_where_there_are_locations() {
 #[test]
 fn a_selector_on_a_label_that_was_left_out_is_a_mistake() {
     let folder = Folder::mesh();
-    assert_eq!(folder.run_with_input(&FROM_INPUT, &featured()).code, 0);
+    assert_eq!(folder.run_with_input(&FROM_INPUT, featured()).code, 0);
     let selector = "      nodeSelector: { matchExpressions: [{ key: feature.node.kubernetes.io/x, operator: DoesNotExist }] }\n";
     let entry = "    - name: east\n";
     folder.edit("mesh.yaml", entry, &format!("{entry}{selector}"));
