@@ -277,7 +277,7 @@ fn does_not_mind_what_changes_all_the_time() {
             item["metadata"]["annotations"]["kilo.squat.ai/last-seen"] = json!(seen);
             item["metadata"]["annotations"]["volumes.kubernetes.io/attached"] = json!(seen);
         }
-        let run = folder.run_with_input(&FROM_INPUT, &dump.to_string());
+        let run = folder.run_with_input(&FROM_INPUT, dump.to_string());
         assert_eq!(
             run.stderr.contains("unchanged"),
             version == "2",
@@ -367,7 +367,7 @@ fn needs_no_clusters_that_go_together() {
 #[test]
 fn makes_what_a_render_reads() {
     let folder = Folder::rendered();
-    folder.run_with_input(&FROM_INPUT, &list("List").to_string());
+    folder.run_with_input(&FROM_INPUT, list("List").to_string());
     let run = folder.run(&["render", "--check"]);
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
@@ -378,8 +378,8 @@ fn makes_what_a_render_reads() {
 #[test]
 fn leaves_nothing_else_behind() {
     let folder = Folder::empty();
-    folder.run_with_input(&FROM_INPUT, &list("List").to_string());
-    folder.run_with_input(&FROM_INPUT, &api_node(1, 1).to_string());
+    folder.run_with_input(&FROM_INPUT, list("List").to_string());
+    folder.run_with_input(&FROM_INPUT, api_node(1, 1).to_string());
     let files: Vec<String> = folder.touches(".").into_keys().collect();
     assert_eq!(files, ["snapshots/east.json"]);
 }
@@ -465,7 +465,7 @@ fn writes_through_no_link() {
     fs::remove_file(&path).unwrap();
     symlink("../elsewhere.json", &path).unwrap();
     let accepted = [FROM_INPUT.as_slice(), &["--accept", "east"]].concat();
-    let run = folder.run_with_input(&accepted, &list("List").to_string());
+    let run = folder.run_with_input(&accepted, list("List").to_string());
     assert_eq!(run.code, 2);
     assert!(
         run.stderr
@@ -480,7 +480,7 @@ fn writes_through_no_link() {
 fn keeps_the_old_one_if_it_cannot_write() {
     let folder = Folder::empty();
     folder.write("snapshots", "a file");
-    let run = folder.run_with_input(&FROM_INPUT, &list("List").to_string());
+    let run = folder.run_with_input(&FROM_INPUT, list("List").to_string());
     assert_eq!(run.code, 2);
     assert!(
         run.stderr

@@ -432,7 +432,7 @@ fn carry_over(fields: &str, flags: &[&str]) -> (i32, String) {
     let mut stripped = api_node(1, 2);
     stripped["metadata"]["annotations"] = json!({});
     let arguments = [&["snapshot", "east", "--from", "-"], flags].concat();
-    let run = folder.run_with_input(&arguments, &dump(&[api_node(1, 1), stripped]));
+    let run = folder.run_with_input(&arguments, dump(&[api_node(1, 1), stripped]));
     (run.code, run.stderr)
 }
 
@@ -501,7 +501,7 @@ fn what_is_refused_is_not_written_however_little_it_matters() {
         say(&folder, fields);
         let mut stranger = api_node(1, 9);
         stranger["metadata"]["annotations"] = json!({});
-        let run = folder.run_with_input(&["snapshot", "east", "--from", "-"], &dump(&[stranger]));
+        let run = folder.run_with_input(&["snapshot", "east", "--from", "-"], dump(&[stranger]));
         assert_eq!(run.code, code, "{fields}\n{}", run.stderr);
         assert_contains(&run.stderr, "not written");
         assert_eq!(folder.touches("snapshots"), before);
@@ -512,7 +512,7 @@ fn what_is_refused_is_not_written_however_little_it_matters() {
         &folder,
         "rules: { empty-snapshot: { level: off, reason: x } }",
     );
-    let run = folder.run_with_input(&["snapshot", "east", "--from", "-"], &dump(&[]));
+    let run = folder.run_with_input(&["snapshot", "east", "--from", "-"], dump(&[]));
     assert_eq!(run.code, 1);
     assert_contains(&run.stderr, "error[empty-snapshot]");
 }

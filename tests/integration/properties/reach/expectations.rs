@@ -100,7 +100,7 @@ fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -
     let labels = owner.node().map(|it| &site.snapshot_of(it).labels);
     let is_class = selection
         .class
-        .is_none_or(|class| owner.class() == Some(class.into()));
+        .is_none_or(|class| owner.class() == Some(class));
     selection
         .cluster
         .as_ref()
