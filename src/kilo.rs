@@ -3,6 +3,7 @@
 
 pub mod carry_over;
 pub mod id;
+pub mod location_label;
 pub mod node;
 pub mod seen;
 pub mod reason;

@@ -146,26 +146,6 @@ impl<'a> Cluster<'a> {
         voters(&self.nodes)
     }
 
-    /// Returns the nodes of the first location by `topologyLabel` in which more than one has a `WireGuard` address. In
-    /// Kilo, only the leader of a location has one.
-    ///
-    /// A location by annotation does not depend on the mesh, and agents that report no granularity may form no
-    /// locations.
-    pub fn rivals(&self) -> Vec<&ClusterNode<'a>> {
-        let granularity = Granularity::Location;
-        if self.granularity != granularity || self.voted != Some(granularity) {
-            return Vec::new();
-        }
-        let is_holder = |it: &&ClusterNode| {
-            it.kilo.has_wireguard_ip() && !it.node.annotations.contains_key(annotation::LOCATION)
-        };
-        let mut holders = self.segments.formed.iter().map(|segment| {
-            let members = segment.members.iter().map(|it| &self.nodes[*it]);
-            members.filter(is_holder).collect::<Vec<_>>()
-        });
-        holders.find(|it| 1 < it.len()).unwrap_or_default()
-    }
-
     /// Returns the ranges that belong to the cluster and not to a node.
     ///
     /// A flat list does not contain the purpose of a range. An entry counts as that of the nodes if

@@ -2,6 +2,7 @@
 
 use super::{Contradicted, Contradiction, ExcludedReason};
 use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::location_label::rivals;
 use crate::mesh::Networks;
 use crate::place::Place;
 
@@ -66,7 +67,7 @@ fn granularity(cluster: &Cluster) -> Option<Contradiction> {
 
 /// Two leaders in one location show that Kilo forms locations by another label.
 fn topology_label(cluster: &Cluster) -> Option<Contradiction> {
-    let against = cluster.rivals().len();
+    let against = rivals(cluster).len();
     (0 < against).then(|| Contradiction {
         what: Contradicted::TopologyLabel,
         place: cluster.entry.place.key("topologyLabel"),

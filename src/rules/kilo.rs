@@ -9,7 +9,7 @@ use crate::snapshot::Node;
 use inspected_cluster::InspectedCluster;
 
 mod inspected_cluster;
-pub(super) mod location_problem;
+mod location_problem;
 mod misspelling;
 mod mixed_families;
 mod annotations;

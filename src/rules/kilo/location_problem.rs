@@ -4,19 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inspected_cluster::InspectedCluster;
 use crate::granularity::Granularity;
-use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::id::NodeId;
+use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::snapshot::Node;
-
-/// Labels that name where a node is. Kubernetes knows the first two by the last two names too, which
-/// are older.
-const LABELS: [&str; 4] = [
-    "topology.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-];
 
 /// A problem of the locations of one cluster.
 pub(super) enum LocationProblem<'f> {
@@ -166,7 +157,7 @@ fn unnamed<'f>(inspected: &InspectedCluster<'f>) -> Vec<LocationProblem<'f>> {
 }
 
 fn other_label<'f>(inspected: &InspectedCluster<'f>, nodes: &[&'f Node]) -> Option<OtherLabel<'f>> {
-    let (label, values) = LABELS
+    let (label, values) = LOCATION_LABELS
         .iter()
         .filter(|it| **it != inspected.member.entry.topology_label)
         .map(|label| {
@@ -180,24 +171,6 @@ fn other_label<'f>(inspected: &InspectedCluster<'f>, nodes: &[&'f Node]) -> Opti
         values,
         first,
         nodes: nodes.len(),
-    })
-}
-
-/// Returns a well-known label by which each location of a cluster has one node with a WireGuard address, as in Kilo.
-pub(in crate::rules) fn fitting_label(cluster: &Cluster) -> Option<&'static str> {
-    let counted = || {
-        let nodes = cluster.nodes.iter();
-        nodes.filter(|it| it.kilo.is_ready() && it.kilo.internal_address().is_some())
-    };
-    LABELS.into_iter().find(|label| {
-        let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
-        for ClusterNode { node, kilo, .. } in counted() {
-            let annotated = node.annotations.get(annotation::LOCATION);
-            let location = annotated.or_else(|| node.labels.get(label));
-            *holders.entry(location.unwrap_or_default()).or_default() +=
-                usize::from(kilo.has_wireguard_ip());
-        }
-        holders.into_values().all(|it| it == 1)
     })
 }
 

@@ -6,12 +6,12 @@ use crate::diagnostic::{Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
+use crate::kilo::location_label::{fitting_label, rivals};
 use crate::membership::{Contradicted, Contradiction, ExcludedReason};
 use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, Networks, Range, State};
 use crate::net::Cidr;
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
-use crate::rules::kilo::location_problem::fitting_label;
 use crate::rules::nodes::CONTRADICTED;
 use crate::text::{list, listed};
 
@@ -181,7 +181,7 @@ fn granularity(cluster: &Cluster, declared: Granularity) -> (String, String) {
 /// Returns that several leaders share a location by the declared label, and the line that fits their addresses.
 fn topology_label(cluster: &Cluster) -> (String, String) {
     let (name, declared) = (&cluster.entry.name, &cluster.entry.topology_label);
-    let rivals = cluster.rivals().into_iter();
+    let rivals = rivals(cluster).into_iter();
     let what = format!(
         "label {declared} puts {} into one location, but each has a WireGuard address, which Kilo gives only to the leader",
         listed(rivals.map(|it| Quoted(&it.node.name).to_string()))
@@ -200,7 +200,7 @@ fn topology_label(cluster: &Cluster) -> (String, String) {
 /// Returns the line with another label of locations, if one fits the addresses that Kilo gave.
 pub(super) fn label_correction(cluster: &Cluster) -> Option<String> {
     let name = &cluster.entry.name;
-    let label = fitting_label(cluster).filter(|it| *it != cluster.entry.topology_label)?;
+    let label = fitting_label(cluster)?;
     Some(if label == DEFAULT_TOPOLOGY_LABEL {
         format!(
             "remove `topologyLabel` from the entry of `{name}` if Kilo runs without `--topology-label`"

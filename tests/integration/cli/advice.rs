@@ -63,6 +63,20 @@ fn a_label_that_makes_all_nodes_one_location() {
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
 
+/// During an election, the old leader may still have its address, and the label is right.
+#[test]
+fn an_election_contradicts_no_label() {
+    let folder = regions();
+    folder.edit(
+        "snapshots/east.json",
+        "\"kilo.squat.ai/wireguard-ip\":\"\"",
+        "\"kilo.squat.ai/wireguard-ip\":\"10.101.0.2/24\"",
+    );
+    let found = findings(&folder);
+    let is_contradiction = |it: &&[String; 4]| it[0] == "contradicted-declaration";
+    assert_eq!(found.iter().find(is_contradiction), None);
+}
+
 /// By a label that separates more nodes than Kilo does, nodes lead that have no address.
 #[test]
 fn a_label_that_makes_too_many_locations() {
