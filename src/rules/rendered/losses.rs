@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, RENAMED_MESH, alike, members};
 use crate::diagnostic::mistake::NO_MESH;
 use crate::diagnostic::{FindingCause, Severity, escaped, gravest_first};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Member};
 use crate::name::ClusterName;
 use crate::plan::Plan;
 use crate::rules::kilo::separation;
@@ -229,7 +229,13 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
             let message = no_peers(fleet, target);
             let finding = Finding::on_named(&EMPTY_TARGET, target, message);
             let cluster: Option<ClusterName> = target.parse().ok();
-            let cause = cluster.and_then(|it| separation(fleet, &it));
+            let cause = cluster.and_then(|it| {
+                let mut sources = fleet.sources(&it).map(|it| it.member.entry.name.as_str());
+                let wrong = sources.next().and_then(|it| wrong_line(it, fleet, plan));
+                let wrong =
+                    wrong.filter(|_| sources.all(|it| wrong_line(it, fleet, plan).is_some()));
+                wrong.or_else(|| separation(fleet, &it))
+            });
             alike(finding.with_cause(cause), "clusters")
         }
         Loss::Target {
@@ -253,7 +259,8 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
                 peers => format!("all {peers} Peers"),
             };
             let message = format!("{peers} would be removed from {}", bare(target));
-            Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "")
+            let finding = Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "");
+            finding.with_cause(wrong_line(source, fleet, plan))
         }
         Loss::RenamedMesh(renamed) => {
             let targets: Vec<String> = renamed.targets.iter().cloned().collect();
@@ -273,12 +280,25 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
                  with"
             );
             let finding = Finding::on_named(&LOST_SOURCE, source, message);
+            let finding = finding.with_cause(wrong_line(source, fleet, plan));
             match members(fleet, source).next() {
                 Some(member) => finding.at(member.entry.place.key("name"), ""),
                 None => finding,
             }
         }
     }
+}
+
+/// Returns the finding about a line of a cluster's entry because of which none of its nodes has a Peer.
+fn wrong_line(source: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause> {
+    let mut members = members(fleet, source);
+    let first = members.next()?;
+    let gives = |it: &Member| !it.membership.candidates.is_empty();
+    if gives(first) || members.any(gives) {
+        return None;
+    }
+    let cause = membership::silent(first, plan).cause;
+    cause.filter(|it| it.rule == &CONTRADICTED)
 }
 
 fn silent(source: &str, fleet: &Fleet, plan: &Plan) -> Finding {

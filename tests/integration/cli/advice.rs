@@ -63,6 +63,35 @@ fn a_label_that_makes_all_nodes_one_location() {
     assert_eq!(findings(&folder), [[""; 4]; 0]);
 }
 
+/// A loss that follows from a wrong line is not intended, so no flag is offered for it.
+#[test]
+fn losses_of_a_wrong_line_follow_from_it() {
+    let folder = Folder::mesh();
+    folder.edit("mesh.yaml", NORTH, "");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let nodes = [(1, "10.77.1.0/24"), (2, "10.77.2.0/24")].map(|(number, pods)| {
+        let mut node = node(1, number);
+        node["podCIDRs"] = json!([pods]);
+        node
+    });
+    folder.keep("east", &nodes);
+    for command in [&["render"][..], &["render", "--check"], &["validate"]] {
+        let run = folder.run(command);
+        let all = run.stdout + &run.stderr;
+        assert_eq!(run.code, 1, "{all}");
+        assert_contains(&all, "error[contradicted-declaration]: east: ");
+        assert!(!all.contains("allow-empty"), "{all}");
+    }
+    folder.edit(
+        "mesh.yaml",
+        "podCIDRs: [10.1.0.0/16]",
+        "podCIDRs: [10.77.0.0/16]",
+    );
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
 /// During an election, the old leader may still have its address, and the label is right.
 #[test]
 fn an_election_contradicts_no_label() {
