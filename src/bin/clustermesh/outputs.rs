@@ -57,7 +57,7 @@ impl Outputs {
         let names = || listed(self.stale.iter().map(|it| input_file::name(it)));
         (self.is_given_up && !self.stale.is_empty()).then(|| {
             let names = names();
-            format!("outputs are removed ({names}) because the config lists none")
+            format!("the config lists no `outputs`, so a render removes {names}")
         })
     }
 }
@@ -142,8 +142,8 @@ fn without_config(settings: &Settings, record: &Record) -> Finding {
         count(record.0.len(), "file")
     );
     wrong_output(message).help(
-        "restore the config, for example with `git restore clustermesh.yaml`; to give up these files, write one \
-         without `outputs`",
+        "restore the config, for example with `git restore clustermesh.yaml`; to delete these files, write a config \
+         without `outputs`, and run `clustermesh render`",
     )
 }
 

@@ -289,7 +289,7 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
     }
 }
 
-/// Returns the finding about a line of a cluster's entry because of which none of its nodes has a Peer.
+/// Returns the finding about the line of a cluster's entry that leaves out all of its nodes.
 fn wrong_line(source: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause> {
     let mut members = members(fleet, source);
     let first = members.next()?;

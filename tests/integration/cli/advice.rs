@@ -302,7 +302,7 @@ fn a_config_that_lists_no_outputs_any_more() {
     let folder = with_outputs();
     folder.edit("clustermesh.yaml", "outputs:\n", "# outputs:\n");
     folder.edit("clustermesh.yaml", "- {", "# - {");
-    let note = "note: outputs are removed (apps/east.yaml, apps/north.yaml, apps/west.yaml) because the config lists none";
+    let note = "note: the config lists no `outputs`, so a render removes apps/east.yaml, apps/north.yaml, apps/west.yaml";
     assert_contains(&folder.run(&["render", "--check"]).stderr, note);
     assert_contains(&folder.run(&["render"]).stderr, note);
     assert!(!folder.run(&["render"]).stderr.contains("note: "));
