@@ -143,7 +143,7 @@ pub struct Dissenter {
     pub says: Granularity,
 }
 
-/// A line of the mesh that more than half of the nodes contradict, or, of the topology label, two leaders of one location.
+/// A line of the mesh that more than half of the nodes contradict, or, for the topology label, the leaders of one location.
 #[derive(Clone, Debug)]
 pub struct Contradiction {
     /// The content of the line.

@@ -1,6 +1,6 @@
 //! Location labels: the labels by which Kilo can form locations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::{Cluster, ClusterNode};
 use super::node::annotation;
@@ -38,8 +38,8 @@ pub fn fitting_label(cluster: &Cluster) -> Option<&'static str> {
 /// only the leader has one. None if they may be right.
 ///
 /// A location by annotation does not depend on the mesh, and agents that report no granularity may form no
-/// locations. Two such nodes are not sufficient, unless another label explains them: during an election, the old leader
-/// may still have its address.
+/// locations. Nodes with one address are the leaders before and after an election. Two addresses are not sufficient,
+/// unless another label explains them.
 pub fn rivals<'c, 'a>(cluster: &'c Cluster<'a>) -> Vec<&'c ClusterNode<'a>> {
     let granularity = Granularity::Location;
     if cluster.granularity != granularity || cluster.voted != Some(granularity) {
@@ -50,7 +50,13 @@ pub fn rivals<'c, 'a>(cluster: &'c Cluster<'a>) -> Vec<&'c ClusterNode<'a>> {
     };
     let mut holders = cluster.segments.formed.iter().map(|segment| {
         let members = segment.members.iter().map(|it| &cluster.nodes[*it]);
-        members.filter(is_holder).collect::<Vec<_>>()
+        // The next leader of a location gets the address of the last one.
+        let mut addresses = BTreeSet::new();
+        let is_other = |it: &&ClusterNode| addresses.insert(it.kilo.wireguard_ip());
+        members
+            .filter(is_holder)
+            .filter(is_other)
+            .collect::<Vec<_>>()
     });
     let rivals = holders.find(|it| 1 < it.len()).unwrap_or_default();
     let are_too_many = 2 < rivals.len() || fitting_label(cluster).is_some();

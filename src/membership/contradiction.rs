@@ -65,7 +65,7 @@ fn granularity(cluster: &Cluster) -> Option<Contradiction> {
     contradiction(what, place, against, voters.len())
 }
 
-/// Two leaders in one location show that Kilo forms locations by another label.
+/// More leaders in one location than Kilo elects show that it forms locations by another label.
 fn topology_label(cluster: &Cluster) -> Option<Contradiction> {
     let against = rivals(cluster).len();
     (0 < against).then(|| Contradiction {

@@ -1,6 +1,7 @@
 //! The check: everything that the rules find in what was read and planned.
 
 use super::command::with_access;
+use super::kilo::DIFFERENT_FAMILIES;
 use super::rendered::PlannedFleet;
 use super::{
     Finding, Levels, Purpose, access, capacity, costs, findings, gitops, rendered, states,
@@ -99,7 +100,11 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
         ))
         .chain(of_clusters)
         .chain(of_files)
-        .map(|it| with_access(it, inputs.config))
+        .map(|it| match it.rule {
+            // Its help may be about nodes of the other cluster, which it names.
+            rule if rule == &DIFFERENT_FAMILIES => it,
+            _ => with_access(it, inputs.config),
+        })
         .collect()
 }
 

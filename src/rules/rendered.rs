@@ -35,6 +35,9 @@ rules! {
     CHANGED_KEY = "changed-key" Notice;
 }
 
+/// The largest number of targets for which there is a command each.
+const NAMED_TARGETS: usize = 3;
+
 /// Reports findings together although they are about several clusters.
 fn alike(mut finding: Finding, group: &str) -> Finding {
     group.clone_into(&mut finding.group);
@@ -93,7 +96,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
             cluster: Some((*target).to_owned()),
             node: None,
         });
-        shrunk(it, fleet).with_cause(cause.or_else(|| wrong_label(fleet, &it.what.source)))
+        shrunk(it, fleet).with_cause(cause)
     }));
     findings.extend(changes.renamed.iter().map(|it| renamed(it, config)));
     let moves = changes.moved.iter();
@@ -162,16 +165,18 @@ fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
         Some(mesh) => format!("{MESH_LABEL}={mesh}"),
         None => format!("{SOURCE_LABEL}={}", bare(source)),
     };
+    let command =
+        |kubectl: &str| format!("`{kubectl} annotate peers --overwrite -l {selector} touched=1`");
     let targets = case.targets.iter().filter_map(|it| it.parse().ok());
-    let commands = targets.map(|target| {
-        let kubectl = config.kubectl(&target);
-        format!("`{kubectl} annotate peers --overwrite -l {selector} touched=1`")
-    });
+    let commands = if case.targets.len() <= NAMED_TARGETS {
+        listed(targets.map(|it| command(&config.kubectl(&it))))
+    } else {
+        format!("{} in each of these clusters", command("kubectl"))
+    };
     let finding = Finding::on_named(&RENAMED_PEER, source, message);
     on_node(finding, node).at(case.place.clone(), "").help(format!(
-        "when Flux has deleted the old Peers, run {}; Argo CD needs nothing if its Applications have \
-         `PrunePropagationPolicy=background`",
-        listed(commands)
+        "when Flux has deleted the old Peers, run {commands}; Argo CD needs nothing if its Applications have \
+         `PrunePropagationPolicy=background`"
     ))
 }
 

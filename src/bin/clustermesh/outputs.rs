@@ -275,7 +275,7 @@ impl OutputSurvey<'_> {
             Ok(Some(found)) if Some(&found.digest) == recorded => {
                 self.outputs.changed.push(file.clone());
             }
-            Ok(Some(found)) if recorded.is_some() || found.is_conflicted => {
+            Ok(Some(found)) if recorded.is_some() => {
                 return self.edited(&file, &found);
             }
             Ok(Some(_)) => {

@@ -35,7 +35,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     };
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
     if member.entry.state == State::Joined {
-        if member.membership.candidates.is_empty() {
+        if member.membership.candidates.is_empty() && !is_label {
             // A person's line, and nothing of the cluster is left.
             finding.severity = Severity::Error;
             finding.is_final = true;

@@ -104,6 +104,21 @@ fn an_election_contradicts_no_label() {
     let found = findings(&folder);
     let is_contradiction = |it: &&[String; 4]| it[0] == "contradicted-declaration";
     assert_eq!(found.iter().find(is_contradiction), None);
+
+    // One region with two zones: by zone, each leader would be alone, but the new one has the address of the old one.
+    let folder = Folder::mesh();
+    let nodes = [1, 2].map(|number| {
+        let mut node = node(1, number);
+        node["annotations"]["kilo.squat.ai/granularity"] = json!("location");
+        node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.101.0.1/24");
+        node["labels"] = json!({
+            "topology.kubernetes.io/region": "oslo",
+            "topology.kubernetes.io/zone": format!("oslo-{number}"),
+        });
+        node
+    });
+    folder.keep("east", &nodes);
+    assert_eq!(findings(&folder).iter().find(is_contradiction), None);
 }
 
 /// By a label that separates more nodes than Kilo does, nodes lead that have no address.

@@ -107,7 +107,7 @@ pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, Co
         .transpose()?
         .flatten()
     {
-        fabric = fabric.with_undelivered(applied.undelivered(&inputs, &args.dumps, &planned)?);
+        fabric = fabric.with_undelivered(applied.undelivered(&inputs, &args.dumps, &planned));
     }
     let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
     let (Some(from), Some(to)) = (&args.from, &args.to) else {

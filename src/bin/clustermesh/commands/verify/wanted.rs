@@ -48,7 +48,7 @@ impl<'a> WantedPeers<'a> {
                 undelivered: BTreeSet::new(),
             });
         };
-        let undelivered = applied.undelivered(inputs, dumps, &planned)?;
+        let undelivered = applied.undelivered(inputs, dumps, &planned);
         let RenderPlan { fleet, plan, texts } = planned;
         let is_outdated =
             !dumps.are_any() && !tree_comparison::is_current(&plan, &texts, &inputs.settings)?;
