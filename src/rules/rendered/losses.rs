@@ -228,14 +228,7 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
         Loss::EmptyTarget { target } => {
             let message = no_peers(fleet, target);
             let finding = Finding::on_named(&EMPTY_TARGET, target, message);
-            let cluster: Option<ClusterName> = target.parse().ok();
-            let cause = cluster.and_then(|it| {
-                let mut sources = fleet.sources(&it).map(|it| it.member.entry.name.as_str());
-                let wrong = sources.next().and_then(|it| wrong_line(it, fleet, plan));
-                let wrong =
-                    wrong.filter(|_| sources.all(|it| wrong_line(it, fleet, plan).is_some()));
-                wrong.or_else(|| separation(fleet, &it))
-            });
+            let cause = cause_of_empty(target, fleet, plan);
             alike(finding.with_cause(cause), "clusters")
         }
         Loss::Target {
@@ -287,6 +280,16 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
             }
         }
     }
+}
+
+/// Returns the finding for which a target has no Peers, if there is one.
+fn cause_of_empty(target: &str, fleet: &Fleet, plan: &Plan) -> Option<FindingCause> {
+    let target: ClusterName = target.parse().ok()?;
+    let sources = fleet.sources(&target);
+    let wrong = sources.map(|it| wrong_line(it.member.entry.name.as_str(), fleet, plan));
+    let wrong: Option<Vec<FindingCause>> = wrong.collect();
+    let first = wrong.and_then(|it| it.into_iter().next());
+    first.or_else(|| separation(fleet, &target))
 }
 
 /// Returns the finding about the line of a cluster's entry that leaves out all of its nodes.
