@@ -343,7 +343,7 @@ fn cell(pairing: &Pairing, tally: Option<&Tally>) -> String {
     }
 }
 
-/// Returns a table behind an empty line; nothing if there is none.
+/// Returns a table with an empty line before it, or an empty text without a table.
 fn in_markdown(table: Option<TextTable>) -> String {
     let table = table.map(|it| format!("\n{}", it.markdown(usize::MAX)));
     table.unwrap_or_default()
