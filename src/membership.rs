@@ -74,13 +74,20 @@ pub struct PeerCandidate {
     pub nodes: usize,
     /// The indices of these nodes in the snapshot, in order of name.
     pub members: Vec<NodeId>,
-    /// The ranges of its nodes: pod CIDRs, the WireGuard address, internal addresses.
-    pub claims: Vec<Cidr>,
+    /// The pod CIDRs of its nodes.
+    pub pods: Vec<Cidr>,
+    /// Other addresses of its nodes: the WireGuard address, internal addresses.
+    pub hosts: Vec<Cidr>,
     /// Host routes that another has a better right to.
     pub withheld: Vec<Cidr>,
 }
 
 impl PeerCandidate {
+    /// Returns the ranges of its nodes.
+    pub fn claims(&self) -> impl Iterator<Item = Cidr> {
+        self.pods.iter().chain(&self.hosts).copied()
+    }
+
     /// Returns the address to which others send the packets of the tunnel, if it is known: where they dial
     /// it, or behind NAT the one from which they see it.
     pub fn outer_address(&self) -> Option<IpAddr> {

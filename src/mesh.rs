@@ -19,6 +19,7 @@ use crate::wireguard::Keepalive;
 mod accepted;
 mod across;
 mod address_class;
+mod advertise;
 mod anchor;
 mod entry;
 mod gate;
@@ -34,6 +35,7 @@ mod topology;
 
 pub use accepted::accepted;
 pub use address_class::AddressClass;
+pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use secret_key_ref::SecretKeyRef;
 pub use state::{Link, State};
@@ -126,6 +128,8 @@ pub struct Entry {
     pub local_networks: Vec<Range>,
     /// The nodes that carry the cluster-wide ranges.
     pub anchors: Vec<Anchor>,
+    /// The addresses of its nodes that other clusters get.
+    pub advertise: Advertise,
     /// The entry.
     pub place: Place,
 }
@@ -199,6 +203,29 @@ impl Entry {
     pub fn labels(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let selected = self.selector.keys().map(|key| ("nodeSelector", key));
         selected.chain([("topologyLabel", self.topology_label.as_str())])
+    }
+
+    /// Returns the declared ranges in which other clusters may get addresses.
+    pub fn given(&self) -> Vec<&Range> {
+        let mut given = self.networks.all();
+        given.retain(|it| !self.keeps(it));
+        given
+    }
+
+    /// Returns whether a declared range of it is Kilo's subnet, and no other cluster gets addresses in it. Two
+    /// clusters that keep theirs may have the same one.
+    pub fn keeps(&self, range: &Range) -> bool {
+        self.advertise.keeps(&self.networks, range)
+    }
+
+    /// Returns the pod ranges that anchors carry as a whole.
+    pub fn carried_pods(&self) -> &[Range] {
+        self.advertise.carried_pods(&self.networks)
+    }
+
+    /// Returns Kilo's subnet, if an anchor carries it as a whole.
+    pub fn carried_subnet(&self) -> Option<&Range> {
+        self.advertise.carried_subnet(&self.networks)
     }
 }
 

@@ -173,23 +173,47 @@ pub fn family(address: IpAddr) -> Family {
     }
 }
 
-/// Returns the pairs of `ranges` that share an address, by index, lower index first; at most `most`
-/// of them, for a hostile list has as many as its length squared.
+/// Returns the fewest ranges that hold exactly the addresses of these, in order of address.
+pub fn merged(ranges: impl IntoIterator<Item = Cidr>) -> Vec<Cidr> {
+    let ranges: Vec<IpNet> = ranges.into_iter().map(|it| it.0).collect();
+    IpNet::aggregate(&ranges).into_iter().map(Cidr).collect()
+}
+
+/// Returns the pairs of `ranges` that share an address, by index, lower index first, except the pairs of which
+/// both are `apart`; at most `most` of them, for a hostile list has as many as its length squared.
 ///
 /// Sorted by address, a range can only meet those that are still open when it begins: one sweep
 /// with a stack finds all pairs.
-pub fn overlaps(ranges: &[Cidr], most: usize) -> Vec<(usize, usize)> {
+pub fn overlaps(
+    ranges: &[Cidr],
+    most: usize,
+    is_apart: impl Fn(usize) -> bool,
+) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = (0..ranges.len()).collect();
     order.sort_by_key(|&i| (ranges[i].first(), ranges[i].prefix_length(), i));
-    let mut open: Vec<usize> = Vec::new();
+    let (mut open, mut apart): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut pairs = Vec::new();
     for i in order {
-        while open.last().is_some_and(|&j| !ranges[j].contains(ranges[i])) {
-            open.pop();
+        for stack in [&mut open, &mut apart] {
+            while stack
+                .last()
+                .is_some_and(|&j| !ranges[j].contains(ranges[i]))
+            {
+                stack.pop();
+            }
         }
         let room = most.saturating_sub(pairs.len());
-        pairs.extend(open.iter().take(room).map(|&j| (i.min(j), i.max(j))));
-        open.push(i);
+        let met = apart
+            .iter()
+            .filter(|_| !is_apart(i))
+            .chain(&open)
+            .take(room);
+        pairs.extend(met.map(|&j| (i.min(j), i.max(j))));
+        if is_apart(i) {
+            apart.push(i);
+        } else {
+            open.push(i);
+        }
     }
     pairs.sort_unstable();
     pairs
@@ -352,8 +376,11 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(&overlaps(&ranges, usize::MAX), &naive);
-            prop_assert_eq!(overlaps(&ranges, 3).len(), naive.len().min(3));
+            prop_assert_eq!(&overlaps(&ranges, usize::MAX, |_| false), &naive);
+            prop_assert_eq!(overlaps(&ranges, 3, |_| false).len(), naive.len().min(3));
+            let mut apart = naive;
+            apart.retain(|(i, j)| i % 2 == 0 || j % 2 == 0);
+            prop_assert_eq!(overlaps(&ranges, usize::MAX, |it| it % 2 == 1), apart);
         }
     }
 }

@@ -31,14 +31,16 @@ mod refused;
 mod range_network;
 mod succession;
 mod target_view;
+mod named;
 mod own_loops;
+mod pods;
 
 pub use absent_source::AbsentSource;
 pub use promise::BrokenPromise;
 pub use withheld::{
     AnchorProblem, Captured, CapturedOutcome, DistantAnchor, FewerAnchors, LocalAddress,
-    LocalNetwork, LoopingPeer, LoopingRanges, SilentAnchor, TargetReason, UnknownAnchor, Withheld,
-    WithheldEndpoint, WithheldRanges,
+    LocalNetwork, LoopingPeer, LoopingRanges, PerNodePods, SilentAnchor, TargetReason,
+    UnknownAnchor, Withheld, WithheldEndpoint, WithheldRanges,
 };
 
 /// The Peers of every cluster.

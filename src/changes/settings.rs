@@ -190,6 +190,10 @@ fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
             all_listed(old.endpoint_domains.clone(), new.endpoint_domains.clone()),
         ),
         ("anchors", of_items(&anchors(old), &anchors(new))),
+        (
+            "advertise",
+            differing(Some(old.advertise), Some(new.advertise)),
+        ),
     ];
     let changed = fields.into_iter();
     let changed = changed.filter_map(|(field, value)| Some((field, value?)));

@@ -51,14 +51,16 @@ impl<'a> Member<'a> {
     /// are against it.
     pub fn given(&self) -> impl Iterator<Item = Cidr> {
         let membership = &self.membership;
-        let claims = membership.candidates.iter().flat_map(|it| &it.claims);
-        // Without a leader, no node carries the cluster-wide ranges.
-        let shared = self
-            .cluster
-            .shared
+        let claims = membership.candidates.iter().flat_map(PeerCandidate::claims);
+        // Without a leader, no node carries ranges as a whole.
+        let shared = self.cluster.shared.iter().copied();
+        let carried = self
+            .entry
+            .carried_pods()
             .iter()
-            .filter(|_| !membership.candidates.is_empty());
-        claims.chain(shared).copied()
+            .chain(self.entry.carried_subnet());
+        let whole = shared.chain(carried.map(|it| it.cidr));
+        claims.chain(whole.filter(|_| !membership.candidates.is_empty()))
     }
 
     /// Returns a node of its snapshot.

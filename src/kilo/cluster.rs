@@ -201,7 +201,7 @@ impl<'a> Cluster<'a> {
     /// one that cannot be given to others.
     fn group(&self, segment: &Segment) -> Option<SegmentGroup<'_, 'a>> {
         let leader = &self.nodes[segment.leader];
-        let candidate = node_checks::candidate(self.entry, leader.node, &leader.checked).ok()?;
+        node_checks::candidate(self.entry, leader.node, &leader.checked).ok()?;
         let selected: Vec<&ClusterNode> = segment
             .members
             .iter()
@@ -212,7 +212,7 @@ impl<'a> Cluster<'a> {
             return None;
         }
         Some(SegmentGroup {
-            wireguard: candidate.wireguard,
+            wireguard: leader.checked.wireguard.as_ref().ok().copied(),
             leader,
             selected,
         })
@@ -221,8 +221,8 @@ impl<'a> Cluster<'a> {
 
 /// The part of a segment that other clusters get.
 struct SegmentGroup<'c, 'a> {
-    /// Its address in Kilo's subnet.
-    wireguard: IpAddr,
+    /// Its address in Kilo's subnet, advertised or not.
+    wireguard: Option<IpAddr>,
     leader: &'c ClusterNode<'a>,
     /// Its selected nodes, with usable pod CIDRs or not.
     selected: Vec<&'c ClusterNode<'a>>,
@@ -236,7 +236,8 @@ impl SegmentGroup<'_, '_> {
         let hosts = selected.flat_map(|it| node_checks::internal_addresses(it.node, &it.kilo));
         let showing = self.selected.iter().chain([&self.leader]);
         let pods = showing.flat_map(|it| it.checked.pods.iter().flat_map(|it| &it.used));
-        std::iter::once(self.wireguard)
+        self.wireguard
+            .into_iter()
             .chain(hosts)
             .map(Cidr::host)
             .chain(pods.copied())

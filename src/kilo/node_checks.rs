@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::node::{InternalIp, KiloNode, WireguardAddress, annotation};
 use super::reason::{EndpointProblem, ExcludedReason, Origin, Unready, WithheldReason};
-use crate::mesh::{EndpointSource, Entry, Networks, Range};
+use crate::mesh::{EndpointSource, Entry, Networks, Range, WireguardAddresses};
 use crate::name::NodeName;
 use crate::net::{Cidr, family};
 use crate::snapshot::{AddressKind, Node};
@@ -19,8 +19,8 @@ pub const ENDPOINT_ANNOTATIONS: [&str; 2] =
 pub struct Checked {
     /// Its name.
     pub name: NodeName,
-    /// Its address in Kilo's subnet.
-    pub wireguard: IpAddr,
+    /// Its address in Kilo's subnet, if its cluster advertises any.
+    pub wireguard: Option<IpAddr>,
     /// Its key.
     pub key: PublicKey,
     /// Its endpoint; none for a node behind NAT.
@@ -94,7 +94,12 @@ pub fn candidate(
     checked: &NodeChecks,
 ) -> Result<Checked, ExcludedReason> {
     checked.pods.as_ref().map_err(ExcludedReason::clone)?;
-    let wireguard = checked.wireguard.clone()?;
+    let wireguard = match entry.advertise.wireguard {
+        WireguardAddresses::None => None,
+        WireguardAddresses::PerNode | WireguardAddresses::Carrier => {
+            Some(checked.wireguard.clone()?)
+        }
+    };
     let key = checked.key.clone()?;
     let (endpoint, origin) = checked.endpoint.clone()?.unzip();
     if endpoint.is_none() && entry.keepalive.is_none() {

@@ -141,25 +141,25 @@ pub(super) fn candidates(
     drafts: Vec<CandidateDraft>,
     survey: &mut NodeSurvey,
 ) -> Vec<PeerCandidate> {
-    let pods = PodOwners::new(&drafts);
+    let pod_owners = PodOwners::new(&drafts);
     let owners = host_owners(&drafts, survey);
     drafts
         .into_iter()
         .enumerate()
         .map(|(position, draft)| {
-            let mut claims = Vec::new();
             let mut known = BTreeSet::new();
-            let pod_cidrs = draft.members.iter().flat_map(|it| &it.1);
-            claims.extend(pod_cidrs.filter(|cidr| known.insert(**cidr)));
-            let mut withheld = Vec::new();
+            let pods = draft.members.iter().flat_map(|it| &it.1).copied();
+            let pods: Vec<Cidr> = pods.filter(|cidr| known.insert(*cidr)).collect();
+            let (mut hosts, mut withheld) = (Vec::new(), Vec::new());
             for (node, address) in draft.host_routes(survey) {
                 let route = Cidr::host(address);
                 let owner = owners.get(&address).copied().unwrap_or(node);
-                if let Some(reason) = survey.objection(&pods, node, owner, address, position) {
+                if let Some(reason) = survey.objection(&pod_owners, node, owner, address, position)
+                {
                     survey.withhold(node, route.to_string(), reason);
                     withheld.push(route);
                 } else if known.insert(route) {
-                    claims.push(route);
+                    hosts.push(route);
                 }
             }
             draft.lose_second_addresses(survey);
@@ -174,7 +174,8 @@ pub(super) fn candidates(
                 endpoint: draft.endpoint,
                 origin: draft.origin,
                 seen: SeenAddress::of(&survey.nodes[draft.leader].kilo),
-                claims,
+                pods,
+                hosts,
                 withheld,
             }
         })
@@ -265,11 +266,12 @@ impl PodOwners {
 }
 
 impl CandidateDraft<'_> {
-    /// Returns the host routes it claims: its WireGuard address, then those internal addresses of
-    /// its members that a declared range holds.
+    /// Returns the host routes it claims, as far as its cluster advertises them: its WireGuard address, then
+    /// those internal addresses of its members that a declared range holds.
     fn host_routes(&self, survey: &NodeSurvey) -> Vec<(NodeId, IpAddr)> {
-        let mut routes = vec![(self.leader, self.wireguard)];
-        for &(node, _) in &self.members {
+        let wireguard = self.wireguard.map(|it| (self.leader, it));
+        let mut routes: Vec<(NodeId, IpAddr)> = wireguard.into_iter().collect();
+        for &(node, _) in self.addressed(survey) {
             let ClusterNode {
                 node: read, kilo, ..
             } = &survey.nodes[node];
@@ -282,9 +284,15 @@ impl CandidateDraft<'_> {
         routes
     }
 
+    /// Returns the members whose internal addresses are given: all or none.
+    fn addressed(&self, survey: &NodeSurvey) -> &[(NodeId, Vec<Cidr>)] {
+        let is_given = survey.entry.advertise.node_addresses;
+        if is_given { &self.members } else { &[] }
+    }
+
     /// Reports internal addresses that are declared, but the second of their family.
     fn lose_second_addresses(&self, survey: &mut NodeSurvey) {
-        for &(node, _) in &self.members {
+        for &(node, _) in self.addressed(survey) {
             let ClusterNode {
                 node: read, kilo, ..
             } = &survey.nodes[node];

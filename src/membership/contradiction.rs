@@ -3,7 +3,7 @@
 use super::{Contradicted, Contradiction, ExcludedReason};
 use crate::kilo::cluster::{Cluster, ClusterNode};
 use crate::kilo::location_label::rivals;
-use crate::mesh::Networks;
+use crate::mesh::{Networks, WireguardAddresses};
 use crate::place::Place;
 
 /// Returns the lines of an entry that more than half of its nodes contradict.
@@ -23,7 +23,9 @@ pub(super) fn contradictions(cluster: &Cluster) -> Vec<Contradiction> {
         }
     };
     let mut found = vec![pod_ranges(&selected, pods)];
-    found.push(wireguard_range(&selected, wireguard));
+    if entry.advertise.wireguard != WireguardAddresses::None {
+        found.push(wireguard_range(&selected, wireguard));
+    }
     found.push(granularity(cluster));
     found.push(topology_label(cluster));
     found.push(node_selector(cluster, &selected));

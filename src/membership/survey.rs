@@ -29,7 +29,8 @@ pub(super) struct CandidateDraft<'a> {
     pub(super) key: PublicKey,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) origin: Option<Origin>,
-    pub(super) wireguard: IpAddr,
+    /// The address in Kilo's subnet, if the cluster advertises any.
+    pub(super) wireguard: Option<IpAddr>,
     pub(super) segment: &'a Segment,
 }
 

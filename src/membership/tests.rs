@@ -40,7 +40,7 @@ fn report(fields: &str, nodes: &str) -> String {
             text,
             "{} {endpoint} {}",
             candidate.leader,
-            join(&candidate.claims)
+            join(&candidate.claims().collect::<Vec<_>>())
         );
     }
     for ExcludedNode { node, reason, .. } in &membership.excluded {

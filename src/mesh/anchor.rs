@@ -9,7 +9,7 @@ use crate::place::Place;
 use super::mistakes::REMOVE_ONE;
 use super::networks::{DeclaredNetworks, any_range, list};
 use super::raw::{self, COUNTS};
-use super::{Networks, Range};
+use super::{Advertise, Networks, Range};
 
 /// The nodes that carry some ranges.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -24,6 +24,15 @@ pub struct Anchor {
     pub place: Place,
 }
 
+impl Anchor {
+    /// Returns the anchor for a range: the one that names it, else the one without ranges.
+    pub fn of(anchors: &[Self], range: Cidr) -> Option<&Self> {
+        let names = |it: &&Self| it.ranges.as_ref().is_some_and(|it| it.contains(&range));
+        let named = anchors.iter().find(names);
+        named.or_else(|| anchors.iter().find(|it| it.ranges.is_none()))
+    }
+}
+
 /// A node by name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Named {
@@ -36,6 +45,7 @@ pub struct Named {
 /// Returns the anchors of an entry, or reports what is wrong with them.
 pub(super) fn anchors(
     written: Vec<raw::RawAnchor>,
+    advertise: Advertise,
     declared: &DeclaredNetworks,
     place: &Place,
     findings: &mut Mistakes,
@@ -46,7 +56,7 @@ pub(super) fn anchors(
         .enumerate()
         .map(|(index, written)| {
             let place = place.index(index);
-            let ranges = ranges(&written, declared, &place, findings);
+            let ranges = ranges(&written, advertise, declared, &place, findings);
             let is_new = once(&mut named, ranges.as_ref(), &place, findings);
             let spread = spread(written.count, &place, findings);
             let nodes = nodes(written.nodes, &place.key("nodes"), findings);
@@ -66,6 +76,7 @@ pub(super) fn anchors(
 /// the field is missing, because it is never an empty list.
 fn ranges(
     written: &raw::RawAnchor,
+    advertise: Advertise,
     declared: &DeclaredNetworks,
     place: &Place,
     findings: &mut Mistakes,
@@ -76,7 +87,7 @@ fn ranges(
     let place = place.key("ranges");
     let ranges = list(texts, &place, findings, |text, place, findings| {
         let range = any_range(text, place, findings)?;
-        if is_shared(range.cidr, declared) {
+        if is_shared(range.cidr, advertise, declared) {
             return Some(range);
         }
         findings.push(undeclared(&range, declared));
@@ -87,13 +98,19 @@ fn ranges(
 
 /// Returns whether a range is declared for the cluster as a whole. If the declaration has mistakes,
 /// any of its ranges may have been meant.
-fn is_shared(cidr: Cidr, declared: &DeclaredNetworks) -> bool {
+fn is_shared(cidr: Cidr, advertise: Advertise, declared: &DeclaredNetworks) -> bool {
     let mut ranges: Box<dyn Iterator<Item = &Range>> = match &declared.networks {
-        Some(Networks::Typed {
-            services,
-            additional,
-            ..
-        }) => Box::new(services.iter().chain(additional)),
+        Some(
+            networks @ Networks::Typed {
+                services,
+                additional,
+                ..
+            },
+        ) => {
+            let carried = advertise.carried_pods(networks).iter();
+            let carried = carried.chain(advertise.carried_subnet(networks));
+            Box::new(services.iter().chain(additional).chain(carried))
+        }
         Some(Networks::Flat { .. }) | None => Box::new(declared.ranges.iter()),
     };
     ranges.any(|range| range.cidr == cidr)

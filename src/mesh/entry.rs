@@ -10,13 +10,14 @@ use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
 use super::accepted::accepted;
+use super::advertise;
 use super::anchor;
 use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
-    Anchor, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry,
-    Range, SecretKeyRef, State, selector,
+    Advertise, Anchor, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource,
+    Entry, Range, SecretKeyRef, State, selector,
 };
 
 /// An entry of which some parts may be wrong; these are reported already and omitted.
@@ -40,6 +41,7 @@ pub(super) struct Draft {
     accepted: Option<Vec<Range>>,
     local_networks: Option<Vec<Range>>,
     anchors: Option<Vec<Anchor>>,
+    advertise: Advertise,
 }
 
 /// Returns the valid parts of an entry, and reports its mistakes.
@@ -64,7 +66,20 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
         networks::range,
     );
     let written = cluster.anchors.unwrap_or_default();
-    let anchors = anchor::anchors(written, &declared, &place.key("anchors"), findings);
+    let advertise = Advertise::new(cluster.advertise.as_ref());
+    let anchors_place = place.key("anchors");
+    let anchors = anchor::anchors(written, advertise, &declared, &anchors_place, findings);
+    let selector = selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings);
+    advertise::Terms {
+        cluster: &cluster.name,
+        place: &place,
+        advertise,
+        declared: &declared,
+        granularity: cluster.granularity,
+        selector: selector.as_ref(),
+        anchors: anchors.as_deref(),
+    }
+    .check(findings);
     Draft {
         name,
         state: cluster.state.unwrap_or_default(),
@@ -83,7 +98,7 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
             .persistent_keepalive
             .and_then(NonZeroU16::new)
             .map(Keepalive),
-        selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings),
+        selector,
         granularity: cluster.granularity,
         topology_label: topology_label(cluster.topology_label, &place, findings),
         endpoint_from: endpoint_from(cluster.endpoint_from, &place, findings),
@@ -91,12 +106,19 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
         accepted,
         local_networks: local_networks.into_iter().collect(),
         anchors,
+        advertise,
         text: cluster.name,
         place,
     }
 }
 
 impl Draft {
+    /// Returns whether a range of it is Kilo's subnet, and no other cluster gets addresses in it.
+    pub(super) fn keeps(&self, range: &Range) -> bool {
+        let networks = self.declared.networks.as_ref();
+        networks.is_some_and(|it| self.advertise.keeps(it, range))
+    }
+
     /// Returns the entry, if every part of it is right.
     pub(super) fn finished(self) -> Option<Entry> {
         Some(Entry {
@@ -115,6 +137,7 @@ impl Draft {
             accepted: Some(self.accepted?).filter(|it| !it.is_empty()),
             local_networks: self.local_networks?,
             anchors: self.anchors?,
+            advertise: self.advertise,
             place: self.place,
         })
     }

@@ -24,13 +24,14 @@ struct OverlapClaim<'a> {
     range: &'a Range,
 }
 
-/// Returns all pairs of a mesh's ranges that share addresses, those of one cluster included.
+/// Returns all pairs of a mesh's ranges that share addresses, those of one cluster included. Two clusters that
+/// keep Kilo's subnets to themselves may have the same one.
 pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
-    let mut seen: BTreeMap<Cidr, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<(Cidr, bool), usize> = BTreeMap::new();
     let mut claims = Vec::new();
     for whose in drafts {
         for range in &whose.declared.ranges {
-            let times = seen.entry(range.cidr).or_default();
+            let times = seen.entry((range.cidr, whose.keeps(range))).or_default();
             *times += 1;
             if *times <= REPETITIONS {
                 claims.push(OverlapClaim { whose, range });
@@ -38,7 +39,11 @@ pub(super) fn within(drafts: &[Draft]) -> Vec<Finding> {
         }
     }
     let cidrs: Vec<Cidr> = claims.iter().map(|claim| claim.range.cidr).collect();
-    net::overlaps(&cidrs, MAX_REPORTED)
+    let is_kept = |claim: usize| {
+        let claim = claims.get(claim);
+        claim.is_some_and(|it| it.whose.keeps(it.range))
+    };
+    net::overlaps(&cidrs, MAX_REPORTED, is_kept)
         .into_iter()
         .filter_map(|(first, second)| {
             Some(overlap_finding(claims.get(second)?, claims.get(first)?))
@@ -126,6 +131,37 @@ fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use crate::mesh::tests::{mesh, report};
+
+    #[test]
+    fn subnets_that_clusters_keep_to_themselves_may_be_equal() {
+        let entry = |name: &str, number: u8, advertise: &str| {
+            format!(
+                "{{ name: {name}, podCIDRs: [10.{number}.0.0/16], wireguardCIDR: 10.4.0.0/16, advertise: \
+                 {{ wireguardAddresses: {advertise} }} }}"
+            )
+        };
+        let report = |entries: [String; 3]| {
+            let entries = entries.join(", ");
+            report(&format!(
+                "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\nspec: {{ \
+                 clusters: [{entries}] }}\n"
+            ))
+        };
+        let (a, b) = (entry("a", 1, "None"), entry("b", 2, "None"));
+        assert_eq!(report([a.clone(), b.clone(), entry("c", 3, "None")]), "");
+        let one = report([a.clone(), b.clone(), entry("c", 3, "PerNode")]);
+        assert_eq!(
+            one.matches("10.4.0.0/16 of `c` overlaps").count(),
+            2,
+            "{one}"
+        );
+        let pods = report([a, b, entry("c", 4, "None")]);
+        assert_eq!(pods.matches("overlaps 10.4.0.0/16").count(), 2, "{pods}");
+        assert!(
+            pods.contains("duplicate range 10.4.0.0/16 of `c`"),
+            "{pods}"
+        );
+    }
 
     #[test]
     fn every_pair_is_reported() {

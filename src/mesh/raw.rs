@@ -14,7 +14,10 @@ use crate::schema::{ExampleFile, pattern};
 mod schema;
 
 use self::schema::{counts, one_form, only_with, values_to_compare};
-use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, State};
+use super::{
+    DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, PodRanges, State,
+    WireguardAddresses,
+};
 
 /// Over how many nodes a range can be spread.
 pub(super) const COUNTS: [u16; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
@@ -227,7 +230,7 @@ pub(super) struct RawCluster {
     /// The DNS suffixes of endpoints that may be names; none by default.
     #[schemars(inner(regex(pattern = pattern::suffix())), example = ["nodes.example.org"])]
     pub(super) endpoint_domains: Option<Vec<String>>,
-    /// The ranges that this cluster accepts from others: ranges of Peers that are not inside one of
+    /// The ranges that this cluster accepts from others: ranges of Peers with addresses outside of
     /// these are left out. Omit the field to accept all. It cannot be an empty list; to isolate a
     /// cluster, use `topology`. If the config also has `acceptedNetworks` for the cluster, a range
     /// must be inside both.
@@ -241,15 +244,35 @@ pub(super) struct RawCluster {
     /// range is, else the first by name of the segments that have at least half as many nodes as
     /// the largest.
     pub(super) anchors: Option<Vec<RawAnchor>>,
+    /// The addresses of its nodes that other clusters get; by default, all that the operator gives.
+    pub(super) advertise: Option<RawAdvertise>,
 }
 
-/// The nodes that carry some of the cluster-wide ranges: `serviceCIDR`, `additionalCIDRs`, and the
-/// ranges of `allowedNetworks` that are not the nodes' own.
+/// The addresses of nodes that other clusters get. With fewer ranges, Kilo applies changes faster.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "Advertise")]
+pub(super) struct RawAdvertise {
+    /// The ranges of pods; `PerNode` by default.
+    #[schemars(extend("default" = "PerNode"))]
+    #[serde(rename = "podCIDRs")]
+    pub(super) pod_cidrs: Option<PodRanges>,
+    /// Whether internal addresses in declared ranges are given; `true` by default.
+    #[schemars(extend("default" = true))]
+    pub(super) node_addresses: Option<bool>,
+    /// The addresses in Kilo's subnet; `PerNode` by default.
+    #[schemars(extend("default" = "PerNode"))]
+    pub(super) wireguard_addresses: Option<WireguardAddresses>,
+}
+
+/// The nodes that carry some of the cluster-wide ranges: `serviceCIDR`, `additionalCIDRs`, the ranges of
+/// `allowedNetworks` that are not the nodes' own, and those that `advertise` gives as a whole.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "Anchor")]
 pub(super) struct RawAnchor {
-    /// The ranges, written as they are declared; by default all that no other anchor names.
+    /// The ranges, written as they are declared; by default all that no other anchor names. Ranges of
+    /// pods and of Kilo's subnet only if `advertise` gives them as a whole.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.43.0.0/16"])]
     pub(super) ranges: Option<Vec<String>>,
     /// The nodes that carry the ranges, the preferred one first. Nodes that do not exist, cannot be

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use crate::id::{Id, Numbered};
-use crate::net::{Cidr, Family};
+use crate::net::{Cidr, Family, merged};
 use span::number;
 
 pub(crate) use order::Order;
@@ -362,6 +362,14 @@ impl PrefixCut {
         };
         self.pieces.push(Piece { span, slot });
         self.next = last.checked_add(1);
+    }
+}
+
+impl Prefixes<()> {
+    /// Returns the fewest ranges with exactly these addresses: one of them contains each range whose addresses
+    /// are all among them.
+    pub fn union(ranges: impl IntoIterator<Item = Cidr>) -> Self {
+        merged(ranges).into_iter().map(|it| (it, ())).collect()
     }
 }
 

@@ -1,5 +1,4 @@
-//! Accepted ranges: a target accepts only ranges that are completely inside one entry of each of its
-//! lists.
+//! Accepted ranges: a target accepts only ranges whose addresses are all in each of its lists.
 
 use crate::mesh::Range;
 use crate::net::Cidr;
@@ -21,7 +20,7 @@ impl<'f> Accepted<'f> {
     pub(super) fn new(lists: impl Iterator<Item = &'f [Range]>) -> Option<Self> {
         let lists: Vec<AcceptedList> = lists
             .map(|ranges| AcceptedList {
-                ranges: ranges.iter().map(|range| (range.cidr, ())).collect(),
+                ranges: Prefixes::union(ranges.iter().map(|range| range.cidr)),
                 first: ranges.first(),
             })
             .collect();

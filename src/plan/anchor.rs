@@ -4,16 +4,15 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::carrier::Carrier;
-use super::contenders::{Contender, Contenders};
+use super::contenders::Contenders;
+use super::named;
 use super::range_network::{RangeNetworks, RangeSegments};
 use super::succession::{self, Tier};
-use super::withheld::{
-    AnchorProblem, DistantAnchor, FewerAnchors, SilentAnchor, TargetReason, UnknownAnchor,
-};
+use super::withheld::{DistantAnchor, FewerAnchors, SilentAnchor, TargetReason};
 use crate::fleet::Member;
 use crate::kilo::id::NodeId;
 use crate::membership::Unready;
-use crate::mesh::{Anchor, Named};
+use crate::mesh::Anchor;
 use crate::net::Cidr;
 
 /// Some of the ranges, and who carries them.
@@ -60,8 +59,7 @@ pub(super) fn carry(
     ranges: Vec<Cidr>,
     reasons: &mut Vec<TargetReason>,
 ) -> Vec<Cidr> {
-    let of_nodes = left.iter().flat_map(|it| it.ranges.iter().copied());
-    let claimed: BTreeSet<Cidr> = of_nodes.collect();
+    let claimed: BTreeSet<Cidr> = left.iter().flat_map(Carrier::ranges).collect();
     let mut ranges = ranges;
     ranges.retain(|range| !claimed.contains(range));
     if ranges.is_empty() {
@@ -81,9 +79,13 @@ pub(super) fn carry(
         reasons.extend(distant_anchor(source, left, &distance, ranges));
     }
     reasons.extend(silent_anchors(left, &assigned.parts));
+    let subnet = source.entry.carried_subnet();
     for &CarriedPart { carrier, range } in &assigned.parts {
         if let Some(carrier) = left.get_mut(carrier) {
-            carrier.ranges.push(range);
+            if subnet.is_some_and(|it| it.cidr.contains(range)) {
+                carrier.drop_inside(range);
+            }
+            carrier.others.push(range);
         }
     }
     assigned.parts.into_iter().map(|it| it.range).collect()
@@ -190,43 +192,15 @@ fn shares<'a>(
         if 0 < own {
             let mut named = Vec::new();
             for node in &anchor.nodes {
-                let leads = |it: &Carrier| it.candidate.leader.as_str() == node.name;
-                let at = left.iter().position(leads);
+                let at = named::position(source, left, &node.name);
                 let contender = at.and_then(|it| contenders.get(it));
-                reasons.extend(unknown_anchor(source, node, contender));
+                named::report(source, node, contender, reasons);
                 named.push(at);
             }
             shares.push(AnchorShare::new(Some(anchor), named, contenders));
         }
     }
     shares
-}
-
-/// Returns the reason why a named node cannot carry anything, if it cannot.
-fn unknown_anchor(
-    source: &Member,
-    named: &Named,
-    contender: Option<Contender>,
-) -> Option<TargetReason> {
-    let node_place = source.node_place(&named.name);
-    let mut candidates = source.membership.candidates.iter();
-    let problem = match contender {
-        Some(contender) if contender.is_able => return None,
-        Some(Contender {
-            is_dialled: true,
-            unready: Some(why),
-            ..
-        }) => AnchorProblem::NotReady(why),
-        None if node_place.is_none() => AnchorProblem::NoNode,
-        None if candidates.any(|it| it.leader.as_str() == named.name) => AnchorProblem::LeftOut,
-        Some(_) | None => AnchorProblem::NoSegment,
-    };
-    Some(TargetReason::UnknownAnchor(UnknownAnchor {
-        node: named.name.clone(),
-        place: named.place.clone(),
-        node_place,
-        problem,
-    }))
 }
 
 impl<'a> AnchorShare<'a> {

@@ -6,5 +6,22 @@ use crate::net::Cidr;
 /// A candidate that is left for a target, and what it gives.
 pub(super) struct Carrier<'f> {
     pub(super) candidate: &'f PeerCandidate,
-    pub(super) ranges: Vec<Cidr>,
+    /// The ranges of pods.
+    pub(super) pods: Vec<Cidr>,
+    /// All other ranges.
+    pub(super) others: Vec<Cidr>,
+}
+
+impl Carrier<'_> {
+    /// Returns all its ranges.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Cidr> {
+        self.pods.iter().chain(&self.others).copied()
+    }
+
+    /// Drops what is inside a range that it carries as a whole.
+    pub(super) fn drop_inside(&mut self, whole: Cidr) {
+        for ranges in [&mut self.pods, &mut self.others] {
+            ranges.retain(|it| *it == whole || !whole.contains(*it));
+        }
+    }
 }

@@ -63,7 +63,7 @@ impl<'f> Conflicts<'f> {
         let first = clusters.filter_map(|it| Some((it, fleet.memberships(it).next()?)));
         let declared: DeclaredRanges = first
             .flat_map(|(cluster, member)| {
-                let ranges = member.entry.networks.all().into_iter();
+                let ranges = member.entry.given().into_iter();
                 ranges.map(move |range| (range.cidr, (cluster, range)))
             })
             .collect();

@@ -33,7 +33,7 @@ impl Contenders {
         let is_any_counted = left.iter().any(is_counted);
         let is_able = |it: &Carrier| is_dialled(it) && (is_counted(it) || !is_any_counted);
         // A target that takes nothing of any node may still take what is the whole cluster's.
-        let gives = |it: &Carrier| !it.ranges.is_empty();
+        let gives = |it: &Carrier| it.ranges().next().is_some();
         let is_any_giving = left.iter().any(|it| is_able(it) && gives(it));
         let unnamed: Vec<(usize, usize)> = left
             .iter()

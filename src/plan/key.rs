@@ -50,15 +50,11 @@ fn gives(
     decision: &SourceDecision,
 ) -> bool {
     let own_loops = view.conflicts.own_loops(source.id);
-    let carried = source
-        .member
-        .cluster
-        .shared
-        .iter()
-        .filter(|_| candidate.endpoint.is_some());
-    candidate.claims.iter().chain(carried).any(|it| {
-        let is_withheld = decision.withheld.contains(it) || own_loops.withheld.contains(it);
-        view.can_route(*it) && !is_withheld
+    let shared = source.member.cluster.shared.iter().copied();
+    let carried = shared.filter(|_| candidate.endpoint.is_some());
+    candidate.claims().chain(carried).any(|it| {
+        let is_withheld = decision.withheld.contains(&it) || own_loops.withheld.contains(&it);
+        view.can_route(it) && !is_withheld
     })
 }
 

@@ -66,10 +66,10 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
     }
     let addresses: BTreeMap<IpAddr, CandidateId> =
         inside.iter().map(|it| (it.address, it.candidate)).collect();
-    let claims = candidates.iter().flat_map(|it| &it.claims);
+    let claims = candidates.iter().flat_map(PeerCandidate::claims);
     let routes = claims.filter(|it| it.is_host() && addresses.contains_key(&it.first()));
     let mut by_range: BTreeMap<Option<Cidr>, Vec<Cidr>> = BTreeMap::new();
-    for &route in routes {
+    for route in routes {
         let range = member.declaration(route).map(|it| it.cidr);
         by_range.entry(range).or_default().push(route);
     }
@@ -100,7 +100,7 @@ fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
         }
         Networks::Flat { .. } => {
             let claims = |candidate: &'_ PeerCandidate| -> Vec<(Cidr, Option<Place>)> {
-                let pods = candidate.claims.iter().filter(|it| !it.is_host());
+                let pods = candidate.pods.iter();
                 pods.map(|it| (*it, Some(candidate.place.clone())))
                     .collect()
             };

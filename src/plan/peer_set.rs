@@ -8,13 +8,15 @@ use super::anchor;
 use super::carrier::Carrier;
 use super::decision::Holes;
 use super::own_loops::OwnLoops;
+use super::pods;
 use super::promise::{self, BrokenPromise};
 use super::withheld::TargetReason;
 use crate::fleet::{Member, MemberId};
 use crate::kilo::peer::Peer;
 use crate::membership::{CandidateId, PeerCandidate};
+use crate::mesh::PodRanges;
 use crate::name::{PeerName, PeerSetName};
-use crate::net::{Cidr, Family};
+use crate::net::{Cidr, Family, merged};
 use crate::wireguard::Endpoint;
 
 /// Everything that decides a set of Peers, except the loops of the member itself: the member, the
@@ -102,48 +104,60 @@ struct SourceOffer {
 
 /// Makes the Peers of a source, of one family, without what is left out.
 fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer {
-    let routable = |cidr: &&Cidr| key.family.is_none_or(|family| cidr.family() == family);
-    let is_given =
-        |cidr: &&Cidr| !key.withheld.contains(cidr) && !own_loops.withheld.contains(cidr);
-    let mut reasons = Vec::new();
+    let is_routable = |cidr: Cidr| key.family.is_none_or(|family| cidr.family() == family);
+    let is_given = |cidr: &Cidr| !key.withheld.contains(cidr) && !own_loops.withheld.contains(cidr);
     let mut unroutable = 0;
-    let mut left: Vec<Carrier> = Vec::new();
-    for (index, candidate) in source.membership.candidates.numbered() {
-        if key.excluded.contains(&index) || own_loops.excluded.contains(&index) {
-            continue;
-        }
-        let routed = candidate.claims.iter().filter(routable);
-        unroutable += candidate.claims.len() - routed.clone().count();
-        let ranges = routed.filter(is_given).copied().collect();
-        left.push(Carrier { candidate, ranges });
-    }
-    let shared = &source.cluster.shared;
-    unroutable += shared.iter().filter(|it| !routable(it)).count();
+    let mut given = |ranges: &mut dyn Iterator<Item = Cidr>| -> Vec<Cidr> {
+        let (routed, others): (Vec<Cidr>, Vec<Cidr>) = ranges.partition(|it| is_routable(*it));
+        unroutable += others.len();
+        routed.into_iter().filter(is_given).collect()
+    };
+    let candidates = source.membership.candidates.numbered();
+    let is_left = |index| !key.excluded.contains(&index) && !own_loops.excluded.contains(&index);
+    let left = candidates.filter(|(index, _)| is_left(*index));
+    let mut left: Vec<Carrier> = left
+        .map(|(_, candidate)| Carrier {
+            candidate,
+            pods: given(&mut candidate.pods.iter().copied()),
+            others: given(&mut candidate.hosts.iter().copied()),
+        })
+        .collect();
+    let wireguard = source.entry.carried_subnet().map(|it| it.cidr);
+    let shared = source.cluster.shared.iter().copied().chain(wireguard);
+    let shared = given(&mut { shared });
+    let pools = given(&mut source.entry.carried_pods().iter().map(|it| it.cidr));
+    let mut reasons = Vec::new();
     if let (Some(family), true) = (key.family, 0 < unroutable) {
         reasons.push(TargetReason::Family {
             family: family.other(),
             ranges: unroutable,
         });
     }
-    let shared = shared.iter().filter(routable).filter(is_given);
-    let claimed: BTreeSet<Cidr> = left.iter().flat_map(|it| &it.ranges).copied().collect();
-    let mut shared = anchor::carry(source, &mut left, shared.copied().collect(), &mut reasons);
+    let mut whole = pods::carry(source, &mut left, pools, &mut reasons);
+    let mut claimed: BTreeSet<Cidr> = left.iter().flat_map(Carrier::ranges).collect();
+    if source.entry.advertise.pods == PodRanges::Merged {
+        for carrier in &mut left {
+            carrier.pods = merged(key.without_holes(&carrier.pods, &claimed));
+        }
+        claimed.extend(left.iter().flat_map(|it| &it.pods));
+    }
+    whole.extend(anchor::carry(source, &mut left, shared, &mut reasons));
     // Anchors share out whole ranges, so holes come last.
     if !key.holes.is_empty() {
-        shared = key.without_holes(&shared, &claimed);
+        whole = key.without_holes(&whole, &claimed);
         for carrier in &mut left {
-            carrier.ranges = key.without_holes(&carrier.ranges, &claimed);
+            carrier.pods = key.without_holes(&carrier.pods, &claimed);
+            carrier.others = key.without_holes(&carrier.others, &claimed);
         }
     }
+    let left = left.into_iter().filter(|it| it.ranges().next().is_some());
     let mut peers: Vec<Peer> = left
-        .into_iter()
-        .filter(|it| !it.ranges.is_empty())
-        .map(|Carrier { candidate, ranges }| peer(source, candidate, ranges))
+        .map(|it| peer(source, it.candidate, it.ranges().collect()))
         .collect();
     peers.sort_by(|a, b| a.name.cmp(&b.name));
     SourceOffer {
         peers,
-        shared,
+        shared: whole,
         reasons,
     }
 }

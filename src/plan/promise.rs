@@ -41,13 +41,8 @@ pub enum BrokenPromise {
 
 /// Holds Peers against what their source declares.
 pub(super) fn is_declared(source: &Member, peers: &[Peer]) -> Result<(), BrokenPromise> {
-    let declared: Prefixes<()> = source
-        .entry
-        .networks
-        .all()
-        .into_iter()
-        .map(|it| (it.cidr, ()))
-        .collect();
+    let given = source.entry.given();
+    let declared = Prefixes::union(given.into_iter().map(|it| it.cidr));
     match first(peers, |cidr| !declared.contain(cidr)) {
         Some((cidr, peer)) => Err(BrokenPromise::Undeclared {
             cidr,

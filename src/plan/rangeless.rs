@@ -22,17 +22,16 @@ pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut De
     };
     let is_bare = |candidate: &PeerCandidate| {
         // `localNetworks` are not claims of nodes.
-        let is_local = |it: &&Cidr| {
+        let is_local = |it: &Cidr| {
             let mut local = source.own.entry.local_networks.iter();
-            local.any(|network| network.cidr.contains(**it))
+            local.any(|network| network.cidr.contains(*it))
         };
         let mut claims = candidate
-            .claims
-            .iter()
+            .claims()
             .filter(|it| !is_local(it))
             .filter(|it| view.families.contains(&it.family()))
             .peekable();
-        claims.peek().is_some() && claims.all(|it| !view.can_route(*it) || is_withheld(it))
+        claims.peek().is_some() && claims.all(|it| !view.can_route(it) || is_withheld(&it))
     };
     let candidates = source.member.membership.candidates.numbered();
     let (mut peers, mut nodes) = (0, 0);

@@ -118,6 +118,10 @@ fn shortened(what: &TargetReason) -> String {
             let cidrs: Vec<String> = it.ranges.iter().map(ToString::to_string).collect();
             format!("SilentAnchor {} by {}", cidrs.join(" "), it.node)
         }
+        TargetReason::PerNodePods(it) => {
+            let cidrs: Vec<String> = it.ranges.iter().map(ToString::to_string).collect();
+            format!("PerNodePods {}", cidrs.join(" "))
+        }
         TargetReason::DistantAnchor(it) => {
             let cidrs: Vec<String> = it.ranges.iter().map(ToString::to_string).collect();
             format!(
@@ -143,6 +147,7 @@ fn shortened(what: &TargetReason) -> String {
 }
 
 mod accepted;
+mod advertise;
 mod anchors;
 mod captured;
 mod loops;

@@ -99,6 +99,8 @@ pub enum TargetReason {
     FewerAnchors(FewerAnchors),
     /// Ranges that a node carries whose agent is silent, because no other node can carry them.
     SilentAnchor(SilentAnchor),
+    /// Declared pod ranges whose pod CIDRs are given instead, because no named node is left.
+    PerNodePods(PerNodePods),
 }
 
 /// A Peer whose endpoint is in a range.
@@ -224,6 +226,15 @@ pub struct SilentAnchor {
     pub place: Place,
 }
 
+/// Declared pod ranges whose pod CIDRs are given instead.
+#[derive(Clone, Debug)]
+pub struct PerNodePods {
+    /// The ranges.
+    pub ranges: Vec<Cidr>,
+    /// The anchor whose nodes are all missing.
+    pub place: Place,
+}
+
 /// A range that is split among fewer nodes than `anchors` requests.
 #[derive(Clone, Debug)]
 pub struct FewerAnchors {
@@ -306,7 +317,8 @@ impl TargetReason {
             Self::DistantAnchor(_)
             | Self::UnknownAnchor(_)
             | Self::FewerAnchors(_)
-            | Self::SilentAnchor(_) => false,
+            | Self::SilentAnchor(_)
+            | Self::PerNodePods(_) => false,
         }
     }
 

@@ -21,6 +21,7 @@ rules! {
     UNKNOWN_ANCHOR = "unknown-anchor" Warning;
     FEWER_ANCHORS = "fewer-anchors" Warning;
     SILENT_ANCHOR = "silent-anchor" Warning;
+    MISSING_CARRIER = "missing-carrier" Warning;
     DISTANT_ANCHOR = "distant-anchor" Notice;
     LOOPING_ENDPOINT = "looping-endpoint" Warning;
     UNANSWERED_PORT = "unanswered-port" Warning;

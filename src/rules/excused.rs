@@ -2,6 +2,7 @@
 //! not fail.
 
 use crate::fleet::{Fleet, Member};
+use crate::membership::PeerCandidate;
 use crate::name::{ClusterName, NodeName};
 use crate::net::Cidr;
 use crate::plan::{Captured, CapturedOutcome, LocalAddress, Plan, TargetReason};
@@ -77,7 +78,7 @@ fn given<'f>(
         .memberships(cluster)
         .flat_map(|it| &it.membership.candidates)
         .filter(move |it| it.leader == *leader)
-        .flat_map(|it| it.claims.iter().copied())
+        .flat_map(PeerCandidate::claims)
 }
 
 /// Returns the ranges that a target does not get because of its own nodes: hosts always, networks

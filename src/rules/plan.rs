@@ -143,6 +143,7 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::UnknownAnchor(unknown) => anchors::unknown(source, unknown),
         TargetReason::FewerAnchors(fewer) => anchors::fewer(source, fewer),
         TargetReason::SilentAnchor(silent) => anchors::silent(source, silent),
+        TargetReason::PerNodePods(pods) => anchors::per_node(source, pods),
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
         TargetReason::Rangeless { peers, .. } => rangeless(source, *peers),
         TargetReason::Family { family, ranges } => {

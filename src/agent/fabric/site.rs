@@ -236,14 +236,18 @@ impl<'a> Site<'a> {
         self.is_anchor(carrier, range) || self.stands_in(carrier, range)
     }
 
-    /// Returns whether a node is named as an anchor of a range.
+    /// Returns whether a node, or another one of its segment, is named as an anchor of a range.
     fn is_anchor(&self, node: NodeId, range: Cidr) -> bool {
-        let name = self.node(node).kilo.name.as_str();
+        let segment = self.segment(node);
+        let is_beside = |name: &str| {
+            let other = self.node_named(name);
+            other.is_some_and(|it| it == node || segment.is_some() && self.segment(it) == segment)
+        };
         let mut anchors = self.entry.anchors.iter().filter(|anchor| {
             let ranges = anchor.ranges.as_ref();
             ranges.is_none_or(|it| it.contains(&range))
         });
-        anchors.any(|it| it.nodes.iter().any(|it| it.name == name))
+        anchors.any(|it| it.nodes.iter().any(|it| is_beside(&it.name)))
     }
 
     /// Returns the range around an address that a node carries although it is on the LAN of one

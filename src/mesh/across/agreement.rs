@@ -63,6 +63,7 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
             ("wireguardPort", entry.port.to_string()),
             ("granularity", granularity(entry)),
             ("topologyLabel", format!("`{}`", entry.topology_label)),
+            ("advertise", format!("{{{}}}", entry.advertise)),
         ]
     };
     values(later.entry)

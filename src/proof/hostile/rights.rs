@@ -16,7 +16,7 @@ impl<'f, 'a> Rights<'f, 'a> {
         let declared = hostile.entry.networks.all().into_iter();
         let others = fabric.sites.numbered();
         Self {
-            declared: Prefixes::new(&declared.map(|it| (it.cidr, ())).collect::<Vec<_>>()),
+            declared: Prefixes::union(declared.map(|it| it.cidr)),
             others: others
                 .filter(|it| it.0 != number)
                 .map(|(number, site)| (number, &**site))

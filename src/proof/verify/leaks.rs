@@ -64,11 +64,10 @@ pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
     outsiders
 }
 
-/// Returns the ranges that a cluster declares.
+/// Returns the addresses that a cluster declares.
 pub(super) fn declared(site: &Site) -> Prefixes<()> {
     let all = site.entry.networks.all().into_iter();
-    let all: Vec<(Cidr, ())> = all.map(|it| (it.cidr, ())).collect();
-    Prefixes::new(&all)
+    Prefixes::union(all.map(|it| it.cidr))
 }
 
 /// Finds the Peers whose ranges all are ranges that the cluster they lead to declares. Most clusters get the

@@ -8,15 +8,15 @@ use by_address::ByAddress;
 use super::promise::Promises;
 use crate::agent::fabric::Site;
 use crate::mesh::Range;
-use crate::net::prefixes::Span;
+use crate::net::prefixes::{Prefixes, Span};
 use crate::proof::reach::AddressBlock;
 
 /// The terms on which a cluster gives its ranges to another one.
 pub(super) struct LinkTerms<'a> {
     /// The ranges that the cluster promises to all that it is linked with.
     promises: &'a Promises,
-    /// The lists of ranges that the other one accepts: a range must be in each of them.
-    accepted: Vec<&'a [Range]>,
+    /// The addresses that the other one accepts by each list: those of a range must be in all of them.
+    accepted: Vec<Prefixes<()>>,
     /// The networks of the other one that no Peer may take over.
     local: &'a [Range],
     /// The number of promised blocks in lists that were counted.
@@ -32,12 +32,13 @@ const FEW: usize = 8;
 impl<'a> LinkTerms<'a> {
     pub(super) fn new(
         promises: &'a Promises,
-        accepted: Vec<&'a [Range]>,
+        accepted: impl Iterator<Item = &'a [Range]>,
         local: &'a [Range],
     ) -> Self {
+        let union = |list: &[Range]| Prefixes::union(list.iter().map(|it| it.cidr));
         Self {
             promises,
-            accepted,
+            accepted: accepted.map(union).collect(),
             local,
             counted: CountedBlocks::new(),
         }
@@ -82,9 +83,9 @@ fn meets(ranges: &[Range], span: Span) -> bool {
     ranges.any(|it| Span::new(it.cidr).common(span).is_some())
 }
 
-/// Returns whether the range with which a cluster would give an address away lies wholly in one entry
-/// of each list.
-fn is_accepted(site: &Site, block: &AddressBlock, lists: &[&[Range]]) -> bool {
+/// Returns whether the addresses of the range with which a cluster would give a block away are all in each
+/// list.
+fn is_accepted(site: &Site, block: &AddressBlock, lists: &[Prefixes<()>]) -> bool {
     if lists.is_empty() {
         return true;
     }
@@ -93,8 +94,5 @@ fn is_accepted(site: &Site, block: &AddressBlock, lists: &[&[Range]]) -> bool {
         let (range, owners) = site.owned().at(slot);
         owners.contains(&block.owner).then_some(range)
     });
-    given.is_some_and(|given| {
-        let mut lists = lists.iter();
-        lists.all(|list| list.iter().any(|it| it.cidr.contains(given)))
-    })
+    given.is_some_and(|given| lists.iter().all(|it| it.contain(given)))
 }

@@ -83,7 +83,7 @@ impl<'a> MeshLink<'a> {
     pub(super) fn terms(self, promises: &'a Promises, asked: Asked<'a>) -> LinkTerms<'a> {
         let of_mesh = self.far.accepted.as_deref();
         let of_config = asked.accepted.get(&self.far.name).map(Vec::as_slice);
-        let accepted = of_mesh.into_iter().chain(of_config).collect();
+        let accepted = of_mesh.into_iter().chain(of_config);
         LinkTerms::new(promises, accepted, &self.far.local_networks)
     }
 }

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use super::Excused;
-use crate::agent::fabric::{At, Fabric, Owner, SiteId};
-use crate::kilo::id::Nodes;
-use crate::mesh::{Networks, Range};
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
+use crate::kilo::id::{NodeId, Nodes};
+use crate::mesh::{Networks, Range, WireguardAddresses};
 use crate::net::{Cidr, Families};
 use crate::proof::reach::AddressBlock;
 
@@ -22,6 +22,15 @@ pub(super) struct Promises {
     pub(super) uncarried: Vec<Cidr>,
     /// Whether its internal address is.
     nodes: Nodes<bool>,
+}
+
+/// Returns whether a cluster advertises the address that a node sends from.
+fn advertises(site: &Site, node: NodeId, address: IpAddr) -> bool {
+    let advertise = site.entry.advertise;
+    match site.node(node).kilo.internal_address() {
+        Some(internal) if internal == address => advertise.node_addresses,
+        _ => advertise.wireguard != WireguardAddresses::None,
+    }
 }
 
 impl Promises {
@@ -59,7 +68,8 @@ impl Promises {
             pods.push(carried.into_iter().map(Cidr::first).collect());
             uncarried.extend(others);
             let is_declared = |it: IpAddr| within(for_nodes, Cidr::host(it));
-            nodes.push(is_peered && address.is_some_and(is_declared));
+            let is_given = address.is_some_and(|it| is_declared(it) && advertises(site, node, it));
+            nodes.push(is_peered && is_given);
         }
         Self {
             is_peered: peered.contains(&true),

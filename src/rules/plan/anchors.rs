@@ -4,10 +4,12 @@ use crate::diagnostic::{FindingCause, Quoted};
 use crate::membership::Unready;
 use crate::name::ClusterName;
 use crate::net::Cidr;
-use crate::plan::{AnchorProblem, DistantAnchor, FewerAnchors, SilentAnchor, UnknownAnchor};
+use crate::plan::{
+    AnchorProblem, DistantAnchor, FewerAnchors, PerNodePods, SilentAnchor, UnknownAnchor,
+};
 use crate::rules::command::annotate_endpoint;
 use crate::rules::endpoints::{
-    DISTANT_ANCHOR, FEWER_ANCHORS, NO_ANCHOR, SILENT_ANCHOR, UNKNOWN_ANCHOR,
+    DISTANT_ANCHOR, FEWER_ANCHORS, MISSING_CARRIER, NO_ANCHOR, SILENT_ANCHOR, UNKNOWN_ANCHOR,
 };
 use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::{Finding, bare};
@@ -33,8 +35,8 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
     let node = Quoted(&unknown.node);
     let (why, help) = match unknown.problem {
         AnchorProblem::NoSegment => (
-            format!("{node} does not lead a segment with an endpoint"),
-            "write the node that leads its segment".to_owned(),
+            format!("{node} is in no segment with an endpoint"),
+            "write a node of a segment whose leader has an endpoint".to_owned(),
         ),
         AnchorProblem::NoNode => (
             format!("the snapshot has no node {node}"),
@@ -72,6 +74,20 @@ pub(super) fn silent(source: &ClusterName, silent: &SilentAnchor) -> Finding {
     Finding::on_cluster(&SILENT_ANCHOR, source, message)
         .at(silent.place.key("stale"), "")
         .help(revive(source))
+}
+
+pub(super) fn per_node(source: &ClusterName, pods: &PerNodePods) -> Finding {
+    let ranges = listed(pods.ranges.iter());
+    let message = format!(
+        "the pod CIDRs of nodes are rendered instead of {ranges}: no node that `anchors` names is left to \
+         carry it"
+    );
+    Finding::on_cluster(&MISSING_CARRIER, source, message)
+        .at(pods.place.clone(), "")
+        .help(format!(
+            "name a running node of the location in `nodes`, or correct what other findings report about the \
+             named nodes and run `clustermesh snapshot {source}`"
+        ))
 }
 
 fn revive(source: &ClusterName) -> String {

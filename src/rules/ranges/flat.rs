@@ -48,7 +48,7 @@ fn held<'a>(member: &'a Member, allowed: &[Range]) -> Vec<FlatRange<'a>> {
         let node = member.cluster.node(candidate.leader.as_str())?;
         let address = node.kilo.wireguard_ip()?.address;
         let range = allowed.iter().position(|it| it.cidr.holds(address))?;
-        let is_given = !candidate.withheld.contains(&Cidr::host(address));
+        let is_given = candidate.hosts.contains(&Cidr::host(address));
         is_given.then_some(FlatRange {
             candidate,
             address,
@@ -72,10 +72,8 @@ fn home<'a>(held: &[FlatRange], allowed: &'a [Range]) -> Option<(usize, &'a Rang
 
 /// Returns whether more than half of the candidates have pods in a range.
 fn holds_pods(range: &Range, candidates: &[PeerCandidate]) -> bool {
-    let is_pod_cidr = |claim: &Cidr| !claim.is_host() && range.cidr.contains(*claim);
-    let inside = candidates
-        .iter()
-        .filter(|it| it.claims.iter().any(is_pod_cidr));
+    let is_inside = |pods: &Cidr| range.cidr.contains(*pods);
+    let inside = candidates.iter().filter(|it| it.pods.iter().any(is_inside));
     candidates.len() < 2 * inside.count()
 }
 

@@ -7,7 +7,7 @@ use super::{OVERLAPPING_SUBNET, label};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
-use crate::mesh::{Networks, Range};
+use crate::mesh::{Entry, Networks, Range, WireguardAddresses};
 use crate::name::ClusterName;
 use crate::net::{self, Cidr, Interface};
 use crate::place::Place;
@@ -35,6 +35,8 @@ struct MetSubnet<'a> {
     cidr: Cidr,
     place: &'a Place,
     is_subnet: bool,
+    /// Whether no other cluster gets addresses in it, because it is Kilo's subnet.
+    is_kept: bool,
 }
 
 /// Returns findings about Kilo's subnets.
@@ -100,7 +102,7 @@ fn own<'f>(subnet: &Subnet<'f>) -> Vec<MetSubnet<'f>> {
     ranges
         .into_iter()
         .filter(|range| range.cidr.overlaps(subnet.cidr) && !(is_flat && holds_one(range)))
-        .map(|range| MetSubnet::range(&entry.name, range))
+        .map(|range| MetSubnet::range(entry, range))
         .collect()
 }
 
@@ -122,13 +124,12 @@ fn in_mesh<'f>(
     members: &[&'f Member<'f>],
     subnets: &'f BTreeMap<&'f ClusterName, Subnet<'f>>,
 ) -> Vec<(&'f ClusterName, MetSubnet<'f>)> {
-    let of_kilo = members.iter().filter_map(|it| {
-        let name = &it.entry.name;
-        Some(MetSubnet::subnet(name, subnets.get(name)?))
-    });
+    let of_kilo = members
+        .iter()
+        .filter_map(|it| Some(MetSubnet::subnet(it.entry, subnets.get(&it.entry.name)?)));
     let declared = members.iter().flat_map(|it| {
         let ranges = it.entry.networks.all().into_iter();
-        ranges.map(|range| MetSubnet::range(&it.entry.name, range))
+        ranges.map(|range| MetSubnet::range(it.entry, range))
     });
     // In order of rank, so that the later of two subnets is reported.
     let all: Vec<MetSubnet> = of_kilo.chain(declared).collect();
@@ -137,7 +138,8 @@ fn in_mesh<'f>(
         return Vec::new();
     };
     let mut pairs = BTreeMap::new();
-    for (first, second) in net::overlaps(&cidrs, COMPARED) {
+    let is_kept = |met: usize| all.get(met).is_some_and(|it| it.is_kept);
+    for (first, second) in net::overlaps(&cidrs, COMPARED, is_kept) {
         let (Some(first), Some(second)) = (all.get(first), all.get(second)) else {
             continue;
         };
@@ -156,21 +158,23 @@ fn in_mesh<'f>(
 }
 
 impl<'f> MetSubnet<'f> {
-    fn subnet(whose: &'f ClusterName, subnet: &'f Subnet) -> Self {
+    fn subnet(whose: &'f Entry, subnet: &'f Subnet) -> Self {
         Self {
-            whose,
+            whose: &whose.name,
             cidr: subnet.cidr,
             place: &subnet.place,
             is_subnet: true,
+            is_kept: whose.advertise.wireguard == WireguardAddresses::None,
         }
     }
 
-    fn range(whose: &'f ClusterName, range: &'f Range) -> Self {
+    fn range(whose: &'f Entry, range: &'f Range) -> Self {
         Self {
-            whose,
+            whose: &whose.name,
             cidr: range.cidr,
             place: &range.place,
             is_subnet: false,
+            is_kept: whose.keeps(range),
         }
     }
 }

@@ -1,0 +1,55 @@
+//! Nodes that anchors name: their segments, and why some of them cannot carry anything.
+
+use super::carrier::Carrier;
+use super::contenders::Contender;
+use super::withheld::{AnchorProblem, TargetReason, UnknownAnchor};
+use crate::fleet::Member;
+use crate::mesh::Named;
+
+/// Returns the place of the segment of a node: the one that it leads, else the one that it is in.
+pub(super) fn position(source: &Member, left: &[Carrier], node: &str) -> Option<usize> {
+    let leads = |it: &Carrier| it.candidate.leader.as_str() == node;
+    let nodes = &source.cluster.nodes;
+    let is_in = |it: &Carrier| {
+        let mut members = it.candidate.members.iter();
+        members.any(|it| nodes[*it].node.name == node)
+    };
+    let led = left.iter().position(leads);
+    led.or_else(|| left.iter().position(is_in))
+}
+
+/// Reports a named node that cannot carry anything, once for each line that names it.
+pub(super) fn report(
+    source: &Member,
+    named: &Named,
+    contender: Option<Contender>,
+    reasons: &mut Vec<TargetReason>,
+) {
+    let is_reported = |it: &TargetReason| matches!(it, TargetReason::UnknownAnchor(it) if it.place == named.place);
+    if let Some(problem) = problem(source, named, contender)
+        && !reasons.iter().any(is_reported)
+    {
+        reasons.push(TargetReason::UnknownAnchor(UnknownAnchor {
+            node: named.name.clone(),
+            place: named.place.clone(),
+            node_place: source.node_place(&named.name),
+            problem,
+        }));
+    }
+}
+
+/// Returns the reason why a named node cannot carry anything, if it cannot.
+fn problem(source: &Member, named: &Named, contender: Option<Contender>) -> Option<AnchorProblem> {
+    let mut candidates = source.membership.candidates.iter();
+    Some(match contender {
+        Some(contender) if contender.is_able => return None,
+        Some(Contender {
+            is_dialled: true,
+            unready: Some(why),
+            ..
+        }) => AnchorProblem::NotReady(why),
+        None if source.node(&named.name).is_none() => AnchorProblem::NoNode,
+        None if candidates.any(|it| it.leader.as_str() == named.name) => AnchorProblem::LeftOut,
+        Some(_) | None => AnchorProblem::NoSegment,
+    })
+}

@@ -1,0 +1,57 @@
+//! Pods: declared pod ranges that one segment carries as a whole.
+
+use super::carrier::Carrier;
+use super::named;
+use super::withheld::{PerNodePods, TargetReason};
+use crate::fleet::Member;
+use crate::mesh::Anchor;
+use crate::net::Cidr;
+
+/// Gives each range to the segment of the first node that its anchor names, in place of the pod CIDRs of
+/// that segment, and returns those that are given.
+///
+/// If no named node is left, the pod CIDRs of all nodes stay: no other segment gets the range, because then a
+/// node could become the carrier of all pods by what it reports.
+pub(super) fn carry(
+    source: &Member,
+    left: &mut [Carrier],
+    ranges: Vec<Cidr>,
+    reasons: &mut Vec<TargetReason>,
+) -> Vec<Cidr> {
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let mut carried = Vec::new();
+    let mut per_node: Vec<(&Anchor, Vec<Cidr>)> = Vec::new();
+    for range in ranges {
+        let Some(anchor) = Anchor::of(&source.entry.anchors, range) else {
+            continue;
+        };
+        let mut first = None;
+        for node in &anchor.nodes {
+            let at = named::position(source, left, &node.name);
+            if at.is_none() {
+                named::report(source, node, None, reasons);
+            }
+            first = first.or(at);
+        }
+        match first.and_then(|it| left.get_mut(it)) {
+            Some(carrier) => {
+                carrier.drop_inside(range);
+                carrier.pods.insert(0, range);
+                carried.push(range);
+            }
+            None => match per_node.last_mut().filter(|it| it.0 == anchor) {
+                Some((_, ranges)) => ranges.push(range),
+                None => per_node.push((anchor, vec![range])),
+            },
+        }
+    }
+    reasons.extend(per_node.into_iter().map(|(anchor, ranges)| {
+        TargetReason::PerNodePods(PerNodePods {
+            ranges,
+            place: anchor.place.clone(),
+        })
+    }));
+    carried
+}
