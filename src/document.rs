@@ -10,6 +10,7 @@ use crate::diagnostic::{Finding, mistake};
 use crate::place::{Part, Place};
 
 mod form;
+mod graft;
 mod indentation;
 mod json;
 mod nearest;

@@ -21,6 +21,7 @@ mod across;
 mod address_class;
 mod advertise;
 mod anchor;
+mod assumed;
 mod entry;
 mod gate;
 mod mistakes;
@@ -37,6 +38,7 @@ pub use accepted::accepted;
 pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
+pub use assumed::{AssumedValue, AssumedValueError};
 pub use secret_key_ref::SecretKeyRef;
 pub use state::{Link, State};
 

@@ -1,13 +1,12 @@
 //! Ledgers: what a plan costs each cluster, and what it changes there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::estimate::{Estimate, estimates};
-use super::lever::{Lever, levers};
+use super::lever::{AdvertisedRanges, Lever, levers};
 use super::load::{FileLoad, Load};
 use super::wave::Wave;
 use crate::agent::applied::AppliedFile;
@@ -16,9 +15,10 @@ use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::fleet::Fleet;
+use crate::granularity::Granularity;
 use crate::kilo::topology::KiloTopology;
 use crate::manifest::{KUSTOMIZATION, Tree};
-use crate::mesh;
+use crate::mesh::{self, Networks};
 use crate::name::ClusterName;
 use crate::plan::Plan;
 use crate::tree_diff::OnDiskTree;
@@ -174,14 +174,14 @@ impl<'a> Ledger<'a> {
 
     /// Returns what the mesh costs each cluster, by name.
     pub fn costs(&self) -> Vec<Cost> {
-        let internal = self.internal_addresses();
+        let advertised = self.advertised();
         let targets = self.plan.targets.par_iter();
         targets
-            .filter_map(|it| self.cost(&it.cluster, &internal))
+            .filter_map(|it| self.cost(&it.cluster, &advertised))
             .collect()
     }
 
-    fn cost(&self, cluster: &ClusterName, internal: &BTreeSet<IpAddr>) -> Option<Cost> {
+    fn cost(&self, cluster: &ClusterName, advertised: &AdvertisedRanges) -> Option<Cost> {
         let own = self.topology(cluster)?;
         let files = |of: &ByTarget| of.get(cluster.as_str()).cloned();
         let foreign = files(&self.foreign).unwrap_or_default();
@@ -198,7 +198,7 @@ impl<'a> Ledger<'a> {
         Some(Cost {
             cluster: cluster.to_string(),
             estimates: estimates(&load, Some(&wave), self.capacity),
-            levers: levers(&model, &load, Some(&wave), internal, self.capacity),
+            levers: levers(&model, &load, Some(&wave), advertised, self.capacity),
             load,
             wave,
         })
@@ -221,14 +221,30 @@ impl<'a> Ledger<'a> {
         Some(&self.fleet.memberships(cluster).next()?.cluster.topology)
     }
 
-    /// Returns the internal addresses of all nodes.
-    fn internal_addresses(&self) -> BTreeSet<IpAddr> {
+    /// Returns what of all clusters `advertise` can leave out or replace.
+    fn advertised(&self) -> AdvertisedRanges<'a> {
         let targets = self.plan.targets.iter();
-        targets
-            .filter_map(|it| self.topology(&it.cluster))
-            .flat_map(|target| target.nodes.iter())
-            .filter_map(|it| it.kilo.internal_address())
-            .collect()
+        let topologies = targets.filter_map(|it| self.topology(&it.cluster));
+        let nodes = || topologies.clone().flat_map(|it| it.nodes.iter());
+        let members = self.fleet.members().iter();
+        let declaring = members.filter_map(|it| {
+            let is_whole = it.cluster.granularity == Granularity::Location
+                && it.entry.selector.is_everything();
+            let Networks::Typed { pods, .. } = &it.entry.networks else {
+                return None;
+            };
+            let pods = pods.iter().map(|it| it.cidr).collect();
+            is_whole.then(|| (it.entry.name.as_str(), pods))
+        });
+        AdvertisedRanges {
+            internal: nodes()
+                .filter_map(|it| it.kilo.internal_address())
+                .collect(),
+            subnets: nodes()
+                .filter_map(|it| Some(it.kilo.wireguard_ip()?.address))
+                .collect(),
+            pods: declaring.collect(),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Levers: what would make the load of a cluster less, and by how much.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use crate::agent::model::Model;
 use crate::agent::peers::{ClusterPeer, PeerShare};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
-use crate::net::Cidr;
+use crate::net::{Cidr, merged};
 
 /// A remedy and its effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,16 @@ pub enum Measure {
     LeaveOutAddresses {
         /// Their number.
         addresses: usize,
+    },
+    /// Leave out the addresses of nodes in Kilo's subnets.
+    LeaveOutSubnets {
+        /// Their number.
+        addresses: usize,
+    },
+    /// Give the declared pod ranges as a whole.
+    DeclarePods {
+        /// The number of ranges that this saves.
+        fewer: usize,
     },
     /// Merge adjacent ranges.
     Aggregate {
@@ -81,29 +91,42 @@ pub struct Effect {
     pub seconds: (f64, f64),
 }
 
+/// The addresses and ranges of all clusters that `advertise` can leave out or replace.
+#[derive(Debug, Default)]
+pub struct AdvertisedRanges<'a> {
+    /// The internal addresses of nodes.
+    pub internal: BTreeSet<IpAddr>,
+    /// Their addresses in Kilo's subnets.
+    pub subnets: BTreeSet<IpAddr>,
+    /// The pod ranges that clusters declare, of those that can give them as a whole.
+    pub pods: BTreeMap<&'a str, Vec<Cidr>>,
+}
+
 /// The share of the nodes that is left if no limit is set.
 const THIRD: usize = 3;
 
-/// Returns everything that would help a cluster, where `internal` are the nodes' own addresses of all
-/// clusters: what brings most first, and waves at the end.
+/// Returns everything that would help a cluster: what brings most first, and waves at the end.
 pub fn levers(
     model: &Model,
     load: &Load,
     wave: Option<&Wave>,
-    internal: &BTreeSet<IpAddr>,
+    advertised: &AdvertisedRanges,
     capacity: &Capacity,
 ) -> Vec<Lever> {
     let scale = Scale::new(load, capacity);
     let shares = || model.peers.iter().filter_map(ClusterPeer::share);
-    let addresses = shares().map(|it| addresses(it, internal)).sum();
-    let fewer = shares().map(fewer).sum();
+    let without = |known: &BTreeSet<IpAddr>| shares().map(|it| addresses(it, known)).sum();
+    let (addresses, subnets) = (without(&advertised.internal), without(&advertised.subnets));
+    let (fewer, declared) = (shares().map(fewer).sum(), declared(model, &advertised.pods));
+    let less = |measure: Measure, ranges: usize| {
+        (0 < ranges).then(|| scale.lever(measure, scale.ranges - ranges))
+    };
     let mut levers: Vec<Lever> = [
         scale.select_nodes(),
-        (0 < addresses).then(|| {
-            let measure = Measure::LeaveOutAddresses { addresses };
-            scale.lever(measure, scale.ranges - addresses)
-        }),
-        (0 < fewer).then(|| scale.lever(Measure::Aggregate { fewer }, scale.ranges - fewer)),
+        less(Measure::LeaveOutAddresses { addresses }, addresses),
+        less(Measure::LeaveOutSubnets { addresses: subnets }, subnets),
+        less(Measure::DeclarePods { fewer: declared }, declared),
+        less(Measure::Aggregate { fewer }, fewer),
         scale.split_source(),
         scale.split_target(),
     ]
@@ -278,44 +301,37 @@ fn waves(wave: &Wave, load: &Load, capacity: &Capacity) -> Option<Lever> {
     })
 }
 
-/// Returns how many of a Peer's ranges are nodes' own addresses. A Peer of nothing else would be
-/// none, and keeps one.
-fn addresses(share: &PeerShare, internal: &BTreeSet<IpAddr>) -> usize {
+/// Returns how many of a Peer's ranges are known addresses. A Peer of nothing else would be none, and keeps
+/// one.
+fn addresses(share: &PeerShare, known: &BTreeSet<IpAddr>) -> usize {
     let number = share
         .kept()
         .map(|it| it.allowed.interface.network)
-        .filter(|it| it.is_host() && internal.contains(&it.first()))
+        .filter(|it| it.is_host() && known.contains(&it.first()))
         .count();
     number.min(share.count().saturating_sub(1))
 }
 
-/// Returns how many ranges of a Peer are too many, as pairs of them make one.
-fn fewer(share: &PeerShare) -> usize {
-    let mut networks: Vec<Cidr> = share
-        .kept()
-        .map(|it| it.allowed.interface.network)
-        .filter(|it| !it.is_host())
-        .collect();
-    networks.sort_by_key(|it| (it.first(), it.prefix_length()));
-    let all = networks.len();
-    let mut merged: Vec<Cidr> = Vec::with_capacity(all);
-    for network in networks {
-        merged.push(network);
-        while let [.., low, high] = *merged.as_slice() {
-            let Some(both) = together(low, high) else {
-                break;
-            };
-            merged.truncate(merged.len() - 2);
-            merged.push(both);
+/// Returns how many ranges fewer there are if of each declared pod range, given by its cluster, the Peer with
+/// most of its pod CIDRs carries the whole.
+fn declared(model: &Model, pods: &BTreeMap<&str, Vec<Cidr>>) -> usize {
+    let mut most: BTreeMap<Cidr, usize> = BTreeMap::new();
+    for peer in model.peers.iter() {
+        let source = peer.applied.claims.source.as_ref();
+        let declared = source.and_then(|it| pods.get(it.as_str()));
+        for whole in declared.into_iter().flatten() {
+            let kept = peer.share().into_iter().flat_map(PeerShare::kept);
+            let inside = kept.filter(|it| whole.contains(it.allowed.interface.network));
+            let most = most.entry(*whole).or_default();
+            *most = inside.count().max(*most);
         }
     }
-    all - merged.len()
+    most.into_values().map(|it| it.saturating_sub(1)).sum()
 }
 
-/// Returns the range of which these are the halves.
-fn together(low: Cidr, high: Cidr) -> Option<Cidr> {
-    let length = low.prefix_length();
-    let is_pair = low != high && length == high.prefix_length();
-    let both = low.widened(length.checked_sub(1)?).filter(|_| is_pair)?;
-    both.contains(high).then_some(both)
+/// Returns how many ranges of a Peer are too many, because fewer have the same addresses.
+fn fewer(share: &PeerShare) -> usize {
+    let networks = share.kept().map(|it| it.allowed.interface.network);
+    let networks: Vec<Cidr> = networks.filter(|it| !it.is_host()).collect();
+    networks.len() - merged(networks.iter().copied()).len()
 }

@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -246,7 +245,13 @@ fn a_cluster_without_peers_or_nodes_has_nothing_to_carry() {
         assert_eq!(estimate.grade, None, "{estimate:?}");
     }
     let levers = with(&empty, &[], |model| {
-        levers(model, &load, None, &BTreeSet::new(), &Capacity::default())
+        levers(
+            model,
+            &load,
+            None,
+            &AdvertisedRanges::default(),
+            &Capacity::default(),
+        )
     });
     assert_eq!(levers, []);
 }

@@ -6,10 +6,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use clustermesh::config::ceilings::{Counted, Exceeded};
+use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
 use clustermesh::fleet::SnapshotFile;
-use clustermesh::mesh::{self, Mesh};
+use clustermesh::mesh::{self, AssumedValue, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::proof::verify::Asked;
@@ -63,13 +65,29 @@ enum ReadSnapshot {
 
 /// Reads the meshes and the snapshots of every cluster that they name.
 pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, CommandFailure> {
-    gather_and_keep(options, None)
+    gather_all(options, None, &[])
+}
+
+/// Reads the same, with other values in the entries of clusters.
+pub(crate) fn gather_assuming(
+    options: &FileOptions,
+    assumed: &[AssumedValue],
+) -> Result<Inputs, CommandFailure> {
+    gather_all(options, None, assumed)
 }
 
 /// Reads the same. Snapshots that are known already are shared, and all are kept for another version.
 pub(crate) fn gather_and_keep(
     options: &FileOptions,
+    known: &mut KnownSnapshots,
+) -> Result<Inputs, CommandFailure> {
+    gather_all(options, Some(known), &[])
+}
+
+fn gather_all(
+    options: &FileOptions,
     known: Option<&mut KnownSnapshots>,
+    assumed: &[AssumedValue],
 ) -> Result<Inputs, CommandFailure> {
     let settings = options.settle()?;
     let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
@@ -81,6 +99,12 @@ pub(crate) fn gather_and_keep(
                 broken.push(it.source);
             }
             Err(failure) => return Err(failure),
+        }
+    }
+    for value in assumed {
+        if !value.apply(&mut sources) && broken.is_empty() {
+            let text = Quoted(&value.to_string()).to_string();
+            return Err(anyhow!("--with {text}: no mesh has this cluster").into());
         }
     }
     let ceilings = settings.ceilings;

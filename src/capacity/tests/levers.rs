@@ -15,10 +15,13 @@ fn lever_lines(levers: &[Lever]) -> String {
 fn levers_of(snapshot: &Snapshot, files: &[AppliedFile], capacity: &Capacity) -> String {
     with(snapshot, files, |model| {
         let load = Load::count(model, None);
-        let internal = (0..200).map(|it| IpAddr::from([10, 200, 0, it])).collect();
+        let advertised = AdvertisedRanges {
+            internal: (0..200).map(|it| IpAddr::from([10, 200, 0, it])).collect(),
+            ..AdvertisedRanges::default()
+        };
         let before = Model::new(&own(&snapshot.nodes, Granularity::Full), &[]);
         let wave = Wave::between(&before, model);
-        lever_lines(&levers(model, &load, Some(&wave), &internal, capacity))
+        lever_lines(&levers(model, &load, Some(&wave), &advertised, capacity))
     })
 }
 
@@ -49,7 +52,7 @@ fn a_lever_reaches_what_it_aims_at() {
     let files = [peers("host", 0..300), peers("other", 400..410)];
     with(&snapshot, &files, |model| {
         let load = Load::count(model, None);
-        let levers = levers(model, &load, None, &BTreeSet::new(), &capacity);
+        let levers = levers(model, &load, None, &AdvertisedRanges::default(), &capacity);
         let selected = levers.iter().find_map(|it| match &it.measure {
             Measure::SelectNodes { left, .. } => Some((*left, it.effect.seconds.1)),
             _ => None,
@@ -71,7 +74,13 @@ fn what_no_mesh_gives_no_mesh_makes_less() {
         for bundle in &mut load.bundles {
             bundle.is_foreign = bundle.name == "others";
         }
-        let levers = levers(model, &load, None, &BTreeSet::new(), &Capacity::default());
+        let levers = levers(
+            model,
+            &load,
+            None,
+            &AdvertisedRanges::default(),
+            &Capacity::default(),
+        );
         insta::assert_snapshot!(lever_lines(&levers), @r#"SelectNodes { sources: ["host"], left: 21, of: 40 }: (680, 642), ["5.5 s", "5.0 s"]"#);
     });
 }
@@ -84,7 +93,13 @@ fn ranges_side_by_side_are_fewer() {
         let file = file("a", &peer("a", &spec));
         with(&nodes(1), &[file], |model| {
             let load = Load::count(model, None);
-            let levers = levers(model, &load, None, &BTreeSet::new(), &Capacity::default());
+            let levers = levers(
+                model,
+                &load,
+                None,
+                &AdvertisedRanges::default(),
+                &Capacity::default(),
+            );
             levers.iter().find_map(|it| match it.measure {
                 Measure::Aggregate { fewer } => Some(fewer),
                 _ => None,

@@ -5,6 +5,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clustermesh::capacity::{Cost, Ledger, Outgrowth};
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::joining::Joining;
+use clustermesh::mesh::AssumedValue;
 use clustermesh::plan::Plan;
 use clustermesh::report::page::PageForm;
 use clustermesh::rules::gitops::{self, Fate};
@@ -73,6 +74,12 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "CLUSTER", conflicts_with = "waves", value_parser = NonEmptyStringValueParser::new())]
     like: Option<String>,
 
+    /// Compute the load as if a field of a cluster's entry had this value (repeatable)
+    ///
+    /// No file is changed. Write `*` instead of CLUSTER for all clusters.
+    #[arg(long, value_name = "CLUSTER.FIELD=VALUE")]
+    with: Vec<AssumedValue>,
+
     #[command(flatten)]
     fail_on: FailOn,
 
@@ -88,6 +95,8 @@ Examples:
   clustermesh capacity
   clustermesh capacity east                     all formulas, and all ways to reduce the load
   clustermesh capacity --like tenant-ada        how many more clusters like this one fit
+  clustermesh capacity --with east.advertise.podCIDRs=Merged
+                                                the load if this entry had another value
   clustermesh capacity --waves                  which joining clusters can join in one commit
   clustermesh capacity --fail-on warning        in CI: fail if a limit is exceeded
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
@@ -106,7 +115,7 @@ choice! {
 }
 
 pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let mut inputs = inputs::gather(&args.common.files)?;
+    let mut inputs = inputs::gather_assuming(&args.common.files, &args.with)?;
     // Without a mesh no cluster is known, and the mesh is the problem to report.
     let dumped = if inputs.is_unparsable {
         DumpedPeers::default()
@@ -203,13 +212,13 @@ fn outlook(
 /// Returns what is asked for.
 fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::Result<String> {
     let form = match args.output {
-        CapacityFormat::Json => return Ok(json::text(costs, outlook)?),
+        CapacityFormat::Json => return Ok(json::text(costs, outlook, &args.with)?),
         CapacityFormat::Human => PageForm::Terminal(terminal::stdout()),
         CapacityFormat::Markdown => PageForm::Markdown,
     };
     Ok(match &outlook.waves {
         Some(waves) => page::waves(waves, outlook, form),
-        None => page::text(costs, outlook, !args.targets.is_empty(), form),
+        None => page::text(costs, outlook, &args.with, !args.targets.is_empty(), form),
     })
 }
 

@@ -128,7 +128,7 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
     let mut snapshots = KnownSnapshots::default();
     // The process ends after this. To free large fleets takes a twentieth of a run.
     let files = &args.common.files;
-    let inputs = inputs::gather_and_keep(files, Some(&mut snapshots))?;
+    let inputs = inputs::gather_and_keep(files, &mut snapshots)?;
     let mut inputs = ManuallyDrop::new(inputs);
     let before = against.read(files, &mut inputs, &mut snapshots);
     let mut before = before.map_err(|failure| {

@@ -4,6 +4,7 @@ use clustermesh::capacity::{Cost, Effect, Estimate, Fit, Lever, Measure, Outgrow
 use clustermesh::config::capacity::{Quantity, Steps};
 use clustermesh::diagnostic::Severity;
 use clustermesh::joining::{JoinWave, Joiner};
+use clustermesh::mesh::AssumedValue;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
@@ -18,6 +19,10 @@ use crate::output::number;
 #[schemars(rename = "Capacity", example = ExampleFile(include_str!("json/example.json")))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WrittenCapacityReport<'a> {
+    /// The values of `--with`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["east.advertise.podCIDRs=Merged"])]
+    with: Vec<String>,
     /// The clusters, by name.
     targets: Vec<WrittenTarget<'a>>,
     /// All clusters with `state: Joining` that have a snapshot, and the load of each cluster when
@@ -161,8 +166,13 @@ struct WrittenLever<'a> {
 }
 
 /// Returns the object.
-pub(super) fn text(costs: &[Cost], outlook: &JoinOutlook) -> serde_json::Result<String> {
+pub(super) fn text(
+    costs: &[Cost],
+    outlook: &JoinOutlook,
+    assumed: &[AssumedValue],
+) -> serde_json::Result<String> {
     let document = JsonDocument::of(WrittenCapacityReport {
+        with: assumed.iter().map(AssumedValue::to_string).collect(),
         targets: costs.iter().map(target).collect(),
         joining: outlook.together.as_ref().map(wave),
         waiting: &outlook.waiting,

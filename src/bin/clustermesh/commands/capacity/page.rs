@@ -1,7 +1,9 @@
 //! The costs of the mesh as a page. In Markdown, all foreign text is in code.
 
 use clustermesh::capacity::Cost;
+use clustermesh::diagnostic::Quoted;
 use clustermesh::joining::{self, JoinWave};
+use clustermesh::mesh::AssumedValue;
 use clustermesh::report::page::{PageForm, ReportPage};
 
 use super::waves::{self, JoinOutlook};
@@ -18,6 +20,7 @@ const LIMITS: usize = COMMENT / 4;
 pub(super) fn text(
     costs: &[Cost],
     outlook: &JoinOutlook,
+    assumed: &[AssumedValue],
     is_detailed: bool,
     form: PageForm,
 ) -> String {
@@ -26,6 +29,9 @@ pub(super) fn text(
         page.block(COMMENT / 2, |width| shown::details(costs, width));
     } else {
         overview(&mut page, costs, outlook);
+    }
+    for value in assumed {
+        page.sentence(&format!("Computed with {}.", Quoted(&value.to_string())));
     }
     if let Some(together) = &outlook.together {
         let with = match form {

@@ -70,12 +70,20 @@ fn measure(measure: &Measure) -> String {
         },
         Measure::LeaveOutAddresses { addresses } => {
             format!(
-                "not declaring the nodes' internal addresses ({})",
+                "`advertise: {{ nodeAddresses: false }}` in the sources ({} fewer)",
                 plural(*addresses, "range")
             )
         }
+        Measure::LeaveOutSubnets { addresses } => format!(
+            "`advertise: {{ wireguardAddresses: None }}` in the sources ({} fewer)",
+            plural(*addresses, "range")
+        ),
+        Measure::DeclarePods { fewer } => format!(
+            "`advertise: {{ podCIDRs: Declared }}` in sources with `granularity: Location` ({} fewer)",
+            plural(*fewer, "range")
+        ),
         Measure::Aggregate { fewer } => format!(
-            "merging adjacent pod CIDRs of a Peer ({} fewer)",
+            "`advertise: {{ podCIDRs: Merged }}` in the sources ({} fewer)",
             plural(*fewer, "range")
         ),
         Measure::SplitSource { source, parts } => format!(

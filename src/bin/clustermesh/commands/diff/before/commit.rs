@@ -34,7 +34,7 @@ pub(super) fn read(
     snapshots: &mut KnownSnapshots,
 ) -> Result<Before, CommandFailure> {
     let options = options.at(revision);
-    let gathered = inputs::gather_and_keep(&options, Some(snapshots));
+    let gathered = inputs::gather_and_keep(&options, snapshots);
     revision.check()?;
     let mut inputs = match gathered {
         Ok(inputs) => inputs,
