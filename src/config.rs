@@ -57,7 +57,7 @@ pub struct Config {
     pub outputs: Vec<Output>,
     /// The access to each cluster, if set.
     pub clusters: BTreeMap<ClusterName, Access>,
-    /// The ranges that clusters accept from others, if set: only those inside one of these.
+    /// The ranges that clusters accept from others, if set: only those whose addresses are all in these.
     pub accepted: BTreeMap<ClusterName, Vec<Range>>,
     /// The limits of plausible input.
     pub limits: Limits,

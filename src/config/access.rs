@@ -47,9 +47,9 @@ pub(super) struct WrittenCluster {
     in_cluster: Option<bool>,
     /// The Secret with the kubeconfig, in the cluster that `--secrets-from` names.
     kubeconfig_secret: Option<WrittenSecret>,
-    /// The ranges that this cluster accepts from others: ranges of Peers that are not inside one of
+    /// The ranges that this cluster accepts from others: ranges of Peers with addresses outside of
     /// these are left out. Omit the field to accept all; it cannot be an empty list. If the mesh
-    /// also has `acceptedNetworks` for the cluster, a range must be inside both.
+    /// also has `acceptedNetworks` for the cluster, its addresses must be in both.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     accepted_networks: Option<Vec<String>>,
 }

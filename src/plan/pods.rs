@@ -7,7 +7,7 @@ use crate::fleet::Member;
 use crate::mesh::Anchor;
 use crate::net::Cidr;
 
-/// Gives each range to the segment of the first node that its anchor names, in place of the pod CIDRs of
+/// Gives each range to the segment of the first node that its anchor names, instead of the pod CIDRs of
 /// that segment, and returns those that are given.
 ///
 /// If no named node is left, the pod CIDRs of all nodes stay: no other segment gets the range, because then a

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::{Run, clustermesh_with_input};
 
+mod advertise;
 mod advice;
 mod argocd;
 mod capacity;

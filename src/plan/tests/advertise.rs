@@ -1,4 +1,4 @@
-//! What a cluster advertises of its nodes.
+//! Clusters that advertise fewer addresses of their nodes.
 
 use super::*;
 

@@ -90,7 +90,7 @@ proptest! {
                     let given: Vec<_> = given.collect();
                     let is_any_ready = given.iter().any(|(it, _)| it.endpoint.is_some() && it.unready.is_none());
                     for (candidate, ranges) in given.iter().filter(|(it, _)| it.unready.is_some()) {
-                        let is_own = |range: &Cidr| candidate.claims.iter().any(|it| it.contains(*range));
+                        let is_own = |range: &Cidr| candidate.claims().any(|it| it.contains(*range));
                         prop_assert!(!is_any_ready || ranges.iter().all(is_own), "{:?} {:?}", candidate, ranges);
                     }
                 }

@@ -215,7 +215,7 @@ impl Edition {
         if written.is_behind_nat && !self.world.clusters[cluster].behind_nat {
             fields += "    persistentKeepalive: 25\n";
         }
-        if written.selects {
+        if written.selects && !self.world.clusters[cluster].declares_pods() {
             fields += "    nodeSelector: { matchLabels: { gateway: 'yes' } }\n";
         }
         fields

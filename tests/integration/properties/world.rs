@@ -1,5 +1,6 @@
 //! Worlds: meshes and the values of their nodes, generated to attack each other.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clustermesh::snapshot::{Address, AddressKind, Node};
@@ -33,6 +34,8 @@ pub(super) struct Cluster {
     /// The ranges that it accepts, according to the mesh and the config.
     pub(super) accepted: [Option<Vec<String>>; 2],
     anchors: Vec<Anchor>,
+    /// What it advertises, if that is not the default.
+    advertise: Option<&'static str>,
     /// What people call its own.
     pub(super) local: Vec<String>,
     pub(super) nodes: Vec<Claims>,
@@ -117,6 +120,9 @@ pub(super) fn mesh_of(mesh: &str, topology: &str, world: &World, members: &[usiz
         }
         if !cluster.local.is_empty() {
             let _ = writeln!(yaml, "    localNetworks: {:?}", cluster.local);
+        }
+        if let Some(advertise) = cluster.advertised() {
+            let _ = writeln!(yaml, "    advertise: {advertise}");
         }
         if !cluster.anchors.is_empty() {
             yaml.push_str("    anchors:\n");
@@ -369,18 +375,38 @@ fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
     });
     let granularity = proptest::option::of(select(vec!["Location", "Full", "Cross"]));
     let form = (any::<bool>(), granularity);
-    let written = (anchors(i), local(n));
+    let written = (anchors(i), local(n), advertise());
     (form, [accepted(n), accepted(n)], written, nodes).prop_map(
-        move |((flat, granularity), accepted, (anchors, local), nodes)| Cluster {
-            flat,
-            granularity,
-            behind_nat: false,
-            selects: false,
-            accepted,
-            anchors,
-            local,
-            nodes,
+        move |((flat, granularity), accepted, (anchors, local, advertise), nodes)| {
+            let cluster = Cluster {
+                flat,
+                granularity,
+                behind_nat: false,
+                selects: false,
+                accepted,
+                anchors,
+                advertise: None,
+                local,
+                nodes,
+            };
+            cluster.advertising(advertise)
         },
+    )
+}
+
+/// What a cluster advertises; mostly the default.
+fn advertise() -> impl Strategy<Value = Option<&'static str>> {
+    proptest::option::weighted(
+        0.5,
+        select(vec![
+            "{ podCIDRs: Merged }",
+            "{ podCIDRs: Merged, nodeAddresses: false, wireguardAddresses: None }",
+            "{ nodeAddresses: false }",
+            "{ wireguardAddresses: None }",
+            "{ wireguardAddresses: Carrier }",
+            "{ podCIDRs: Declared }",
+            "{ podCIDRs: Declared, nodeAddresses: false, wireguardAddresses: Carrier }",
+        ]),
     )
 }
 
@@ -416,6 +442,47 @@ pub(super) struct OneNode {
 }
 
 impl Cluster {
+    /// Lets it advertise something, with all that this needs.
+    fn advertising(mut self, advertise: Option<&'static str>) -> Self {
+        let gives = |what: &str| advertise.is_some_and(|it| it.contains(what));
+        if gives("Declared") || gives("Carrier") {
+            self.flat = false;
+        }
+        if gives("Declared") {
+            self.granularity = Some("Location");
+            let named = self.anchors.iter().flat_map(|it| it.nodes.clone());
+            let nodes: BTreeSet<String> = named.chain(["node-1".to_owned()]).collect();
+            self.anchors = vec![Anchor {
+                ranges: None,
+                nodes: nodes.into_iter().collect(),
+                count: 1,
+            }];
+        }
+        self.advertise = advertise;
+        self
+    }
+
+    /// Returns whether named nodes carry its declared pod ranges, which no `nodeSelector` can undo.
+    pub(super) fn declares_pods(&self) -> bool {
+        let advertised = self.advertised();
+        advertised.is_some_and(|it| it.contains("Declared"))
+    }
+
+    /// Returns what it advertises, as far as its other fields let it.
+    fn advertised(&self) -> Option<&'static str> {
+        let gives = |what: &str| self.advertise.is_some_and(|it| it.contains(what));
+        let is_named = |it: &Anchor| it.ranges.is_none() && !it.nodes.is_empty() && it.count == 1;
+        let is_declared = self.granularity == Some("Location")
+            && !self.selects
+            && matches!(self.anchors.as_slice(), [anchor] if is_named(anchor));
+        let needs_types = gives("Declared") || gives("Carrier");
+        let is_wrong = needs_types && self.flat || gives("Declared") && !is_declared;
+        if is_wrong {
+            return Some("{ podCIDRs: Merged }");
+        }
+        self.advertise
+    }
+
     /// A cluster without nodes.
     fn plain(granularity: &'static str) -> Self {
         Self {
@@ -425,6 +492,7 @@ impl Cluster {
             selects: false,
             accepted: [None, None],
             anchors: Vec::new(),
+            advertise: None,
             local: Vec::new(),
             nodes: Vec::new(),
         }

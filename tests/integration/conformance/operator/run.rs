@@ -181,7 +181,7 @@ pub(super) fn outcome(fleet: &Fleet, source: &ClusterName, nodes: &[Value]) -> R
             .membership
             .candidates
             .iter()
-            .any(|it| it.claims.contains(range))
+            .any(|it| it.claims().any(|it| it == **range))
     };
     Run {
         nodes: nodes

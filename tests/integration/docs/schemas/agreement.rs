@@ -68,6 +68,11 @@ fn whole_mesh() -> Value {
                     "endpointDomains": ["nodes.example.org"],
                     "acceptedNetworks": ["10.0.0.0/8"],
                     "localNetworks": ["192.168.1.0/24"],
+                    "advertise": {
+                        "podCIDRs": "Merged",
+                        "nodeAddresses": false,
+                        "wireguardAddresses": "None",
+                    },
                     "anchors": [
                         { "ranges": ["10.43.0.0/16"], "nodes": ["n1", "n2"], "count": 2 },
                     ],

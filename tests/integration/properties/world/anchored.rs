@@ -65,6 +65,7 @@ pub(in super::super) fn anchored() -> impl Strategy<Value = Anchored> {
             };
             let cluster = |i: usize, nodes: usize, anchors| Cluster {
                 anchors,
+                advertise: None,
                 nodes: (0..nodes).map(|position| honest(i, position)).collect(),
                 ..Cluster::plain("Full")
             };

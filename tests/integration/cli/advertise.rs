@@ -1,0 +1,200 @@
+//! `advertise`: fewer ranges for the same paths, and which changes of nodes change no file.
+
+use serde_json::{Value, json};
+
+use super::Folder;
+use super::diff::Repository;
+use crate::support::{assert_contains, copy, project};
+
+/// A node of the first location that does not lead it.
+const MEMBER: &str = "ip-10-30-9-140.eu-west-1.compute.internal";
+
+const MERGED: &str = "advertise: { podCIDRs: Merged }";
+
+/// The leader changes with each election, so the other node of the location is named.
+fn declared() -> String {
+    format!(
+        "advertise: {{ podCIDRs: Declared, nodeAddresses: false, wireguardAddresses: None }}\n      \
+         anchors: [{{ ranges: [10.32.0.0/16], nodes: [{MEMBER}] }}]"
+    )
+}
+
+/// `examples/multi-cloud-location`, in which `aws` has two locations.
+fn example() -> Folder {
+    let folder = Folder::empty();
+    copy(
+        &project().join("examples/multi-cloud-location"),
+        folder.0.path(),
+    );
+    folder
+}
+
+fn advertise(folder: &Folder, fields: &str) {
+    let name = "    - name: aws\n";
+    folder.edit("mesh.yaml", name, &format!("{name}      {fields}\n"));
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+/// Adds a node to `aws` that is like another one.
+fn join(folder: &Folder, like: &str, change: impl FnOnce(&mut Value)) {
+    let path = "snapshots/aws.json";
+    let mut snapshot: Value = serde_json::from_str(&folder.read(path)).unwrap();
+    let nodes = snapshot["nodes"].as_array_mut().unwrap();
+    let mut node = nodes.iter().find(|it| it["name"] == like).unwrap().clone();
+    node["name"] = json!("new");
+    node["uid"] = json!("new");
+    node["podCIDRs"] = json!(["10.32.9.0/24"]);
+    node["addresses"] = json!([{ "address": "10.30.9.99", "type": "InternalIP" }]);
+    node["annotations"]["kilo.squat.ai/key"] =
+        json!("B9peZluxSV4JbvczfY40FBxjrZxTlTeKf6syKkqHUAI=");
+    node["annotations"]["kilo.squat.ai/internal-ip"] = json!("10.30.9.99/20");
+    change(&mut node);
+    nodes.push(node);
+    folder.write(path, snapshot.to_string());
+}
+
+/// The numbers of declared and of working paths between pods.
+fn pods(folder: &Folder) -> Vec<(Value, Value, Value, Value)> {
+    let verification = folder.run(&["verify", "--output", "json"]).json();
+    assert_eq!(verification["holds"], true);
+    let pairings = verification["pairings"].as_array().unwrap().iter();
+    let classes = pairings.flat_map(|pairing| {
+        let classes = pairing["classes"].as_array().unwrap().iter();
+        classes.map(move |class| (pairing, class))
+    });
+    classes
+        .filter(|(_, class)| class["from"] == "pod" && class["to"] == "pod")
+        .map(|(pairing, class)| {
+            let [from, to] = ["from", "to"].map(|it| pairing[it].clone());
+            (
+                from,
+                to,
+                class["declared"].clone(),
+                class["working"].clone(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn pods_reach_each_other_as_before() {
+    let before = pods(&example());
+    assert!(before.iter().all(|it| it.2 == it.3));
+    for fields in [MERGED, &declared()] {
+        let folder = example();
+        advertise(&folder, fields);
+        assert_eq!(pods(&folder), before, "{fields}");
+    }
+}
+
+#[test]
+fn a_node_that_joins_the_carrying_location_changes_no_file() {
+    let folder = example();
+    advertise(&folder, &declared());
+    join(&folder, MEMBER, |_| {});
+    let check = folder.run(&["render", "--check"]);
+    assert_eq!(check.code, 0, "{}", check.stdout);
+    for ends in [["gcp", "10.32.9.7"], ["aws/new", "gcp"]] {
+        let trace = folder.run(&["trace", ends[0], ends[1]]);
+        assert_eq!(trace.code, 0, "{}{}", trace.stdout, trace.stderr);
+    }
+}
+
+#[test]
+fn a_node_that_joins_another_location_is_reachable_after_a_render() {
+    let folder = example();
+    advertise(&folder, &declared());
+    join(&folder, MEMBER, |node| {
+        node["labels"]["topology.kubernetes.io/region"] = json!("eu-north-1");
+        node["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.24.1.3/24");
+        node["annotations"]["kilo.squat.ai/endpoint"] = json!("198.18.113.99:51820");
+        node["addresses"] = json!([
+            { "address": "10.39.9.99", "type": "InternalIP" },
+            { "address": "198.18.113.99", "type": "ExternalIP" },
+        ]);
+        node["annotations"]["kilo.squat.ai/internal-ip"] = json!("10.39.9.99/20");
+    });
+    let trace = || folder.run(&["trace", "gcp", "10.32.9.7"]);
+    assert_eq!(trace().code, 1, "{}", trace().stdout);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(trace().code, 0, "{}", trace().stdout);
+}
+
+#[test]
+fn a_location_that_is_gone_leaves_a_warning_and_all_pods() {
+    let folder = example();
+    advertise(&folder, &declared().replace(MEMBER, "removed"));
+    let validate = folder.run(&["validate"]);
+    assert_eq!(validate.code, 0, "{}", validate.stderr);
+    assert_contains(
+        &validate.stdout,
+        "warning[missing-carrier]: aws: the pod CIDRs of nodes are rendered instead of 10.32.0.0/16",
+    );
+    assert_contains(&validate.stdout, "warning[unknown-anchor]");
+    assert_eq!(pods(&folder), pods(&example()));
+}
+
+#[test]
+fn a_switch_is_at_least_brief_in_both_directions() {
+    for fields in [MERGED, &declared()] {
+        let repository = Repository::of(example());
+        repository.commit();
+        advertise(&repository.folder, fields);
+        assert_eq!(repository.grade(&[]), "brief", "{fields}");
+        let shown = repository.diff(&[]).stdout;
+        assert_contains(&shown, "`advertise` of aws changed: `podCIDRs: PerNode");
+        repository.commit();
+        let fields = format!("      {fields}\n");
+        repository.folder.edit("mesh.yaml", &fields, "");
+        assert_eq!(repository.folder.run(&["render"]).code, 0);
+        assert_eq!(repository.grade(&[]), "brief", "{fields}");
+    }
+}
+
+#[test]
+fn the_load_of_other_values_is_computed_without_a_change() {
+    let folder = example();
+    let before = folder.touches(".");
+    let run = folder.run(&[
+        "capacity",
+        "--with",
+        "aws.advertise={podCIDRs: Merged, nodeAddresses: false}",
+    ]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(&run.stdout, "gcp     ok         3      12");
+    assert_contains(
+        &run.stdout,
+        "Computed with `aws.advertise={podCIDRs: Merged, nodeAddresses: false}`.",
+    );
+    let all = folder.run(&[
+        "capacity",
+        "--output",
+        "json",
+        "--with",
+        "*.advertise.nodeAddresses=false",
+    ]);
+    assert_eq!(
+        all.json()["with"],
+        json!(["*.advertise.nodeAddresses=false"])
+    );
+    assert_eq!(folder.touches("."), before);
+    for (value, code, message) in [
+        (
+            "nope.advertise.podCIDRs=Merged",
+            2,
+            "--with `nope.advertise.podCIDRs=Merged`: no mesh has this cluster",
+        ),
+        ("aws.advertise", 2, "expected CLUSTER.FIELD=VALUE"),
+        (
+            "aws.advertise.podCIDRs=merged",
+            1,
+            "help: did you mean `Merged`?",
+        ),
+        ("aws.advertise.pods=Merged", 1, "unknown field `pods`"),
+    ] {
+        let wrong = folder.run(&["capacity", "--with", value]);
+        assert_eq!(wrong.code, code, "{}", wrong.stderr);
+        assert_contains(&wrong.stderr, message);
+    }
+}
