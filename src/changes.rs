@@ -207,8 +207,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         causes
     });
     changes.causes = attribute(causes, &mut changes.targets);
-    let foreign = delivery.foreign.iter();
-    let foreign = foreign.map(|(target, peer)| CauseEffect {
+    let foreign = delivery.foreign.iter().map(|(target, peer)| CauseEffect {
         cause: Cause::ForeignPeer {
             target: target.clone(),
             peer: peer.clone(),

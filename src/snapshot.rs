@@ -21,6 +21,7 @@ mod file;
 pub mod listing;
 pub mod stray;
 
+pub(crate) use api::bounded_list;
 pub use file::schema;
 use file::{SnapshotFields, SnapshotOutput, UniqueObject, check_header, objects, other_version};
 

@@ -173,8 +173,7 @@ impl Model<'_> {
     /// Returns whether everything that the cluster's own routes are made of is of one family and masked,
     /// so that no kernel refuses any.
     fn has_one_family(&self) -> bool {
-        let segments = self.topology.segments.iter();
-        let mut ranges = segments.flat_map(|segment| {
+        let mut ranges = self.topology.segments.iter().flat_map(|segment| {
             let address = segment.wireguard_ip.computed().map(AllowedIp::host);
             let ranges = segment.allowed_ips.iter().chain(&segment.location_ranges);
             ranges.copied().chain(address)

@@ -193,8 +193,9 @@ impl Inventory {
     }
 }
 
-/// Returns whether a cluster has the wanted Peers, and no other Peer of a mesh.
-pub fn is_delivered(has: &[AppliedFile], shall: &[AppliedFile], meshes: &[Mesh]) -> bool {
+/// Returns whether a cluster has the wanted Peers, and no other Peer of a mesh. Fields that others added to a Peer count only
+/// if they change what Kilo does, unlike in [`Inventory::is_delivered`].
+pub fn has_wanted_peers(has: &[AppliedFile], shall: &[AppliedFile], meshes: &[Mesh]) -> bool {
     let [has, shall] = [has, shall].map(|it| AppliedPeers::decided(it, &[]));
     let is_right = |pair: Pair<PeerId>| match pair.among(&has.all, &shall.all) {
         Pair::Same(peer) => !peer.applied.is_ending,

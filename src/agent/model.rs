@@ -329,8 +329,7 @@ impl<'a> Model<'a> {
             Tunnel::Peer(id) => (None, Some(claims_of_peer(id, &self.peers[id]))),
         };
         let segment = segment.into_iter().flatten();
-        let claims = segment.chain(peer.into_iter().flatten());
-        claims.map(|it| it.0)
+        segment.chain(peer.into_iter().flatten()).map(|it| it.0)
     }
 
     /// Returns the place of a claim, if it is written in a manifest.

@@ -134,8 +134,7 @@ impl Model<'_> {
                 let both = pods.into_iter().chain(internal.map(AllowedIp::host));
                 routes.extend(both.map(|it| kilo(it, gateway)));
             }
-            let ranges = segment.location_ranges.iter();
-            routes.extend(ranges.map(|it| kilo(*it, gateway)));
+            routes.extend(segment.location_ranges.iter().map(|it| kilo(*it, gateway)));
         }
         Ok(routes)
     }

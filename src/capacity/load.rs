@@ -254,12 +254,11 @@ fn location(topology: &KiloTopology, segment: SegmentId) -> Option<&str> {
 impl Sum {
     fn count(topology: &KiloTopology, segment: SegmentId) -> Self {
         let (segment, leader) = (&topology.segments[segment], topology.leader(segment));
-        let address = segment.wireguard_ip.computed().map(AllowedIp::host);
         let ranges = segment
             .allowed_ips
             .iter()
             .copied()
-            .chain(address)
+            .chain(segment.wireguard_ip.computed().map(AllowedIp::host))
             .chain(segment.location_ranges.iter().copied());
         let (_, bytes) = allowed_ips(ranges);
         let endpoint = leader.endpoint();

@@ -50,8 +50,7 @@ impl CarrierMove {
         for range in passage.peers.ranges(is_rerouted) {
             let span = Span::new(range);
             let borders = old.model.tunnels.across(span);
-            let borders = borders.chain(new.model.tunnels.across(span));
-            for piece in span.cut(borders) {
+            for piece in span.cut(borders.chain(new.model.tunnels.across(span))) {
                 let address = piece.first_address();
                 let (Some(was), Some(is)) = (carrier(old, address), carrier(new, address)) else {
                     continue;
@@ -126,6 +125,5 @@ fn is_of_node(fabric: &Fabric, site: SiteId, address: IpAddr) -> bool {
 }
 
 fn is_shared(site: &Site, range: Cidr) -> bool {
-    let mut shared = site.reading.shared.iter();
-    shared.any(|it| it.overlaps(range))
+    site.reading.shared.iter().any(|it| it.overlaps(range))
 }

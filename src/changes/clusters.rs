@@ -160,8 +160,7 @@ fn joined_or_added(after: &Version, cluster: &ClusterName) -> Cause {
 
 /// Returns the clusters of one version that are not in the other.
 fn without_counterpart(sites: &Sites<Option<SiteId>>) -> impl Iterator<Item = SiteId> {
-    let alone = sites.numbered().filter(|it| it.1.is_none());
-    alone.map(|it| it.0)
+    sites.numbered().filter(|it| it.1.is_none()).map(|it| it.0)
 }
 
 fn node_keys(site: &Site) -> impl Iterator<Item = [u8; 32]> {

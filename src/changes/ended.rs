@@ -32,10 +32,7 @@ impl<'f> PresentEnds<'f> {
             .iter()
             .flat_map(|it| it.memberships(site.cluster))
             .collect();
-        let is_usable = |name: &str| {
-            let mut members = members.iter();
-            members.all(|it| it.membership.usable.contains(name))
-        };
+        let is_usable = |name: &str| members.iter().all(|it| it.membership.usable.contains(name));
         let addresses: Vec<(Cidr, ())> = nodes
             .iter()
             .flat_map(addresses)

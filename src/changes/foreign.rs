@@ -22,8 +22,7 @@ pub fn foreign_peers(
     let is_replaced = |peer: &Applied| {
         names.contains(peer.name.as_str()) || key(peer).is_some_and(|it| keys.contains(&it))
     };
-    let found = has.iter().flat_map(|it| &it.content.peers);
-    let foreign = found.filter(|it| {
+    let foreign = has.iter().flat_map(|it| &it.content.peers).filter(|it| {
         // Engines prune what was rendered for a mesh that is not there any more.
         let is_ours = is_ours(&it.name, meshes) || it.claims.is_rendered;
         !is_replaced(it) && !is_ours

@@ -131,8 +131,7 @@ fn kind(objects: &[Object]) -> Option<KeyMoveKind> {
     Some(match &*moves {
         [(from, to)] => {
             let is = |places: &Vec<usize>, test: fn(&Object) -> bool| {
-                let mut places = places.iter().filter_map(|it| objects.get(*it));
-                places.all(test)
+                places.iter().filter_map(|it| objects.get(*it)).all(test)
             };
             match (name(from), name(to)) {
                 (Some(old), Some(new))

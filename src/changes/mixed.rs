@@ -85,8 +85,7 @@ impl Prover<'_, '_, '_, '_> {
         budget: &mut Budget,
     ) -> BTreeSet<SiteId> {
         let found = pairs.par_iter().enumerate().flat_map_iter(|(place, it)| {
-            let open = self.open_states(it, round).into_iter();
-            open.map(move |stages| {
+            self.open_states(it, round).into_iter().map(move |stages| {
                 let interruption = self.interruption(it.pair, stages);
                 ((interruption, Mixture::new(it.pair, stages)), place)
             })

@@ -59,8 +59,7 @@ impl KnownRows {
 impl PathSet {
     /// Returns the receivers of each sender that has any.
     pub(super) fn rows(&self) -> impl Iterator<Item = (usize, &FixedBitSet)> {
-        let senders = self.row_of.iter().enumerate();
-        let senders = senders.filter(|it| *it.1 != EMPTY);
+        let senders = self.row_of.iter().enumerate().filter(|it| *it.1 != EMPTY);
         senders.map(|(sender, row)| (sender, self.receivers(*row)))
     }
 
@@ -72,8 +71,7 @@ impl PathSet {
                 alike.push(sender);
             }
         }
-        let of_rows = senders.into_iter().skip(EMPTY + 1);
-        let groups = of_rows.zip(&self.rows);
+        let groups = senders.into_iter().skip(EMPTY + 1).zip(&self.rows);
         groups.filter(|(senders, _)| !senders.is_empty())
     }
 

@@ -130,8 +130,7 @@ impl TargetChange {
 
 /// Returns whether a Peer that stays differs in a way for which there is no other reason.
 fn has_others(peer: &ChangedPeer) -> bool {
-    let mut differences = peer.differences().iter();
-    differences.any(|it| match it {
+    peer.differences().iter().any(|it| match it {
         Difference::PresharedKey | Difference::Spelling | Difference::Validity => true,
         // No proof shows what is behind a Peer that no node is.
         Difference::RangesLost(_) => peer.holder.is_none(),
@@ -206,8 +205,7 @@ fn of_arriving(arriving: &Arriving) -> Vec<Reason> {
         reasons.push(Reason::KeysLost(names(lost)));
     }
     if !arriving.unproven.is_empty() {
-        let unproven = arriving.unproven.iter().collect();
-        reasons.push(Reason::Unproven(names(unproven)));
+        reasons.push(Reason::Unproven(names(arriving.unproven.iter().collect())));
     }
     reasons
 }

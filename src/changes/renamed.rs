@@ -30,8 +30,7 @@ pub(super) fn renamed<Old: Copy + Ord, New: Copy + Ord>(
             *best = (count, was);
         }
     }
-    let found = found.into_iter();
-    found.map(|(is, (_, was))| (was, is)).collect()
+    found.into_iter().map(|(is, (_, was))| (was, is)).collect()
 }
 
 /// Returns clusters that have another name, the old one first, if only the Peers of the old version are known: their

@@ -152,8 +152,7 @@ fn entries<'m>(
     new_name: impl Fn(&Mesh) -> MeshName,
 ) -> BTreeMap<MeshName, (&'m Mesh, &'m Entry)> {
     let found = meshes.iter().filter_map(|mesh| {
-        let mut entries = mesh.entries.iter();
-        let entry = entries.find(|it| it.name == *cluster)?;
+        let entry = mesh.entries.iter().find(|it| it.name == *cluster)?;
         Some((new_name(mesh), (mesh, entry)))
     });
     found.collect()

@@ -46,11 +46,9 @@ impl Touched {
             if is_disturbed(passage) || dialled.next().is_some() {
                 wide.insert(number);
             }
-            let owners = ranges.iter().flat_map(|it| followed.owners(*it));
-            touched[number].extend(owners);
+            touched[number].extend(ranges.iter().flat_map(|it| followed.owners(*it)));
             let keys = passage.peers.keys();
-            let holders = keys.iter().flat_map(|it| fabrics.after.holding_sites(it));
-            touched[number].extend(holders);
+            touched[number].extend(keys.iter().flat_map(|it| fabrics.after.holding_sites(it)));
         }
         let is_touched = |one: SiteId, other: SiteId| {
             one != other
@@ -70,8 +68,7 @@ impl Touched {
 
     /// Returns the clusters to which a cluster has such paths.
     pub(super) fn others(&self, one: SiteId) -> impl Iterator<Item = SiteId> {
-        let others = self.0[one].numbered().filter(|it| *it.1);
-        others.map(|it| it.0)
+        self.0[one].numbered().filter(|it| *it.1).map(|it| it.0)
     }
 }
 

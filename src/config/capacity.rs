@@ -31,31 +31,65 @@ pub struct Steps {
     pub error: Option<u64>,
 }
 
-/// The measured costs of a Peer.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Costs {
-    /// The time that Kilo needs to apply, for each pair of its iptables rules.
-    pub nanoseconds_per_squared_rule: u64,
-    /// The time that kustomize needs to build, for each pair of resources.
-    pub nanoseconds_per_squared_resource: u64,
-    /// The size of a Peer in etcd.
-    pub stored_bytes_per_peer: u64,
-    /// The size of a Peer in an Argo CD `Application`: in its status, and in the result of a sync.
-    pub application_bytes_per_peer: u64,
-    /// The size of a Peer in the inventory of a Flux `Kustomization`.
-    pub inventory_bytes_per_peer: u64,
+/// Declares the measured costs of a Peer, each with its name in a config and the default.
+macro_rules! costs {
+    ($($(#[$doc:meta])* $field:ident $key:literal [$what:literal] $usual:literal;)*) => {
+        /// The measured costs of a Peer.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub struct Costs {
+            $(#[doc = $what] pub $field: u64,)*
+        }
+
+        impl Default for Costs {
+            fn default() -> Self {
+                Self { $($field: $usual,)* }
+            }
+        }
+
+        impl Costs {
+            /// Returns all of them, by their names in a config.
+            pub fn all(self) -> [(&'static str, u64); [$($usual,)*].len()] {
+                [$(($key, self.$field),)*]
+            }
+        }
+
+        /// The cost of a Peer.
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[schemars(rename = "Costs")]
+        #[serde(deny_unknown_fields)]
+        struct WrittenCosts {
+            $(
+                $(#[$doc])*
+                #[schemars(range(max = MOST), extend("default" = Costs::default().$field))]
+                #[serde(rename = $key)]
+                $field: Option<u64>,
+            )*
+        }
+
+        impl WrittenCosts {
+            fn costs(self) -> Costs {
+                Costs { $($field: self.$field.unwrap_or($usual),)* }
+            }
+        }
+    };
 }
 
-impl Default for Costs {
-    fn default() -> Self {
-        Self {
-            nanoseconds_per_squared_rule: 2_500,
-            nanoseconds_per_squared_resource: 850,
-            stored_bytes_per_peer: 1_100,
-            application_bytes_per_peer: 394,
-            inventory_bytes_per_peer: 85,
-        }
-    }
+costs! {
+    /// Nanoseconds that Kilo needs for a change per squared number of its iptables rules; default:
+    /// 2,500.
+    nanoseconds_per_squared_rule "nanosecondsPerSquaredRule"
+    ["The time that Kilo needs to apply, for each pair of its iptables rules."] 2_500;
+    /// Nanoseconds that kustomize needs per squared number of resources; default: 850.
+    nanoseconds_per_squared_resource "nanosecondsPerSquaredResource"
+    ["The time that kustomize needs to build, for each pair of resources."] 850;
+    /// Size in bytes of a Peer in etcd; default: 1,100.
+    stored_bytes_per_peer "storedBytesPerPeer" ["The size of a Peer in etcd."] 1_100;
+    /// Size in bytes of a Peer in an Argo CD `Application`; default: 394.
+    application_bytes_per_peer "applicationBytesPerPeer"
+    ["The size of a Peer in an Argo CD `Application`: in its status, and in the result of a sync."] 394;
+    /// Size in bytes of a Peer in the inventory of a Flux `Kustomization`; default: 85.
+    inventory_bytes_per_peer "inventoryBytesPerPeer"
+    ["The size of a Peer in the inventory of a Flux `Kustomization`."] 85;
 }
 
 /// Declares the quantities, each with what it is called in a config and its default steps.
@@ -212,29 +246,6 @@ struct WrittenThresholds {
 /// The highest step, and the highest cost.
 const MOST: u64 = 1_000_000_000_000;
 
-/// The cost of a Peer.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Costs")]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct WrittenCosts {
-    /// Nanoseconds that Kilo needs for a change per squared number of its iptables rules; default:
-    /// 2,500.
-    #[schemars(range(max = MOST), extend("default" = Costs::default().nanoseconds_per_squared_rule))]
-    nanoseconds_per_squared_rule: Option<u64>,
-    /// Nanoseconds that kustomize needs per squared number of resources; default: 850.
-    #[schemars(range(max = MOST), extend("default" = Costs::default().nanoseconds_per_squared_resource))]
-    nanoseconds_per_squared_resource: Option<u64>,
-    /// Size in bytes of a Peer in etcd; default: 1,100.
-    #[schemars(range(max = MOST), extend("default" = Costs::default().stored_bytes_per_peer))]
-    stored_bytes_per_peer: Option<u64>,
-    /// Size in bytes of a Peer in an Argo CD `Application`; default: 394.
-    #[schemars(range(max = MOST), extend("default" = Costs::default().application_bytes_per_peer))]
-    application_bytes_per_peer: Option<u64>,
-    /// Size in bytes of a Peer in the inventory of a Flux `Kustomization`; default: 85.
-    #[schemars(range(max = MOST), extend("default" = Costs::default().inventory_bytes_per_peer))]
-    inventory_bytes_per_peer: Option<u64>,
-}
-
 /// Lists the values that differ from the default.
 impl fmt::Debug for Capacity {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -335,29 +346,6 @@ impl WrittenThresholds {
             warning,
             error,
         })
-    }
-}
-
-impl WrittenCosts {
-    fn costs(self) -> Costs {
-        let usual = Costs::default();
-        Costs {
-            nanoseconds_per_squared_rule: self
-                .nanoseconds_per_squared_rule
-                .unwrap_or(usual.nanoseconds_per_squared_rule),
-            nanoseconds_per_squared_resource: self
-                .nanoseconds_per_squared_resource
-                .unwrap_or(usual.nanoseconds_per_squared_resource),
-            stored_bytes_per_peer: self
-                .stored_bytes_per_peer
-                .unwrap_or(usual.stored_bytes_per_peer),
-            application_bytes_per_peer: self
-                .application_bytes_per_peer
-                .unwrap_or(usual.application_bytes_per_peer),
-            inventory_bytes_per_peer: self
-                .inventory_bytes_per_peer
-                .unwrap_or(usual.inventory_bytes_per_peer),
-        }
     }
 }
 

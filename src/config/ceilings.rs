@@ -15,46 +15,93 @@ use thiserror::Error;
 use crate::mesh::{Entry, Mesh};
 use crate::place::Place;
 
-/// The default ceilings.
-const BUILT_IN: Ceilings = Ceilings {
-    clusters: 400,
-    nodes: 80_000,
-    ranges: 20_000,
-    anchors: 5_000,
-    expectations: 2_000,
-    peers: 500_000,
-    steps: 10_000_000,
-};
+/// Declares what has a ceiling, each with what is counted and the default.
+macro_rules! ceilings {
+    ($($(#[$doc:meta])* $counted:ident $field:ident [$what:literal] $most:literal;)*) => {
+        /// The default ceilings.
+        const BUILT_IN: Ceilings = Ceilings { $($field: $most,)* };
 
-/// The largest accepted numbers of a run, over all meshes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Ceilings {
-    clusters: usize,
-    nodes: usize,
-    ranges: usize,
-    anchors: usize,
-    expectations: usize,
-    peers: usize,
-    steps: usize,
+        /// The largest accepted numbers of a run, over all meshes.
+        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        pub struct Ceilings {
+            $($field: usize,)*
+        }
+
+        /// Something that has a ceiling.
+        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+        pub enum Counted {
+            $(#[doc = $what] $counted,)*
+        }
+
+        /// Limits on the size of a run. The config can only lower them; `--ceiling NAME=N` and
+        /// `CLUSTERMESH_CEILINGS` can also raise them.
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[schemars(rename = "Ceilings")]
+        #[serde(deny_unknown_fields, rename_all = "camelCase")]
+        pub(super) struct WrittenCeilings {
+            $(
+                $(#[$doc])*
+                #[schemars(range(min = 1, max = BUILT_IN.$field), extend("default" = BUILT_IN.$field))]
+                $field: Option<u32>,
+            )*
+        }
+
+        impl Counted {
+            /// Everything that has a ceiling.
+            pub const ALL: [Self; [$($most,)*].len()] = [$(Self::$counted,)*];
+
+            /// Returns its name in configs and flags.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$counted => stringify!($field),)*
+                }
+            }
+        }
+
+        impl Ceilings {
+            /// Returns the most that is accepted.
+            pub fn most(&self, counted: Counted) -> usize {
+                match counted {
+                    $(Counted::$counted => self.$field,)*
+                }
+            }
+
+            /// Returns the ceilings with one of them changed.
+            #[must_use]
+            pub fn with(mut self, ceiling: Ceiling) -> Self {
+                match ceiling.counted {
+                    $(Counted::$counted => self.$field = ceiling.most,)*
+                }
+                self
+            }
+        }
+
+        impl WrittenCeilings {
+            pub(super) fn ceilings(&self) -> Ceilings {
+                let most = |written: Option<u32>| usize::try_from(written?).ok();
+                Ceilings {
+                    $($field: most(self.$field).unwrap_or(BUILT_IN.$field),)*
+                }
+            }
+        }
+    };
 }
 
-/// Something that has a ceiling.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Counted {
-    /// Entries of meshes.
-    Clusters,
-    /// Nodes in snapshots.
-    Nodes,
-    /// Ranges that entries declare or accept.
-    Ranges,
-    /// Items of `anchors`, and the ranges and nodes that these name.
-    Anchors,
-    /// Expectations.
-    Expectations,
-    /// Peers of all targets.
-    Peers,
-    /// Steps of a proof.
-    Steps,
+ceilings! {
+    /// The maximum number of clusters in all meshes.
+    Clusters clusters ["Entries of meshes."] 400;
+    /// The maximum number of nodes in all snapshots.
+    Nodes nodes ["Nodes in snapshots."] 80_000;
+    /// The maximum number of ranges that all clusters declare and accept.
+    Ranges ranges ["Ranges that entries declare or accept."] 20_000;
+    /// The maximum number of items in `anchors`, including the ranges and nodes that they name.
+    Anchors anchors ["Items of `anchors`, and the ranges and nodes that these name."] 5_000;
+    /// The maximum number of expectations.
+    Expectations expectations ["Expectations."] 2_000;
+    /// The maximum number of Peers of all targets.
+    Peers peers ["Peers of all targets."] 500_000;
+    /// The maximum number of steps of a proof.
+    Steps steps ["Steps of a proof."] 10_000_000;
 }
 
 /// A ceiling that someone sets, as in `clusters=1000`.
@@ -93,67 +140,9 @@ pub struct Exceeded {
     pub place: Option<Place>,
 }
 
-/// Limits on the size of a run. The config can only lower them; `--ceiling NAME=N` and
-/// `CLUSTERMESH_CEILINGS` can also raise them.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Ceilings")]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct WrittenCeilings {
-    /// The maximum number of clusters in all meshes.
-    #[schemars(range(min = 1, max = BUILT_IN.clusters), extend("default" = BUILT_IN.clusters))]
-    clusters: Option<u32>,
-    /// The maximum number of nodes in all snapshots.
-    #[schemars(range(min = 1, max = BUILT_IN.nodes), extend("default" = BUILT_IN.nodes))]
-    nodes: Option<u32>,
-    /// The maximum number of ranges that all clusters declare and accept.
-    #[schemars(range(min = 1, max = BUILT_IN.ranges), extend("default" = BUILT_IN.ranges))]
-    ranges: Option<u32>,
-    /// The maximum number of items in `anchors`, including the ranges and nodes that they name.
-    #[schemars(range(min = 1, max = BUILT_IN.anchors), extend("default" = BUILT_IN.anchors))]
-    anchors: Option<u32>,
-    /// The maximum number of expectations.
-    #[schemars(
-        range(min = 1, max = BUILT_IN.expectations),
-        extend("default" = BUILT_IN.expectations)
-    )]
-    expectations: Option<u32>,
-    /// The maximum number of Peers of all targets.
-    #[schemars(range(min = 1, max = BUILT_IN.peers), extend("default" = BUILT_IN.peers))]
-    peers: Option<u32>,
-    /// The maximum number of steps of a proof.
-    #[schemars(range(min = 1, max = BUILT_IN.steps), extend("default" = BUILT_IN.steps))]
-    steps: Option<u32>,
-}
-
 impl Default for Ceilings {
     fn default() -> Self {
         BUILT_IN
-    }
-}
-
-impl Counted {
-    /// Everything that has a ceiling.
-    pub const ALL: [Self; 7] = [
-        Self::Clusters,
-        Self::Nodes,
-        Self::Ranges,
-        Self::Anchors,
-        Self::Expectations,
-        Self::Peers,
-        Self::Steps,
-    ];
-
-    /// Returns its name in configs and flags.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Clusters => "clusters",
-            Self::Nodes => "nodes",
-            Self::Ranges => "ranges",
-            Self::Anchors => "anchors",
-            Self::Expectations => "expectations",
-            Self::Peers => "peers",
-            Self::Steps => "steps",
-        }
     }
 }
 
@@ -182,38 +171,9 @@ impl FromStr for Ceiling {
 }
 
 impl Ceilings {
-    /// Returns the most that is accepted.
-    pub fn most(&self, counted: Counted) -> usize {
-        match counted {
-            Counted::Clusters => self.clusters,
-            Counted::Nodes => self.nodes,
-            Counted::Ranges => self.ranges,
-            Counted::Anchors => self.anchors,
-            Counted::Expectations => self.expectations,
-            Counted::Peers => self.peers,
-            Counted::Steps => self.steps,
-        }
-    }
-
     /// Returns the most steps of a proof.
     pub fn most_steps(&self) -> u64 {
         u64::try_from(self.steps).unwrap_or(u64::MAX)
-    }
-
-    /// Returns the ceilings with one of them changed.
-    #[must_use]
-    pub fn with(mut self, ceiling: Ceiling) -> Self {
-        let most = match ceiling.counted {
-            Counted::Clusters => &mut self.clusters,
-            Counted::Nodes => &mut self.nodes,
-            Counted::Ranges => &mut self.ranges,
-            Counted::Anchors => &mut self.anchors,
-            Counted::Expectations => &mut self.expectations,
-            Counted::Peers => &mut self.peers,
-            Counted::Steps => &mut self.steps,
-        };
-        *most = ceiling.most;
-        self
     }
 
     /// Returns whether there is more of something than is accepted.
@@ -259,25 +219,6 @@ fn anchors(entry: &Entry) -> usize {
         .iter()
         .map(|it| 1 + it.nodes.len() + it.ranges.iter().flatten().count())
         .sum()
-}
-
-impl WrittenCeilings {
-    pub(super) fn ceilings(&self) -> Ceilings {
-        let most = |written: Option<u32>, built_in: usize| {
-            written
-                .and_then(|it| usize::try_from(it).ok())
-                .unwrap_or(built_in)
-        };
-        Ceilings {
-            clusters: most(self.clusters, BUILT_IN.clusters),
-            nodes: most(self.nodes, BUILT_IN.nodes),
-            ranges: most(self.ranges, BUILT_IN.ranges),
-            anchors: most(self.anchors, BUILT_IN.anchors),
-            expectations: most(self.expectations, BUILT_IN.expectations),
-            peers: most(self.peers, BUILT_IN.peers),
-            steps: most(self.steps, BUILT_IN.steps),
-        }
-    }
 }
 
 #[cfg(test)]

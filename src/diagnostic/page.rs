@@ -31,8 +31,7 @@ pub struct Block {
 impl Page {
     /// Reads a page.
     pub(crate) fn read(text: &'static str) -> Self {
-        let parts = text.split("## ").skip(1);
-        let sections = parts.map(|part| {
+        let sections = text.split("## ").skip(1).map(|part| {
             let (title, text) = part.split_once('\n').unwrap_or((part, ""));
             Section {
                 title: title.trim(),

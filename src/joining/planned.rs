@@ -52,8 +52,7 @@ impl Joining<'_> {
             joined.extend(joiners.iter().cloned());
             let meshes = self.joined(&joined);
             let fleet = Fleet::new(&meshes, self.snapshots).map_err(|missing| {
-                let missing = missing.into_iter().map(|it| it.cluster);
-                WaveError::Missing(missing.collect())
+                WaveError::Missing(missing.into_iter().map(|it| it.cluster).collect())
             })?;
             let fleet = fleet.accepting(self.accepted);
             let plan = plan::plan(&fleet)?;

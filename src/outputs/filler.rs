@@ -57,8 +57,7 @@ impl Filler {
             ResultPath::Fixed(path) => vec![path.clone(); order.subjects.len()],
             ResultPath::Template(path) => {
                 let mut template = engine.compile(path, path, Format::Text)?;
-                let subjects = order.subjects.iter();
-                let paths = subjects.map(|it| self.path(&mut template, it));
+                let paths = order.subjects.iter().map(|it| self.path(&mut template, it));
                 paths.collect::<Result<_, _>>()?
             }
         };

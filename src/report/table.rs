@@ -94,8 +94,7 @@ impl TextTable {
         };
         let mut rows = self.rows.iter();
         let mut text = rows.next().map(line).unwrap_or_default();
-        let aligned = shown.iter().filter_map(|column| self.columns.get(*column));
-        for align in aligned {
+        for align in shown.iter().filter_map(|column| self.columns.get(*column)) {
             text.push_str(match align {
                 Align::Left => "|---",
                 Align::Right => "|--:",

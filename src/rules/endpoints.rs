@@ -6,7 +6,6 @@ use crate::packet::rule::NO_INITIATOR;
 use dialled::DialledEndpoint;
 
 mod dialled;
-mod roaming_pairs;
 mod address;
 mod network;
 mod port;

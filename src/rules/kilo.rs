@@ -9,8 +9,6 @@ use crate::snapshot::Node;
 use inspected_cluster::InspectedCluster;
 
 mod inspected_cluster;
-mod location_problem;
-mod misspelling;
 mod mixed_families;
 mod annotations;
 mod family;

@@ -5,7 +5,6 @@ use crate::diagnostic::Label;
 use crate::fleet::Fleet;
 use crate::place::Place;
 
-mod undone_selector;
 mod declared;
 mod flat;
 mod selector;

@@ -118,9 +118,11 @@ impl NodeObject {
 
 /// Reads the items of a list one by one.
 fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeItem>, D::Error> {
-    bounded(deserializer, NODES, |object: NodeObject| NodeItem {
-        kind: object.kind.clone(),
-        node: object.node(),
+    bounded_list(deserializer, (NODES, "items"), |object: NodeObject| {
+        NodeItem {
+            kind: object.kind.clone(),
+            node: object.node(),
+        }
     })
 }
 
@@ -128,17 +130,21 @@ fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeItem>, D:
 fn few<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    bounded(deserializer, ENTRIES, |item| item)
+    bounded_list(deserializer, (ENTRIES, "items"), |item| item)
 }
 
-/// Reads a list of at most `most` items, or nothing.
-fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
+/// Reads a list of at most this many items with this name, or nothing, and keeps what is wanted of each.
+///
+/// # Errors
+/// It is something else, or longer.
+pub(crate) fn bounded_list<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
     deserializer: D,
-    most: usize,
+    (most, noun): (usize, &'static str),
     keep: fn(T) -> U,
 ) -> Result<Vec<U>, D::Error> {
     struct ListVisitor<T, U> {
         most: usize,
+        noun: &'static str,
         keep: fn(T) -> U,
     }
 
@@ -146,7 +152,7 @@ fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
         type Value = Vec<U>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-            write!(formatter, "a list of at most {} items", self.most)
+            write!(formatter, "a list of at most {} {}", self.most, self.noun)
         }
 
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -165,7 +171,7 @@ fn bounded<'de, T: Deserialize<'de>, U, D: Deserializer<'de>>(
         }
     }
 
-    deserializer.deserialize_any(ListVisitor { most, keep })
+    deserializer.deserialize_any(ListVisitor { most, noun, keep })
 }
 
 /// Reads labels.

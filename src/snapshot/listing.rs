@@ -199,11 +199,10 @@ fn texts(node: &Node) -> impl Iterator<Item = &str> {
         .iter()
         .chain(node.labels.iter())
         .flat_map(|(key, value)| [key, value]);
-    let addresses = node.addresses.iter().map(|it| it.address.as_str());
     [node.name.as_str(), node.uid.as_str()]
         .into_iter()
         .chain(node.pod_cidrs.iter().map(String::as_str))
-        .chain(addresses)
+        .chain(node.addresses.iter().map(|it| it.address.as_str()))
         .chain(maps)
 }
 

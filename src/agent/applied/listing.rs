@@ -17,6 +17,7 @@ use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::{MANAGER_LABEL, SOURCE_LABEL};
 use crate::name::{self, ClusterName};
 use crate::place::Pointer;
+use crate::snapshot::bounded_list;
 use crate::wireguard::Host;
 
 /// The most Peers of a cluster that are read; Kilo stops working with far fewer.
@@ -209,32 +210,7 @@ impl Item {
 
 /// Reads the objects one by one.
 fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ListedObject>, D::Error> {
-    struct Items;
-
-    impl<'de> Visitor<'de> for Items {
-        type Value = Vec<ListedObject>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-            write!(formatter, "a list of at most {PEERS} Peers")
-        }
-
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(Vec::new())
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
-            let mut listed = Vec::new();
-            while let Some(item) = access.next_element::<Item>()? {
-                if listed.len() == PEERS {
-                    return Err(A::Error::invalid_length(PEERS + 1, &self));
-                }
-                listed.push(item.listed());
-            }
-            Ok(listed)
-        }
-    }
-
-    deserializer.deserialize_any(Items)
+    bounded_list(deserializer, (PEERS, "Peers"), Item::listed)
 }
 
 impl<'de> Deserialize<'de> for KnownFields {

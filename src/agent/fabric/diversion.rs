@@ -27,8 +27,7 @@ impl Site<'_> {
 
 /// Returns whether anything is diverted in a cluster.
 pub(super) fn has_diversions(model: &Model) -> bool {
-    let mut segments = model.topology.segments.iter();
-    segments.any(|segment| {
+    model.topology.segments.iter().any(|segment| {
         let leader = segment.leader.node();
         let mut members = segment.members.iter();
         members.any(|it| diverted(model, leader, *it).is_some())

@@ -64,8 +64,7 @@ pub(super) fn contests(peers: &mut Peers<ClusterPeer>, by_key: &[PeerId]) -> Con
     let of_keys = runs(by_key, Prize::Key, |peer| peers[peer].key());
     // Without a Peer that Kilo would configure there is nothing to win.
     let is_worth_it = |it: &Contest| it.peers.iter().any(|it| peers[*it].share().is_some());
-    let all = of_names.chain(of_keys).filter(is_worth_it);
-    let contests = Contests::new(all.collect());
+    let contests = Contests::new(of_names.chain(of_keys).filter(is_worth_it).collect());
     for (id, contest) in contests.numbered() {
         for peer in &contest.peers {
             enter(&mut peers[*peer], id);

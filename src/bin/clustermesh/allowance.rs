@@ -115,8 +115,7 @@ pub(crate) fn check(
 
 /// Returns the error about a target that no mesh has, with what may have been meant.
 pub(crate) fn unknown_target(name: &str, plan: &Plan) -> anyhow::Error {
-    let known = plan.targets.iter().map(|it| it.cluster.as_str());
-    unknown_cluster(name, known)
+    unknown_cluster(name, plan.targets.iter().map(|it| it.cluster.as_str()))
 }
 
 /// Returns the error about a cluster that no mesh has, with what may have been meant.

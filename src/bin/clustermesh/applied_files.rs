@@ -170,8 +170,7 @@ fn within_ceiling<'f>(
     inputs: &Inputs,
     files: impl IntoIterator<Item = &'f AppliedFile>,
 ) -> Result<(), CommandFailure> {
-    let files = files.into_iter();
-    let peers = files.map(|file| file.content.peers.len()).sum();
+    let peers = files.into_iter().map(|file| file.content.peers.len()).sum();
     match inputs.settings.ceilings.exceeded(Counted::Peers, peers) {
         None => Ok(()),
         Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),

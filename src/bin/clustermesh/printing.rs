@@ -46,8 +46,7 @@ pub(crate) fn print<'a>(inputs: &'a Inputs, order: &PrintOrder) -> anyhow::Resul
     let losses = losses(&checked, order)?;
     checked.add_losses(&losses, order.allowing);
     let is_wrong = !losses.is_empty() || order.threshold.fails(&checked.findings);
-    let planned = checked.planned.as_ref().filter(|_| !is_wrong);
-    let manifests = match planned {
+    let manifests = match checked.planned.as_ref().filter(|_| !is_wrong) {
         Some((_, plan)) => Some(manifest::stream(plan, target(plan, order.target)?)),
         None => None,
     };

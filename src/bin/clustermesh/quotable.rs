@@ -43,8 +43,7 @@ pub(crate) fn is_rendered(text: &str) -> bool {
 }
 
 fn has_version(line: &str) -> bool {
-    let versions = API_VERSIONS.iter();
-    let mut places = versions.flat_map(|version| {
+    let mut places = API_VERSIONS.iter().flat_map(|version| {
         let places = line.match_indices(version);
         places.map(|(at, _)| (&line[..at], &line[at + version.len()..]))
     });

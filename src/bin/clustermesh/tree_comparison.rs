@@ -74,10 +74,12 @@ pub(crate) fn is_current(
 pub(crate) type CountsByTarget = BTreeMap<String, PeerCounts>;
 
 /// Returns how many Peers the next render adds, changes and removes in each target of which a file
-/// changes or goes.
+/// changes or goes. It is unknown for a target with a file that cannot be read.
 pub(crate) fn peer_counts(rendered: &TreeComparison, settings: &Settings) -> CountsByTarget {
     let TreeComparison { tree, survey, .. } = rendered;
-    let old = peers_by_target(&differing(rendered, settings));
+    let unread = rendered.on_disk.unread_targets();
+    let mut old = peers_by_target(&differing(rendered, settings));
+    old.retain(|target, _| !unread.contains(target.as_str()));
     let new = survey
         .changed
         .iter()

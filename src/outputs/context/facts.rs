@@ -50,8 +50,7 @@ struct SourceFacts<'a> {
 
 impl Serialize for SourceFacts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let peer_sets = self.plan.peer_sets.iter();
-        serializer.collect_seq(peer_sets.map(|it| source(self.fleet, it)))
+        serializer.collect_seq(self.plan.peer_sets.iter().map(|it| source(self.fleet, it)))
     }
 }
 
@@ -65,8 +64,7 @@ impl<'a> FleetFacts<'a> {
         capacity: &Capacity,
         rendered: &str,
     ) -> Self {
-        let targets = plan.targets.iter().zip(loads);
-        let targets = targets.map(|(target, load)| {
+        let targets = plan.targets.iter().zip(loads).map(|(target, load)| {
             let peer_sets = || {
                 let places = target.peer_sets.iter();
                 places.filter_map(|&it| plan.peer_sets.get(it))
@@ -101,12 +99,11 @@ impl<'a> FleetFacts<'a> {
                     .map(|it| ResultSubject::Target(it.to_owned()))
                     .collect()
             }
-            Per::Mesh => {
-                let meshes = self.meshes.iter();
-                meshes
-                    .map(|it| ResultSubject::Mesh(it.name.clone()))
-                    .collect()
-            }
+            Per::Mesh => self
+                .meshes
+                .iter()
+                .map(|it| ResultSubject::Mesh(it.name.clone()))
+                .collect(),
             Per::Repository => vec![ResultSubject::Repository],
         }
     }

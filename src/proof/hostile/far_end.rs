@@ -83,8 +83,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
     pub(super) fn holds(&self) -> impl Iterator<Item = HeldPeer> {
         self.fabric.count_look_up();
         let model = &self.site.model;
-        let claimed = widest(self.ends.iter().flat_map(|it| model.ranges(*it)));
-        let pieces = claimed
+        let pieces = widest(self.ends.iter().flat_map(|it| model.ranges(*it)))
             .into_iter()
             .flat_map(|range| model.tunnels.pieces(Span::new(range)));
         pieces.filter_map(|piece| {
@@ -109,8 +108,7 @@ impl<'f, 'a> FarEnds<'f, 'a> {
         let tunnels = &self.site.model.tunnels;
         let mut around = iter::successors(Some(slot), |it| tunnels.parent(*it));
         around.all(|slot| {
-            let mut claims = tunnels.at(slot).1.iter();
-            claims.all(|claim| match claim.tunnel {
+            tunnels.at(slot).1.iter().all(|claim| match claim.tunnel {
                 Tunnel::Peer(peer) => !self.site.has_own_key(peer),
                 Tunnel::Segment(_) => false,
             })

@@ -56,8 +56,7 @@ impl<'f, 'a> Rights<'f, 'a> {
         let declared = self.declared.across(span);
         let owned = self.others.iter().flat_map(|it| it.1.owned().across(span));
         let pieces = span.cut(declared.chain(owned)).into_iter();
-        let whose = pieces.map(|span| (span, self.whose_piece(span)));
-        whose.collect()
+        pieces.map(|span| (span, self.whose_piece(span))).collect()
     }
 
     fn whose_piece(&self, span: Span) -> Whose {

@@ -144,8 +144,7 @@ fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
         ),
     )
     .at(Some(selection.place.key("cluster")), "");
-    let known = fabric.sites.iter().map(|it| it.cluster.as_str());
-    match nearest(wanted, known) {
+    match nearest(wanted, fabric.sites.iter().map(|it| it.cluster.as_str())) {
         Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
         None => finding,
     }

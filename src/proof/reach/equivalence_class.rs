@@ -121,8 +121,7 @@ impl EquivalenceClass {
     /// Returns whether packets go where they should as far as this side is concerned, and nothing about it
     /// is known by a number of either cluster.
     pub(super) fn is_plain(&self) -> bool {
-        let mut views = self.views.iter();
-        views.all(|it| {
+        self.views.iter().all(|it| {
             it.is_portable() && it.next_hop == NextHop::Right && it.deliver == Reception::Takes
         })
     }

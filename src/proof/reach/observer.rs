@@ -324,8 +324,7 @@ impl Observer<'_, '_> {
     fn are_uniform(&self, span: Span) -> bool {
         let tunnels = &self.site.model.tunnels;
         let slots = tunnels.around(span).map(|slot| tunnels.at(slot));
-        let mut claims = slots.flat_map(|it| it.1);
-        claims.all(|claim| match claim.tunnel {
+        slots.flat_map(|it| it.1).all(|claim| match claim.tunnel {
             Tunnel::Peer(peer) => self.known(peer).is_uniform,
             Tunnel::Segment(_) => false,
         })

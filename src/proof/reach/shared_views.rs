@@ -147,8 +147,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     }
 
     fn claims(&self, slots: impl Iterator<Item = SlotId>) -> impl Iterator<Item = SiteId> {
-        let claims = slots.flat_map(|slot| self.owned.at(slot).1);
-        claims.copied()
+        slots.flat_map(|slot| self.owned.at(slot).1).copied()
     }
 
     /// Returns where a cluster stands, if views are shared.

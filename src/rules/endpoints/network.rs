@@ -1,43 +1,132 @@
 //! Networks: is there a way from those who dial to the address that they dial?
 
-use super::dialled::{DialProblem, DialSide, UnreachableEndpoints, problems};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::dialled::DialledEndpoint;
 use super::{NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::fleet::{Fleet, Member};
 use crate::mesh::EndpointSource;
-use crate::net::family;
+use crate::name::ClusterName;
+use crate::net::prefixes::Prefixes;
+use crate::net::{Cidr, Families, family, private_network};
+use crate::place::Place;
 use crate::rules::Finding;
 use crate::text::listed;
+use crate::wireguard::Endpoint;
+
+/// Endpoints of a cluster that some clusters cannot dial.
+struct UnreachableEndpoints<'f> {
+    /// The first endpoint.
+    first: DialledEndpoint<'f>,
+    /// Its address.
+    address: IpAddr,
+    /// All endpoints.
+    endpoints: Vec<&'f Endpoint>,
+    /// The clusters that cannot dial them.
+    targets: Vec<&'f ClusterName>,
+}
 
 /// Returns findings about endpoints that some clusters cannot reach.
 pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Finding> {
-    problems(fleet, members)
-        .into_iter()
-        .map(|problem| match problem {
-            DialProblem::NoInitiator(one, other) => no_initiator(one, other),
-            DialProblem::OtherFamily(endpoints) => other_family(&endpoints),
-            DialProblem::OtherNetwork(endpoints) => other_network(&endpoints),
+    let clusters: BTreeMap<&ClusterName, Surroundings> = fleet
+        .clusters()
+        .filter_map(|cluster| {
+            let member = fleet.memberships(cluster).next()?;
+            Some((cluster, Surroundings::new(member)))
         })
-        .collect()
+        .collect();
+    let doors: BTreeMap<_, Doors> = members
+        .iter()
+        .map(|member| ((&member.mesh.name, &member.entry.name), Doors::new(member)))
+        .collect();
+    let closed = |source: &'f Member<'f>, target: &'f ClusterName| {
+        let own = doors.get(&(&source.mesh.name, &source.entry.name))?;
+        let other = doors.get(&(&source.mesh.name, target))?;
+        let (near, far) = (clusters.get(&source.entry.name)?, clusters.get(target)?);
+        let is_closed = far.has_none_of(own) && near.has_none_of(other);
+        let is_any = own.place.is_some() || other.place.is_some();
+        (is_any && is_closed).then(|| no_initiator(own, other))
+    };
+    let mut findings = Vec::new();
+    for source in members {
+        let mut others = Vec::new();
+        for target in source.targets() {
+            match (clusters.get(target), closed(source, target)) {
+                (None, _) => {}
+                (Some(_), Some(finding)) => {
+                    findings.extend((source.entry.name < *target).then_some(finding));
+                }
+                (Some(around), None) => others.push((target, around)),
+            }
+        }
+        findings.extend(undialled(source, &others));
+    }
+    findings
 }
 
-fn no_initiator(one: DialSide, other: DialSide) -> Finding {
-    let side = |side: &DialSide, dialling: &DialSide| match side.family {
-        None => format!("{} has no endpoint", side.cluster),
-        Some(family) => format!(
-            "{} has {family} endpoints, and no node of {} has an {family} address",
-            side.cluster, dialling.cluster
-        ),
-    };
+/// Returns findings about the endpoints of a cluster that others cannot dial.
+fn undialled<'f>(
+    source: &'f Member<'f>,
+    targets: &[(&'f ClusterName, &Surroundings)],
+) -> Vec<Finding> {
+    type IsMeant = fn(&Surroundings, IpAddr) -> bool;
+    type Report = fn(&UnreachableEndpoints) -> Finding;
+    let kinds: [(IsMeant, Report); 2] = [
+        (Surroundings::lacks, other_family),
+        (Surroundings::is_elsewhere, other_network),
+    ];
+    let dialled = DialledEndpoint::all(source);
+    let mut findings = Vec::new();
+    for (is_meant, report) in kinds {
+        let mut found = Unreachable::new();
+        for (target, around) in targets {
+            let meant = dialled.iter().map(DialledEndpoint::address);
+            let meant = meant.map(|it| it.is_some_and(|address| is_meant(around, address)));
+            let meant: Vec<usize> = meant.enumerate().filter(|it| it.1).map(|it| it.0).collect();
+            if !meant.is_empty() {
+                found.entry(meant).or_default().push(*target);
+            }
+        }
+        let found = found.into_iter();
+        let found = found.filter_map(|(which, targets)| unreachable(&dialled, &which, targets));
+        findings.extend(found.map(|it| report(&it)));
+    }
+    findings
+}
+
+/// Endpoints of a cluster, by position, and the clusters that cannot dial them.
+type Unreachable<'f> = BTreeMap<Vec<usize>, Vec<&'f ClusterName>>;
+
+fn unreachable<'f>(
+    dialled: &[DialledEndpoint<'f>],
+    indices: &[usize],
+    targets: Vec<&'f ClusterName>,
+) -> Option<UnreachableEndpoints<'f>> {
+    let meant: Vec<&DialledEndpoint> = indices
+        .iter()
+        .filter_map(|&index| dialled.get(index))
+        .collect();
+    let first = **meant.first()?;
+    Some(UnreachableEndpoints {
+        address: first.address()?,
+        endpoints: meant.iter().map(|it| it.endpoint).collect(),
+        first,
+        targets,
+    })
+}
+
+fn no_initiator(one: &Doors, other: &Doors) -> Finding {
     let message = format!(
         "{} and {} cannot dial each other: {}; {}",
         one.cluster,
         other.cluster,
-        side(&one, &other),
-        side(&other, &one)
+        one.problem(other),
+        other.problem(one)
     );
     Finding::on_cluster(&NO_INITIATOR, one.cluster, message)
-        .at(one.place, "dialled here")
-        .at(other.place, "dialled here")
+        .at(one.place.clone(), "dialled here")
+        .at(other.place.clone(), "dialled here")
         .help(
             "annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with \
              addresses of a family that the other cluster has",
@@ -102,6 +191,81 @@ fn endpoints_are(unreachable: &UnreachableEndpoints) -> String {
     match unreachable.endpoints.len() {
         1 => format!("endpoint {endpoints} is"),
         _ => format!("endpoints {endpoints} are"),
+    }
+}
+
+/// The networks and families of the nodes of a cluster.
+struct Surroundings {
+    /// The networks in which they have addresses of their own.
+    networks: Prefixes<()>,
+    /// The families of their addresses.
+    families: Families,
+}
+
+/// The endpoints at which the nodes of a cluster are dialled in a mesh.
+struct Doors<'f> {
+    cluster: &'f ClusterName,
+    /// The place of the first endpoint, if there is any.
+    place: Option<Place>,
+    /// The kinds of address at which they are.
+    families: Families,
+    /// Whether any is dialled by a name.
+    has_name: bool,
+}
+
+impl<'f> Doors<'f> {
+    fn new(member: &'f Member<'f>) -> Self {
+        let dialled = DialledEndpoint::all(member);
+        let addresses = dialled.iter().filter_map(DialledEndpoint::address);
+        Self {
+            cluster: &member.entry.name,
+            place: dialled.first().map(DialledEndpoint::place),
+            families: addresses.collect(),
+            has_name: dialled.iter().any(|it| it.address().is_none()),
+        }
+    }
+
+    /// Describes why the nodes of another cluster cannot dial these.
+    fn problem(&self, other: &Self) -> String {
+        match self.families.first() {
+            None => format!("{} has no endpoint", self.cluster),
+            Some(family) => format!(
+                "{} has {family} endpoints, and no node of {} has an {family} address",
+                self.cluster, other.cluster
+            ),
+        }
+    }
+}
+
+impl Surroundings {
+    fn new(member: &Member) -> Self {
+        let nodes = &member.cluster.nodes;
+        let addresses = || nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
+        let around = addresses().map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it)));
+        let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
+        Self {
+            networks: networks.map(|network| (network, ())).collect(),
+            families: addresses().collect(),
+        }
+    }
+
+    /// Returns whether no node has an address of the kind, as far as it is known.
+    fn lacks(&self, address: IpAddr) -> bool {
+        !self.families.is_empty() && !self.families.has(family(address))
+    }
+
+    /// Returns whether no node has an address of any kind at which others are dialled, as far as it is
+    /// known.
+    fn has_none_of(&self, doors: &Doors) -> bool {
+        !self.families.is_empty() && !doors.has_name && !self.families.meet(doors.families)
+    }
+
+    /// Returns whether an address is of a private network in which no node is.
+    fn is_elsewhere(&self, address: IpAddr) -> bool {
+        self.families.has(family(address))
+            && !self.networks.is_empty()
+            && private_network(address).is_some()
+            && self.networks.holders(address).next().is_none()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Roaming nodes: can those of two clusters open a tunnel between them?
 
+use std::collections::BTreeMap;
+
 use super::NO_INITIATOR;
-use super::roaming_pairs::RoamingPairs;
 use crate::fleet::Member;
 use crate::membership::PeerCandidate;
 use crate::rules::Finding;
@@ -11,45 +12,76 @@ use crate::text::{self, NAMED, count};
 /// The most nodes of one side of which a message has the names.
 const PAIRED: usize = 10;
 
-/// Returns findings about nodes behind NAT in two clusters.
-pub(super) fn findings(members: &[&Member]) -> Vec<Finding> {
-    let pairs = RoamingPairs::all(members);
-    pairs.iter().filter_map(finding).collect()
+/// The nodes without an endpoint of a cluster, and those of others that get their Peers: each of them and
+/// each of the others are a pair that cannot open a tunnel.
+struct RoamingPairs<'f> {
+    /// The cluster.
+    member: &'f Member<'f>,
+    /// Its nodes, by their Peers.
+    nodes: Vec<&'f PeerCandidate>,
+    /// The nodes of other clusters, with these.
+    others: Vec<(&'f Member<'f>, &'f PeerCandidate)>,
 }
 
-/// Reports nodes of which neither can dial the other, as both are behind NAT.
-fn finding(pairs: &RoamingPairs) -> Option<Finding> {
-    let cluster = &pairs.member.entry.name;
-    let called = |member: &Member, candidate: &PeerCandidate| {
-        format!("{}/{}", member.entry.name, candidate.leader)
-    };
-    let first = pairs.nodes.first()?.leader.as_str();
-    let nodes = pairs.nodes.iter().map(|it| called(pairs.member, it));
-    let others = pairs
-        .others
+/// Returns findings about nodes behind NAT in two clusters, each pair at the cluster whose name comes first.
+///
+/// Of two clusters most of whose nodes have no endpoint, neither gets Peers of the other one: that is a
+/// finding of the plan.
+pub(super) fn findings(members: &[&Member]) -> Vec<Finding> {
+    let by_name: BTreeMap<_, &Member> = members
         .iter()
-        .map(|it| called(it.member, it.candidate));
-    let message = format!(
-        "{} and {} cannot dial each other: neither side has an endpoint ({} of nodes)",
-        text::first(PAIRED, nodes),
-        text::first(PAIRED, others),
-        count(pairs.count(), "pair"),
-    );
-    let of_others = pairs.others.iter().map(|it| it.candidate);
-    let finding = Finding::on_cluster(&NO_INITIATOR, cluster, message);
-    let finding = [
-        pairs.nodes.iter().copied().take(NAMED).collect::<Vec<_>>(),
-        of_others.take(NAMED).collect(),
-    ]
-    .concat()
-    .into_iter()
-    .fold(finding, |it, node| {
-        it.at(node.place.key("name"), "has no endpoint")
+        .map(|member| ((&member.mesh.name, &member.entry.name), *member))
+        .collect();
+    let pairs = members.iter().map(|&member| {
+        let later = member.targets().filter(|it| member.entry.name < **it);
+        let linked = later.filter_map(|it| by_name.get(&(&member.mesh.name, it)).copied());
+        let open = linked.filter(|other| !(member.roams() && other.roams()));
+        let others = open.flat_map(|other| roaming(other).map(move |it| (other, it)));
+        RoamingPairs {
+            member,
+            nodes: roaming(member).collect(),
+            others: others.collect(),
+        }
     });
-    Some(finding.help(format!(
-        "give the nodes of one side an endpoint, for example `{}`, then run `clustermesh snapshot {cluster}`",
-        annotate_endpoint(first)
-    )))
+    pairs.filter_map(|it| it.finding()).collect()
+}
+
+/// Returns the Peers of a cluster that others cannot dial.
+fn roaming<'f>(member: &'f Member<'f>) -> impl Iterator<Item = &'f PeerCandidate> {
+    let candidates = member.membership.candidates.iter();
+    candidates.filter(|it| it.endpoint.is_none())
+}
+
+impl RoamingPairs<'_> {
+    /// Reports the nodes, if there are any pairs.
+    fn finding(&self) -> Option<Finding> {
+        if self.others.is_empty() {
+            return None;
+        }
+        let cluster = &self.member.entry.name;
+        let called = |member: &Member, candidate: &PeerCandidate| {
+            format!("{}/{}", member.entry.name, candidate.leader)
+        };
+        let first = self.nodes.first()?.leader.as_str();
+        let nodes = self.nodes.iter().map(|it| called(self.member, it));
+        let others = self.others.iter().map(|it| called(it.0, it.1));
+        let message = format!(
+            "{} and {} cannot dial each other: neither side has an endpoint ({} of nodes)",
+            text::first(PAIRED, nodes),
+            text::first(PAIRED, others),
+            count(self.nodes.len().saturating_mul(self.others.len()), "pair"),
+        );
+        let own = self.nodes.iter().copied().take(NAMED);
+        let others = self.others.iter().map(|it| it.1).take(NAMED);
+        let finding = Finding::on_cluster(&NO_INITIATOR, cluster, message);
+        let finding = own.chain(others).fold(finding, |it, node| {
+            it.at(node.place.key("name"), "has no endpoint")
+        });
+        Some(finding.help(format!(
+            "give the nodes of one side an endpoint, for example `{}`, then run `clustermesh snapshot {cluster}`",
+            annotate_endpoint(first)
+        )))
+    }
 }
 
 #[cfg(test)]

@@ -2,34 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use super::CLONED_KEY;
 use super::shared_nodes::SharedNodes;
 use crate::fleet::{Claimant, Fleet};
+use crate::kilo::node::annotation;
 use crate::membership::ExcludedReason;
 use crate::plan::{Plan, TargetReason};
+use crate::rules::{Finding, bare};
 
 /// Clusters and nodes.
 type NamedNodes<'a> = BTreeSet<(&'a str, &'a str)>;
 
-/// A node with the key of another one.
-pub(super) struct ClonedKey<'f> {
-    /// The node.
-    pub(super) claimant: &'f Claimant<'f>,
-    /// Another node with the key.
-    pub(super) other: &'f Claimant<'f>,
-}
-
-/// Finds the claimants of a key that no other finding names.
-pub(super) fn cloned<'f>(
-    fleet: &'f Fleet,
-    plan: Option<&Plan>,
-    nodes: &[SharedNodes],
-) -> Vec<ClonedKey<'f>> {
+/// Returns findings about the claimants of a key that no other finding names.
+pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, nodes: &[SharedNodes]) -> Vec<Finding> {
     let named = named(fleet, plan);
     let is_named = |it: &Claimant| {
         named.contains(&(it.cluster.as_str(), it.node))
             || nodes.iter().any(|nodes| nodes.has(it.cluster, it.node))
     };
-    let mut cloned = Vec::new();
+    let mut findings = Vec::new();
     for claimants in fleet.contested() {
         let Some(other) = claimants
             .iter()
@@ -41,9 +32,20 @@ pub(super) fn cloned<'f>(
         let rest = claimants
             .iter()
             .filter(|it| !std::ptr::eq(*it, other) && !is_named(it));
-        cloned.extend(rest.map(|claimant| ClonedKey { claimant, other }));
+        findings.extend(rest.map(|claimant| finding(claimant, other)));
     }
-    cloned
+    findings
+}
+
+/// Reports a node with the key of another one.
+fn finding(claimant: &Claimant, other: &Claimant) -> Finding {
+    let whose = format!("{}/{}", other.cluster, bare(other.node));
+    let message = format!("same public key as {whose}");
+    let key = |it: &Claimant| it.place.key("annotations").key(annotation::KEY);
+    Finding::on_node(&CLONED_KEY, claimant.cluster, claimant.node, message)
+        .at(key(claimant), "second here")
+        .at(key(other), format!("of {whose}"))
+        .help("delete `/var/lib/kilo/key` on the cloned machine, and restart its Kilo pod")
 }
 
 /// Returns the nodes whose keys are reported already.

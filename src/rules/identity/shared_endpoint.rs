@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::SHARED_ENDPOINT;
 use super::shared_nodes::SharedNodes;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
 use crate::place::Place;
+use crate::rules::{Finding, bare};
 
 /// Annotations from which an endpoint may come.
 const ANNOTATIONS: [&str; 3] = [
@@ -17,24 +19,16 @@ const ANNOTATIONS: [&str; 3] = [
 
 /// A candidate that others dial.
 #[derive(Clone, Copy)]
-pub(super) struct DialledCandidate<'a> {
+struct DialledCandidate<'a> {
     /// Its cluster.
-    pub(super) member: &'a Member<'a>,
+    member: &'a Member<'a>,
     /// The candidate.
-    pub(super) candidate: &'a PeerCandidate,
+    candidate: &'a PeerCandidate,
 }
 
-/// A candidate with the endpoint of another one.
-pub(super) struct SharedEndpoint<'a> {
-    /// The candidate.
-    pub(super) again: DialledCandidate<'a>,
-    /// The first one with the endpoint.
-    pub(super) first: DialledCandidate<'a>,
-}
-
-/// Returns the candidates with the endpoint of one before them: of all meshes, as an endpoint is one
-/// place in the world, or on the network that all of them share.
-pub(super) fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedEndpoint<'a>> {
+/// Returns findings about candidates with the endpoint of one before them: of all meshes, as an endpoint is
+/// one place in the world, or on the network that all of them share.
+pub(super) fn findings(fleet: &Fleet, nodes: &[SharedNodes]) -> Vec<Finding> {
     let mut dialled: Vec<DialledCandidate> = fleet
         .members()
         .iter()
@@ -46,7 +40,7 @@ pub(super) fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedE
         .collect();
     // Stable, so that of one endpoint the candidates stay in order of rank and name.
     dialled.sort_by_key(|it| &it.candidate.endpoint);
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for alike in dialled.chunk_by(|a, b| a.candidate.endpoint == b.candidate.endpoint) {
         let Some((first, rest)) = alike.split_first() else {
             continue;
@@ -59,23 +53,37 @@ pub(super) fn shared<'a>(fleet: &'a Fleet, nodes: &[SharedNodes]) -> Vec<SharedE
                 .any(|nodes| nodes.has(&it.member.entry.name, it.who().1));
             known.insert(it.who()) && it.candidate.key != first.candidate.key && !is_same_node
         });
-        found.extend(others.map(|&again| SharedEndpoint {
-            again,
-            first: *first,
-        }));
+        findings.extend(others.filter_map(|it| finding(*it, *first)));
     }
-    found
+    findings
+}
+
+/// Reports a candidate with the endpoint of another one.
+fn finding(again: DialledCandidate, first: DialledCandidate) -> Option<Finding> {
+    let (cluster, node) = first.who();
+    let whose = format!("{cluster}/{}", bare(node));
+    let endpoint = again.candidate.endpoint.as_ref()?;
+    let message = format!("same endpoint as {whose}: {endpoint}");
+    let (cluster, node) = (&again.member.entry.name, again.who().1);
+    let finding = Finding::on_node(&SHARED_ENDPOINT, cluster, node, message)
+        .at(again.place(), "second here")
+        .at(first.place(), format!("of {whose}"))
+        .help(
+            "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
+             ADDRESS:PORT`, and forward these ports",
+        );
+    Some(finding)
 }
 
 impl<'a> DialledCandidate<'a> {
     /// Returns the names of its cluster and node.
-    pub(super) fn who(self) -> (&'a str, &'a str) {
+    fn who(self) -> (&'a str, &'a str) {
         let cluster = self.member.entry.name.as_str();
         (cluster, self.candidate.leader.as_str())
     }
 
     /// Returns where the snapshot has the endpoint: the annotation or the address that it is made of.
-    pub(super) fn place(self) -> Place {
+    fn place(self) -> Place {
         let place = &self.candidate.place;
         let endpoint = self.candidate.endpoint.as_ref();
         let Some(node) = self.member.file.snapshot.node(self.who().1) else {

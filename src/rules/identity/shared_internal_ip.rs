@@ -3,28 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use super::SHARED_INTERNAL_IP;
+use crate::diagnostic::Quoted;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::membership::WithheldReason;
 use crate::net::Cidr;
 use crate::place::Place;
+use crate::rules::Finding;
 use crate::snapshot::{Node, Snapshot};
 
-/// A usable node with the internal address of one before it.
-pub(super) struct SharedInternalIp<'f> {
-    /// Its cluster.
-    pub(super) member: &'f Member<'f>,
-    /// The address.
-    pub(super) address: IpAddr,
-    /// The node.
-    pub(super) node: &'f Node,
-    /// The first node with the address.
-    pub(super) first: &'f Node,
-}
-
-/// Finds the internal addresses that two nodes of a cluster have.
-pub(super) fn shared<'f>(fleet: &'f Fleet<'f>) -> Vec<SharedInternalIp<'f>> {
+/// Returns findings about usable nodes with the internal address of a node of their cluster before them.
+pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     fleet
         .clusters()
         .filter_map(|cluster| fleet.memberships(cluster).next())
@@ -32,7 +23,7 @@ pub(super) fn shared<'f>(fleet: &'f Fleet<'f>) -> Vec<SharedInternalIp<'f>> {
         .collect()
 }
 
-fn of_cluster<'f>(member: &'f Member<'f>) -> Vec<SharedInternalIp<'f>> {
+fn of_cluster(member: &Member) -> Vec<Finding> {
     let already_reported = already_reported(member);
     let mut first: BTreeMap<IpAddr, &Node> = BTreeMap::new();
     let mut found = Vec::new();
@@ -47,15 +38,24 @@ fn of_cluster<'f>(member: &'f Member<'f>) -> Vec<SharedInternalIp<'f>> {
             None => drop(first.insert(address, node)),
             Some(_)
                 if already_reported.contains(&(&node.name, Cidr::host(address).to_string())) => {}
-            Some(first) => found.push(SharedInternalIp {
-                member,
-                address,
-                node,
-                first,
-            }),
+            Some(first) => found.push(finding(member, address, [node, first])),
         }
     }
     found
+}
+
+/// Reports a node with an address that another one had before it.
+fn finding(member: &Member, address: IpAddr, [node, first]: [&Node; 2]) -> Finding {
+    let whose = Quoted(&first.name);
+    let message = format!("same internal address as {whose}: {address}");
+    let cluster = &member.entry.name;
+    Finding::on_node(&SHARED_INTERNAL_IP, cluster, &node.name, message)
+        .at(place(member, node), "second here")
+        .at(place(member, first), format!("of {whose}"))
+        .help(
+            "annotate each node with its own address, such as \
+             `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",
+        )
 }
 
 /// Returns the nodes and declared host routes that are reported already because another node has

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::NODE_IN_TWO_CLUSTERS;
+use crate::diagnostic::Quoted;
 use crate::fleet::{Fleet, Member};
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::rules::Finding;
 use crate::snapshot::{Node, Snapshot};
 
 /// A node of a cluster.
@@ -16,51 +19,15 @@ struct Owned<'a> {
 /// The nodes that a cluster has in common with one that ranks before it.
 pub(super) struct SharedNodes<'a> {
     /// The cluster.
-    pub(super) cluster: &'a ClusterName,
+    cluster: &'a ClusterName,
     /// The other one.
-    pub(super) before: &'a ClusterName,
+    before: &'a ClusterName,
     /// The number of nodes of the cluster.
-    pub(super) of: usize,
+    of: usize,
     /// The nodes, by name.
-    pub(super) nodes: BTreeSet<&'a str>,
+    nodes: BTreeSet<&'a str>,
     /// The first of them, where either snapshot has it.
-    pub(super) places: [Place; 2],
-}
-
-/// Returns the nodes that two clusters claim. A UID is given once, so both snapshots are most likely
-/// of one cluster.
-pub(super) fn shared<'a>(fleet: &'a Fleet) -> Vec<SharedNodes<'a>> {
-    let mut owners: BTreeMap<&str, Owned> = BTreeMap::new();
-    let mut known = BTreeSet::new();
-    let mut found: BTreeMap<(&ClusterName, &ClusterName), SharedNodes> = BTreeMap::new();
-    for member in fleet.members() {
-        let cluster = &member.entry.name;
-        if !known.insert(cluster) {
-            continue;
-        }
-        let nodes = &member.file.snapshot.nodes;
-        for node in nodes.iter().filter(|it| !it.uid.is_empty()) {
-            let again = Owned { member, node };
-            let Some(first) = owners.get(node.uid.as_str()) else {
-                owners.insert(&node.uid, again);
-                continue;
-            };
-            let before = &first.member.entry.name;
-            if before != cluster {
-                let shared = found
-                    .entry((cluster, before))
-                    .or_insert_with(|| SharedNodes {
-                        cluster,
-                        before,
-                        of: nodes.len(),
-                        nodes: BTreeSet::new(),
-                        places: [again.place(), first.place()],
-                    });
-                shared.nodes.insert(&node.name);
-            }
-        }
-    }
-    found.into_values().collect()
+    places: [Place; 2],
 }
 
 impl Owned<'_> {
@@ -69,9 +36,63 @@ impl Owned<'_> {
     }
 }
 
-impl SharedNodes<'_> {
+impl<'a> SharedNodes<'a> {
+    /// Returns the nodes that two clusters claim. A UID is given once, so both snapshots are most likely
+    /// of one cluster.
+    pub(super) fn all(fleet: &'a Fleet) -> Vec<Self> {
+        let mut owners: BTreeMap<&str, Owned> = BTreeMap::new();
+        let mut known = BTreeSet::new();
+        let mut found: BTreeMap<(&ClusterName, &ClusterName), Self> = BTreeMap::new();
+        for member in fleet.members() {
+            let cluster = &member.entry.name;
+            if !known.insert(cluster) {
+                continue;
+            }
+            let nodes = &member.file.snapshot.nodes;
+            for node in nodes.iter().filter(|it| !it.uid.is_empty()) {
+                let again = Owned { member, node };
+                let Some(first) = owners.get(node.uid.as_str()) else {
+                    owners.insert(&node.uid, again);
+                    continue;
+                };
+                let before = &first.member.entry.name;
+                if before != cluster {
+                    let shared = found.entry((cluster, before)).or_insert_with(|| Self {
+                        cluster,
+                        before,
+                        of: nodes.len(),
+                        nodes: BTreeSet::new(),
+                        places: [again.place(), first.place()],
+                    });
+                    shared.nodes.insert(&node.name);
+                }
+            }
+        }
+        found.into_values().collect()
+    }
+
     /// Returns whether a node of a cluster is reported here.
     pub(super) fn has(&self, cluster: &ClusterName, node: &str) -> bool {
         self.cluster == cluster && self.nodes.contains(node)
+    }
+
+    /// Reports the nodes.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let (cluster, before) = (self.cluster, self.before);
+        let [again, first] = &self.places;
+        let node = Quoted(self.nodes.first()?);
+        let message = match (self.nodes.len(), self.of) {
+            (1, _) => format!("node {node} has the UID of a node of `{before}`"),
+            (some, of) => {
+                format!("{some} of {of} nodes have UIDs of nodes of `{before}`, such as {node}")
+            }
+        };
+        let finding = Finding::on_cluster(&NODE_IN_TWO_CLUSTERS, cluster, message)
+            .at(again.key("uid"), format!("in `{cluster}`"))
+            .at(first.key("uid"), format!("in `{before}`"))
+            .help(format!(
+                "check the contexts of `{cluster}` and `{before}`: both probably lead to the same cluster"
+            ));
+        Some(finding)
     }
 }

@@ -1,15 +1,18 @@
-//! Locations: words for nodes that share one by mistake, and for unclear leaders.
+//! Locations: do nodes share one by mistake, and which node leads it?
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::inspected_cluster::InspectedCluster;
-use super::location_problem::{
-    self, AddresslessNode, LocationProblem, OtherLabel, SeveralLeaders, UncertainLeader,
-};
 use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
     annotated,
 };
 use crate::diagnostic::{Quoted, Severity};
-use crate::kilo::node::annotation;
+use crate::granularity::Granularity;
+use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::NodeId;
+use crate::kilo::location_label::LOCATION_LABELS;
+use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::rules::Finding;
 use crate::rules::command::{annotate, annotate_each, run};
 use crate::rules::nodes::contradicted_label;
@@ -18,36 +21,52 @@ use crate::text::listed;
 
 /// Returns findings about locations.
 pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
-    location_problem::problems(inspected)
-        .into_iter()
-        .map(|problem| finding(inspected, problem))
+    let mut findings = addressless(inspected);
+    if inspected.granularity() == Granularity::Location {
+        findings.extend(hidden_labels(inspected));
+        let of_label = unnamed(inspected)
+            .into_iter()
+            .chain(several_leaders(inspected))
+            .chain(uncertain_leaders(inspected));
+        let cause = || contradicted_label(inspected.member);
+        findings.extend(of_label.map(|it| it.with_cause(cause())));
+    }
+    findings
+}
+
+/// Finds nodes without an internal address in a location in which another has one.
+fn addressless(inspected: &InspectedCluster) -> Vec<Finding> {
+    let granularity = inspected.granularity();
+    let having: BTreeMap<&str, &Node> = inspected
+        .all_nodes()
+        .filter(|it| it.1.internal_address().is_some())
+        .map(|(node, kilo)| (kilo.location.as_str(), node))
+        .collect();
+    inspected
+        .nodes()
+        .filter(|(_, kilo)| kilo.internal_address().is_none())
+        .filter_map(|(node, kilo)| {
+            let effect = match granularity {
+                Granularity::Full => return None,
+                // A person wants that segment.
+                Granularity::Location if kilo.internal_ip == InternalIp::Disabled => return None,
+                Granularity::Location => ("it is a separate segment", Severity::Notice),
+                Granularity::Cross => {
+                    let severity = MISSING_INTERNAL_IP.severity;
+                    ("the Kilo agents of this location crash", severity)
+                }
+            };
+            let other = having.get(kilo.location.as_str())?;
+            Some(missing_internal_ip(inspected, [node, other], effect))
+        })
         .collect()
 }
 
-fn finding(inspected: &InspectedCluster, problem: LocationProblem) -> Finding {
-    let of_label = |finding: Finding| finding.with_cause(contradicted_label(inspected.member));
-    match problem {
-        LocationProblem::NoInternalAddress(it) => missing_internal_ip(inspected, &it),
-        LocationProblem::HiddenLabel { node, value } => hidden_label(inspected, node, value),
-        LocationProblem::Unnamed(node) => of_label(unnamed(inspected, node)),
-        LocationProblem::OtherLabel(it) => of_label(other_label(inspected, it)),
-        LocationProblem::SeveralLeaders(it) => of_label(several_leaders(inspected, &it)),
-        LocationProblem::UncertainLeader(it) => of_label(uncertain_leader(inspected, &it)),
-    }
-}
-
-fn missing_internal_ip(inspected: &InspectedCluster, addressless: &AddresslessNode) -> Finding {
-    let AddresslessNode {
-        node,
-        other,
-        agents_crash,
-    } = addressless;
-    let (what, severity) = if *agents_crash {
-        let severity = MISSING_INTERNAL_IP.severity;
-        ("the Kilo agents of this location crash", severity)
-    } else {
-        ("it is a separate segment", Severity::Notice)
-    };
+fn missing_internal_ip(
+    inspected: &InspectedCluster,
+    [node, other]: [&Node; 2],
+    (what, severity): (&str, Severity),
+) -> Finding {
     let message = format!(
         "has no internal address, unlike {} in the same location, so {what}",
         Quoted(&other.name)
@@ -65,6 +84,18 @@ fn missing_internal_ip(inspected: &InspectedCluster, addressless: &AddresslessNo
     }
 }
 
+/// Finds nodes whose empty annotation hides their label.
+fn hidden_labels(inspected: &InspectedCluster) -> impl Iterator<Item = Finding> {
+    inspected.nodes().filter_map(|(node, _)| {
+        let label = &inspected.member.entry.topology_label;
+        let value = node.labels.get(label).filter(|it| !it.is_empty())?;
+        let annotation = node.annotations.get(annotation::LOCATION)?;
+        annotation
+            .is_empty()
+            .then(|| hidden_label(inspected, node, value))
+    })
+}
+
 fn hidden_label(inspected: &InspectedCluster, node: &Node, value: &str) -> Finding {
     let label = &inspected.member.entry.topology_label;
     let key = annotation::LOCATION;
@@ -78,7 +109,36 @@ fn hidden_label(inspected: &InspectedCluster, node: &Node, value: &str) -> Findi
         .help(run(&annotate(node, &format!("{key}-")), cluster))
 }
 
-fn unnamed(inspected: &InspectedCluster, node: &Node) -> Finding {
+/// Finds nodes in the location without a name because they have neither annotation nor label. If all are there, another
+/// label may distinguish them.
+fn unnamed(inspected: &InspectedCluster) -> Vec<Finding> {
+    let located: Vec<(&Node, &KiloNode)> = inspected
+        .nodes()
+        .filter(|(_, kilo)| kilo.is_ready() && kilo.internal_address().is_some())
+        .collect();
+    let is_unnamed = |node: &Node| {
+        !node.annotations.contains_key(annotation::LOCATION)
+            && !node
+                .labels
+                .contains_key(&inspected.member.entry.topology_label)
+    };
+    let unnamed: Vec<&Node> = located
+        .iter()
+        .map(|it| it.0)
+        .filter(|node| is_unnamed(node))
+        .collect();
+    if unnamed.len() == located.len() {
+        return other_label(inspected, &unnamed).into_iter().collect();
+    }
+    unnamed
+        .into_iter()
+        // `annotation-as-label` names the cause.
+        .filter(|node| !node.labels.contains_key(annotation::LOCATION))
+        .map(|node| without_location(inspected, node))
+        .collect()
+}
+
+fn without_location(inspected: &InspectedCluster, node: &Node) -> Finding {
     let entry = &inspected.member.entry;
     let message = format!(
         "has no location, unlike other nodes: annotation {} and label {} are missing",
@@ -89,43 +149,65 @@ fn unnamed(inspected: &InspectedCluster, node: &Node) -> Finding {
         .at(inspected.place(node).key("name"), "")
 }
 
-fn other_label(inspected: &InspectedCluster, other: OtherLabel) -> Finding {
-    let OtherLabel {
-        label,
-        values,
-        first,
-        nodes,
-    } = other;
+/// Returns a finding about a label that distinguishes nodes of one location, if there is one.
+fn other_label(inspected: &InspectedCluster, nodes: &[&Node]) -> Option<Finding> {
     let entry = &inspected.member.entry;
-    let values = listed(values.iter().map(|value| Quoted(value).to_string()));
+    let (label, values) = LOCATION_LABELS
+        .iter()
+        .filter(|it| **it != entry.topology_label)
+        .map(|label| {
+            let values = nodes.iter().filter_map(|node| node.labels.get(*label));
+            (*label, values.collect::<BTreeSet<_>>())
+        })
+        .find(|(_, values)| 1 < values.len())?;
+    let first = nodes.iter().find(|node| node.labels.contains_key(label))?;
     let message = format!(
-        "all {nodes} nodes are one location because none has the label {}, but label {label} has \
-         the values {values}",
-        entry.topology_label
+        "all {} nodes are one location because none has the label {}, but label {label} has the values {}",
+        nodes.len(),
+        entry.topology_label,
+        listed(values.iter().map(|value| Quoted(value).to_string()))
     );
-    Finding::on_cluster(&MISSING_LOCATION, &entry.name, message)
+    let finding = Finding::on_cluster(&MISSING_LOCATION, &entry.name, message)
         .at(inspected.place(first).key("labels").key(label), "")
         .help(format!(
             "if Kilo runs with `--topology-label={label}`, set `topologyLabel: {label}` for `{}` \
              in the mesh",
             entry.name
-        ))
+        ));
+    Some(finding)
 }
 
-fn several_leaders(inspected: &InspectedCluster, several: &SeveralLeaders) -> Finding {
-    let volunteers = several.volunteers.iter();
+/// Finds locations in which more than one node volunteers to lead.
+fn several_leaders(inspected: &InspectedCluster) -> impl Iterator<Item = Finding> {
+    let nodes = &inspected.cluster().nodes;
+    let formed = inspected.cluster().segments.formed.iter();
+    formed.filter_map(|segment| {
+        let volunteers: Vec<&Node> = segment
+            .members
+            .iter()
+            .map(|it| &nodes[*it])
+            .filter(|it| it.kilo.volunteers)
+            .map(|it| it.node)
+            .collect();
+        (1 < volunteers.len())
+            .then(|| several_volunteers(inspected, &nodes[segment.leader], &volunteers))
+    })
+}
+
+fn several_volunteers(
+    inspected: &InspectedCluster,
+    leader: &ClusterNode,
+    volunteers: &[&Node],
+) -> Finding {
     let message = format!(
         "{} of {} are candidates for leader: {} leads",
-        listed(volunteers.map(|it| Quoted(&it.name).to_string())),
-        called(several.location),
-        Quoted(&several.leader.name)
+        listed(volunteers.iter().map(|it| Quoted(&it.name).to_string())),
+        called(&leader.kilo.location),
+        Quoted(&leader.node.name)
     );
-    let second = several.volunteers.get(1);
+    let second = volunteers.get(1);
     let place = second.map(|it| inspected.annotation(it, annotation::LEADER));
-    let others = several
-        .volunteers
-        .iter()
-        .filter(|it| it.name != several.leader.name);
+    let others = volunteers.iter().filter(|it| it.name != leader.node.name);
     let change = format!("{}-", annotation::LEADER);
     let cluster = &inspected.member.entry.name;
     Finding::on_cluster(&SEVERAL_LEADERS, cluster, message)
@@ -136,26 +218,39 @@ fn several_leaders(inspected: &InspectedCluster, several: &SeveralLeaders) -> Fi
         ))
 }
 
-fn uncertain_leader(inspected: &InspectedCluster, leader: &UncertainLeader) -> Finding {
-    let UncertainLeader {
-        location,
-        holder,
-        elected,
-    } = leader;
+/// Finds locations whose only WireGuard address is not on the node that Kilo probably elects.
+fn uncertain_leaders(inspected: &InspectedCluster) -> impl Iterator<Item = Finding> {
+    let nodes = &inspected.cluster().nodes;
+    let formed = inspected.cluster().segments.formed.iter();
+    formed
+        .filter(|segment| {
+            let has_name = |it: &NodeId| nodes[*it].kilo.has_name();
+            segment.leader != segment.elected && !segment.members.iter().any(has_name)
+        })
+        .map(|segment| {
+            uncertain_leader(
+                inspected,
+                &nodes[segment.leader],
+                nodes[segment.elected].node,
+            )
+        })
+}
+
+fn uncertain_leader(inspected: &InspectedCluster, holder: &ClusterNode, elected: &Node) -> Finding {
     let message = format!(
         "{} has the only WireGuard address of {}, but Kilo elects {}",
-        Quoted(&holder.name),
-        called(location),
+        Quoted(&holder.node.name),
+        called(&holder.kilo.location),
         Quoted(&elected.name),
     );
     let cluster = &inspected.member.entry.name;
     let key = annotation::WIREGUARD_IP;
     Finding::on_cluster(&UNCERTAIN_LEADER, cluster, message)
-        .at(inspected.annotation(holder, key), "")
+        .at(inspected.annotation(holder.node, key), "")
         .help(format!(
             "take a new snapshot with `clustermesh snapshot {cluster}`; if the address is still \
              there, remove it: `{}`",
-            annotate(holder, &format!("{key}-"))
+            annotate(holder.node, &format!("{key}-"))
         ))
 }
 

@@ -1,10 +1,12 @@
-//! Words for names and values that look like what Kilo reads, and are not.
+//! Spelling: names and values that look like what Kilo reads, and are not.
+
+use std::collections::BTreeMap;
 
 use super::inspected_cluster::InspectedCluster;
-use super::misspelling::{self, KeyOnNodes, Spellings};
 use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
 use crate::diagnostic::{Quoted, Severity};
 use crate::document::nearest;
+use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
 use crate::place::Place;
 use crate::rules::command::{annotate, run};
@@ -12,31 +14,51 @@ use crate::rules::{Finding, Rule};
 use crate::snapshot::Node;
 use crate::text::listed;
 
+/// A label or annotation, and the nodes that have it; at least one.
+type KeyOnNodes<'f> = (&'f str, Vec<&'f Node>);
+
+/// The spellings of one location, each with its nodes; at least two.
+type Spellings<'f> = BTreeMap<&'f str, Vec<&'f Node>>;
+
 /// Returns findings about misspelled or misplaced names and values, one for each name.
 pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
-    let labels = misspelling::labels(inspected);
-    let unknown = misspelling::unknown(inspected);
-    let similar = misspelling::similar_locations(inspected);
-    labels
-        .iter()
-        .filter_map(|it| label(inspected, it))
-        .chain(
-            unknown
-                .iter()
-                .filter_map(|it| unknown_annotation(inspected, it)),
-        )
-        .chain(
-            similar
-                .iter()
-                .filter_map(|it| similar_locations(inspected, it)),
-        )
+    let (labels, unknown) = (labels(inspected), unknown(inspected));
+    let labels = labels.iter().filter_map(|it| label(inspected, it));
+    let unknown = unknown.iter();
+    let unknown = unknown.filter_map(|it| unknown_annotation(inspected, it));
+    let similar = similar_locations(inspected);
+    labels.chain(unknown).chain(similar).collect()
+}
+
+/// Finds labels that Kilo reads only as annotations.
+fn labels<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
+    let granularity = inspected.granularity();
+    let matters = |key: &&str| match *key {
+        annotation::LOCATION => {
+            granularity != Granularity::Full && inspected.member.entry.topology_label != **key
+        }
+        annotation::LEADER => granularity == Granularity::Location,
+        _ => true,
+    };
+    let labelled = |key: &str| -> Vec<&Node> {
+        inspected
+            .all_nodes()
+            .map(|it| it.0)
+            .filter(|node| node.labels.contains_key(key) && !node.annotations.contains_key(key))
+            .collect()
+    };
+    annotation::BY_PEOPLE
+        .into_iter()
+        .filter(matters)
+        .map(|key| (key, labelled(key)))
+        .filter(|it| !it.1.is_empty())
         .collect()
 }
 
 fn label(inspected: &InspectedCluster, label: &KeyOnNodes) -> Option<Finding> {
-    let key = label.key;
+    let (key, nodes) = label;
     let message = format!("label {key} has no effect: Kilo reads only the annotation of this name");
-    let node = label.nodes.first()?;
+    let node = nodes.first()?;
     let finding = counted(&ANNOTATION_AS_LABEL, inspected, label, &message);
     let place = inspected.place(node).key("labels").key(key);
     Some(
@@ -60,13 +82,33 @@ fn moved(node: &Node, key: &str) -> String {
     format!("{annotate} && {unlabel}")
 }
 
+/// Returns the annotations that Kilo knows.
+fn known() -> impl Iterator<Item = &'static str> {
+    annotation::BY_PEOPLE
+        .into_iter()
+        .chain(annotation::BY_AGENT)
+}
+
+/// Finds annotations with Kilo's prefix that Kilo does not know.
+fn unknown<'f>(inspected: &InspectedCluster<'f>) -> Vec<KeyOnNodes<'f>> {
+    let mut unknown: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+    for (node, _) in inspected.all_nodes() {
+        let keys = node.annotations.keys();
+        for key in keys.filter(|key| !known().any(|it| it == *key)) {
+            unknown.entry(key).or_default().push(node);
+        }
+    }
+    unknown.into_iter().collect()
+}
+
 fn unknown_annotation(inspected: &InspectedCluster, unknown: &KeyOnNodes) -> Option<Finding> {
-    let message = format!("unknown annotation {}", Quoted(unknown.key));
-    let node = unknown.nodes.first()?;
+    let (key, nodes) = unknown;
+    let message = format!("unknown annotation {}", Quoted(key));
+    let node = nodes.first()?;
     let mut finding = counted(&UNKNOWN_ANNOTATION, inspected, unknown, &message)
-        .at(inspected.annotation(node, unknown.key).named(), "");
-    let name = unknown.key.strip_prefix(annotation::PREFIX)?;
-    let names = misspelling::known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
+        .at(inspected.annotation(node, key).named(), "");
+    let name = key.strip_prefix(annotation::PREFIX)?;
+    let names = known().filter_map(|it| it.strip_prefix(annotation::PREFIX));
     match nearest(name, names) {
         Some(meant) => {
             finding.help = Some(format!("did you mean `{}{meant}`?", annotation::PREFIX));
@@ -81,24 +123,53 @@ fn unknown_annotation(inspected: &InspectedCluster, unknown: &KeyOnNodes) -> Opt
 fn counted(
     rule: &'static Rule,
     inspected: &InspectedCluster,
-    found: &KeyOnNodes,
+    (_, nodes): &KeyOnNodes,
     message: &str,
 ) -> Finding {
     let cluster = &inspected.member.entry.name;
-    if let [node] = *found.nodes {
+    if let [node] = **nodes {
         let message = message.to_owned();
         return Finding::on_node(rule, cluster, &node.name, message);
     }
-    let names = found.nodes.iter().map(|it| Quoted(&it.name).to_string());
-    let message = format!(
-        "{message} (on {} nodes: {})",
-        found.nodes.len(),
-        listed(names)
-    );
+    let names = nodes.iter().map(|it| Quoted(&it.name).to_string());
+    let message = format!("{message} (on {} nodes: {})", nodes.len(), listed(names));
     Finding::on_cluster(rule, cluster, message)
 }
 
-fn similar_locations(inspected: &InspectedCluster, spellings: &Spellings) -> Option<Finding> {
+/// Finds locations that differ only in case, white space, `-` and `_`.
+fn similar_locations(inspected: &InspectedCluster) -> Vec<Finding> {
+    if inspected.granularity() == Granularity::Full {
+        return Vec::new();
+    }
+    let mut alike: BTreeMap<String, Spellings> = BTreeMap::new();
+    for (node, kilo) in inspected
+        .nodes()
+        .filter(|(_, kilo)| !kilo.location.is_empty())
+    {
+        let spellings = alike.entry(folded(&kilo.location)).or_default();
+        let nodes = spellings.entry(&kilo.location).or_default();
+        nodes.push(node);
+    }
+    alike
+        .into_values()
+        .filter(|spellings| 1 < spellings.len())
+        .filter_map(|it| of_spellings(inspected, &it))
+        .collect()
+}
+
+/// Returns what all spellings of a location have in common. A separator remains one, as `zone1-1` and
+/// `zone11` are two locations.
+fn folded(location: &str) -> String {
+    let is_separator = |it: char| it.is_whitespace() || it == '-' || it == '_';
+    let words: Vec<String> = location
+        .split(is_separator)
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join("-")
+}
+
+fn of_spellings(inspected: &InspectedCluster, spellings: &Spellings) -> Option<Finding> {
     let shown: Vec<String> = spellings
         .iter()
         .map(|(location, nodes)| match nodes.len() {

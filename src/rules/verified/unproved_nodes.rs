@@ -1,24 +1,63 @@
-//! Words for nodes of which no path can be proved.
+//! Unproved nodes: those of which no declared path can be proved, although no person left them out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Limits;
-use crate::diagnostic::Label;
 use crate::fleet::{Fleet, Member};
-use crate::membership::{Contradicted, ExcludedReason, Unready};
-use crate::plan::Plan;
+use crate::kilo::cluster::ClusterNode;
+use crate::kilo::id::NodeId;
+use crate::kilo::node_checks;
+use crate::kilo::topology::Leader;
+use crate::membership::{Contradicted, ExcludedReason, PeerCandidate, Unready};
+use crate::mesh::State;
+use crate::name::ClusterName;
+use crate::plan::{Plan, TargetReason, Withheld};
 use crate::proof::rule::UNPROVED_NODES;
 use crate::rules::kilo::{MIXED_GRANULARITY, UNCERTAIN_LEADER};
 use crate::rules::membership::rule_of;
 use crate::rules::nodes::contradicted;
 use crate::rules::{Finding, Rule, bare, excluded, plan};
+use crate::snapshot::Node;
 use crate::text::{count, first};
-use left_nodes::{Unproved, UnprovedNode, UnprovedNodes};
-
-pub mod left_nodes;
+use crate::wireguard::PublicKey;
 
 /// The number of nodes with the same reason that are named.
 const SHOWN: usize = 20;
+
+/// The nodes of a cluster of which no path can be proved.
+#[derive(Debug)]
+pub struct UnprovedNodes<'f> {
+    /// The cluster in a mesh.
+    pub member: &'f Member<'f>,
+    /// The nodes, in order of name; never none.
+    pub nodes: Vec<UnprovedNode<'f>>,
+    /// The number of its nodes that `nodeSelector` selects.
+    of: usize,
+}
+
+/// A node of which no path can be proved.
+#[derive(Debug)]
+pub struct UnprovedNode<'f> {
+    /// Its number.
+    id: NodeId,
+    /// The node.
+    pub node: &'f Node,
+    /// The reason.
+    why: Unproved<'f>,
+}
+
+/// The reason why no path of a node can be proved.
+#[derive(Clone, Debug)]
+enum Unproved<'f> {
+    /// It is left out, or its Kilo does not count it.
+    Excluded(ExcludedReason),
+    /// No target gets its Peer.
+    Withheld(&'f Withheld),
+    /// The leader of its location is uncertain.
+    UncertainLeader,
+    /// Its agent divides the cluster with another granularity than most agents.
+    OtherGranularity,
+}
 
 /// Returns a finding for each cluster with such nodes: an error if more are left out than the limits of
 /// lost nodes allow.
@@ -27,51 +66,85 @@ pub(in crate::rules) fn findings(
     plan: Option<&Plan>,
     limits: &Limits,
 ) -> Vec<Finding> {
-    let found = left_nodes::unproved_nodes(fleet, plan);
-    found.iter().map(|it| finding(it, limits)).collect()
+    let found = unproved_nodes(fleet, plan);
+    found.iter().map(|it| it.finding(limits)).collect()
 }
 
-fn finding(unproved: &UnprovedNodes, limits: &Limits) -> Finding {
-    let UnprovedNodes { member, nodes, of } = unproved;
-    let what = "not part of this proof";
-    let verb = if nodes.len() == 1 { "is" } else { "are" };
-    let of_nodes = format!("{} of {}", nodes.len(), count(*of, "node"));
-    let message = format!("{of_nodes} {verb} {what}: {}", reasons(nodes));
-    let mut finding = Finding::on_cluster(&UNPROVED_NODES, &member.entry.name, message)
-        .with_alike(format!("nodes are {what}"), None)
-        .with_cause(contradicted(member, |it| {
-            matches!(it, Contradicted::Granularity(_))
-        }));
-    finding.labels = labels(member, nodes);
-    if limits.are_exceeded(100 * unproved.left_out(), *of) {
-        finding = finding.of_nodes();
+/// Finds the nodes of all clusters that exchange Peers with others. Without a plan, nothing is known of
+/// Peers that targets do not get.
+pub fn unproved_nodes<'f>(fleet: &'f Fleet<'f>, plan: Option<&'f Plan>) -> Vec<UnprovedNodes<'f>> {
+    let withheld = plan.map(WithheldPeers::new);
+    let members = fleet.members().iter();
+    let exchanging =
+        members.filter(|it| it.entry.state == State::Joined && it.targets().next().is_some());
+    exchanging
+        .filter_map(|member| of_member(member, withheld.as_ref()))
+        .collect()
+}
+
+impl UnprovedNodes<'_> {
+    fn finding(&self, limits: &Limits) -> Finding {
+        let Self { member, nodes, of } = self;
+        let what = "not part of this proof";
+        let verb = if nodes.len() == 1 { "is" } else { "are" };
+        let of_nodes = format!("{} of {}", nodes.len(), count(*of, "node"));
+        let message = format!("{of_nodes} {verb} {what}: {}", reasons(nodes));
+        let mut finding = Finding::on_cluster(&UNPROVED_NODES, &member.entry.name, message)
+            .with_alike(format!("nodes are {what}"), None)
+            .with_cause(contradicted(member, |it| {
+                matches!(it, Contradicted::Granularity(_))
+            }));
+        for it in nodes {
+            finding = finding.at(member.node_at(it.id).1.key("name"), "");
+        }
+        if limits.are_exceeded(100 * self.left_out(), *of) {
+            finding = finding.of_nodes();
+        }
+        let cluster = &member.entry.name;
+        if self.left_out() == 0 && self.has_other_granularity() {
+            return finding.help(format!(
+                "give all Kilo agents of `{cluster}` the same `--mesh-granularity`, then run `clustermesh snapshot {cluster}`"
+            ));
+        }
+        if self.left_out() == 0 {
+            return finding.help(format!(
+                "wait until Kilo has elected its leaders, then run `clustermesh snapshot {cluster}`"
+            ));
+        }
+        let is_stale = |it: &UnprovedNode| {
+            matches!(
+                it.why,
+                Unproved::Excluded(ExcludedReason::NotReady(Unready::Stale))
+            )
+        };
+        if nodes.iter().all(is_stale) {
+            return finding.help(format!(
+                "check that Kilo runs on these nodes, then run `clustermesh snapshot {cluster}`"
+            ));
+        }
+        finding.help(format!(
+            "correct what `clustermesh validate` reports about these nodes, or leave them out with the \
+             `nodeSelector` of `{cluster}`"
+        ))
     }
-    let cluster = &member.entry.name;
-    if unproved.left_out() == 0 && unproved.has_other_granularity() {
-        return finding.help(format!(
-            "give all Kilo agents of `{cluster}` the same `--mesh-granularity`, then run `clustermesh snapshot {cluster}`"
-        ));
+
+    /// Returns the number of nodes that are left out. An election of a leader and the roll-out of a granularity end by
+    /// themselves.
+    fn left_out(&self) -> usize {
+        let is_left_out = |it: &&UnprovedNode| {
+            !matches!(
+                it.why,
+                Unproved::UncertainLeader | Unproved::OtherGranularity
+            )
+        };
+        self.nodes.iter().filter(is_left_out).count()
     }
-    if unproved.left_out() == 0 {
-        return finding.help(format!(
-            "wait until Kilo has elected its leaders, then run `clustermesh snapshot {cluster}`"
-        ));
+
+    /// Returns whether an agent has another granularity than most of its cluster.
+    fn has_other_granularity(&self) -> bool {
+        let mut nodes = self.nodes.iter();
+        nodes.any(|it| matches!(it.why, Unproved::OtherGranularity))
     }
-    let is_stale = |it: &UnprovedNode| {
-        matches!(
-            it.why,
-            Unproved::Excluded(ExcludedReason::NotReady(Unready::Stale))
-        )
-    };
-    if nodes.iter().all(is_stale) {
-        return finding.help(format!(
-            "check that Kilo runs on these nodes, then run `clustermesh snapshot {cluster}`"
-        ));
-    }
-    finding.help(format!(
-        "correct what `clustermesh validate` reports about these nodes, or leave them out with the \
-         `nodeSelector` of `{cluster}`"
-    ))
 }
 
 /// Names the nodes with the reasons: that of a single one in full, those of several by their rules.
@@ -102,10 +175,110 @@ fn reasons(nodes: &[UnprovedNode]) -> String {
     groups.collect::<Vec<_>>().join(", ")
 }
 
-fn labels(member: &Member, nodes: &[UnprovedNode]) -> Vec<Label> {
-    let labels = nodes.iter().map(|it| Label {
-        place: member.node_at(it.id).1.key("name"),
-        text: String::new(),
-    });
-    labels.collect()
+fn of_member<'f>(
+    member: &'f Member<'f>,
+    withheld: Option<&WithheldPeers<'f>>,
+) -> Option<UnprovedNodes<'f>> {
+    let membership = &member.membership;
+    let excluded: BTreeMap<&str, &ExcludedReason> = membership
+        .excluded
+        .iter()
+        .map(|it| (it.node.as_str(), &it.reason))
+        .collect();
+    let mut ungiven: BTreeMap<NodeId, &Withheld> = BTreeMap::new();
+    for candidate in &membership.candidates {
+        if let Some(reason) = withheld.and_then(|it| it.reason(member, candidate)) {
+            ungiven.extend(candidate.members.iter().map(|node| (*node, reason)));
+        }
+    }
+    let is_selected = |it: &ClusterNode| member.entry.selector.matches(&it.node.labels);
+    let cluster = &member.cluster;
+    let why = |id: NodeId, node: &ClusterNode| {
+        let excluded = excluded.get(node.node.name.as_str()).copied().cloned();
+        excluded
+            .map(Unproved::Excluded)
+            .or_else(|| divides_otherwise(member, node).then_some(Unproved::OtherGranularity))
+            .or_else(|| unled(member, id, node))
+            .or_else(|| ungiven.get(&id).copied().map(Unproved::Withheld))
+    };
+    let nodes: Vec<UnprovedNode> = cluster
+        .nodes
+        .numbered()
+        .filter(|(_, it)| is_selected(it))
+        .filter_map(|(id, node)| {
+            Some(UnprovedNode {
+                id,
+                node: node.node,
+                why: why(id, node)?,
+            })
+        })
+        .collect();
+    (!nodes.is_empty()).then(|| UnprovedNodes {
+        member,
+        nodes,
+        of: cluster.nodes.iter().filter(|it| is_selected(it)).count(),
+    })
+}
+
+/// Returns whether the agent of a node forms other segments than the agents that the proof follows. A node that reports no
+/// granularity does not deny any.
+fn divides_otherwise(member: &Member, node: &ClusterNode) -> bool {
+    let reported = node.kilo.granularity;
+    reported.is_some_and(|it| it != member.cluster.topology.granularity)
+}
+
+/// Returns why a node that is not left out has no tunnel end for certain, if it has none.
+fn unled<'f>(member: &Member, id: NodeId, node: &ClusterNode) -> Option<Unproved<'f>> {
+    let topology = &member.cluster.topology;
+    let Some(segment) = topology.nodes[id].segment else {
+        return Some(Unproved::Excluded(node_checks::unready(
+            &node.checked,
+            &node.kilo,
+        )));
+    };
+    match topology.segments[segment].leader {
+        Leader::Certain(_) => None,
+        Leader::Ambiguous(_) => Some(Unproved::UncertainLeader),
+    }
+}
+
+/// The Peers that targets get, and why they do not get others.
+struct WithheldPeers<'f> {
+    given: BTreeSet<(&'f ClusterName, &'f PublicKey)>,
+    /// By source.
+    reasons: BTreeMap<&'f ClusterName, Vec<&'f Withheld>>,
+}
+
+impl<'f> WithheldPeers<'f> {
+    fn new(plan: &'f Plan) -> Self {
+        let given = plan.peer_sets.iter().flat_map(|set| {
+            let peers = set.peers.iter();
+            peers.map(|peer| (&set.source, &peer.key))
+        });
+        let mut reasons: BTreeMap<&ClusterName, Vec<&Withheld>> = BTreeMap::new();
+        for withheld in &plan.withheld {
+            reasons.entry(&withheld.source).or_default().push(withheld);
+        }
+        Self {
+            given: given.collect(),
+            reasons,
+        }
+    }
+
+    /// Returns why no target gets a candidate; none if one does, or if that is not for claims of nodes.
+    fn reason(&self, member: &Member, candidate: &PeerCandidate) -> Option<&'f Withheld> {
+        let source = &member.entry.name;
+        if self.given.contains(&(source, &candidate.key)) {
+            return None;
+        }
+        let mut reasons = self.reasons.get(source)?.iter().copied();
+        reasons.find(|it| match &*it.reason {
+            TargetReason::OwnKey { node, .. } | TargetReason::SharedKey { node, .. } => {
+                *node == candidate.leader
+            }
+            TargetReason::LoopingPeer(peer) => peer.node == candidate.leader,
+            TargetReason::NoInitiator { .. } => candidate.endpoint.is_none(),
+            _ => false,
+        })
+    }
 }

@@ -17,7 +17,7 @@ use clustermesh::packet::{Ending, Goal, Packet, Session};
 use clustermesh::plan::{TargetReason, plan};
 use clustermesh::proof::reach::{AddressBlock, ClassFate, Proven, Reach, address_blocks};
 use clustermesh::proof::verify::{Asked, verify};
-use clustermesh::rules::verified::unproved_nodes::left_nodes::unproved_nodes;
+use clustermesh::rules::verified::unproved_nodes::unproved_nodes;
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use clustermesh::wireguard::Endpoint;
 use proptest::prelude::*;

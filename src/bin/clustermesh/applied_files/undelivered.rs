@@ -29,7 +29,7 @@ impl AppliedFiles {
         let shall = Self::planned(&inputs.settings, plan, texts, &KnownContents::default());
         let differing = shall.files.into_iter().filter(|(cluster, shall)| {
             let has = self.files.get(cluster).map_or(&[][..], Vec::as_slice);
-            !inventory::is_delivered(has, shall, &inputs.meshes)
+            !inventory::has_wanted_peers(has, shall, &inputs.meshes)
         });
         differing.map(|(cluster, _)| cluster).collect()
     }

@@ -175,8 +175,7 @@ impl Loaded {
     }
 
     fn context(&self, name: &str) -> Result<SelectedContext, Fault> {
-        let mut contexts = self.kubeconfig.contexts.iter();
-        let named = contexts.find(|it| it.name == name);
+        let named = self.kubeconfig.contexts.iter().find(|it| it.name == name);
         let named = named.ok_or_else(|| self.unknown(name))?;
         let context = named.context.as_ref();
         let context = context.ok_or_else(|| self.wrong(&format!("context `{name}` is empty")))?;

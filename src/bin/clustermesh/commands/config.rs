@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use clustermesh::config::capacity::{Costs, Quantity};
+use clustermesh::config::capacity::Quantity;
 use clustermesh::config::ceilings::Counted;
 use clustermesh::config::{Ignore, Limits, RuleLevel};
 use clustermesh::name::ClusterName;
@@ -230,24 +230,8 @@ fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
 }
 
 fn costs(settings: &Settings) -> impl Iterator<Item = Shown> {
-    let Costs {
-        nanoseconds_per_squared_rule,
-        nanoseconds_per_squared_resource,
-        stored_bytes_per_peer,
-        application_bytes_per_peer,
-        inventory_bytes_per_peer,
-    } = settings.config.content.limits.capacity.costs;
-    let costs = [
-        ("nanosecondsPerSquaredRule", nanoseconds_per_squared_rule),
-        (
-            "nanosecondsPerSquaredResource",
-            nanoseconds_per_squared_resource,
-        ),
-        ("storedBytesPerPeer", stored_bytes_per_peer),
-        ("applicationBytesPerPeer", application_bytes_per_peer),
-        ("inventoryBytesPerPeer", inventory_bytes_per_peer),
-    ];
     let config = &settings.config;
+    let costs = config.content.limits.capacity.costs.all();
     costs.into_iter().map(move |(field, number)| {
         let origin = config.origin(&["limits", "capacity", "costs", field]);
         let name = format!("limits.capacity.costs.{field}");

@@ -128,8 +128,7 @@ fn chosen(args: &ConvertArgs, files: &[InputFile]) -> anyhow::Result<usize> {
 
 /// Reports whether other meshes are rendered as the present ones are, and why not.
 fn compare(inputs: &Inputs, meshes: &[Mesh], printer: &mut Printer) -> anyhow::Result<Outcome> {
-    let fleets = fleet(inputs, &inputs.meshes).zip(fleet(inputs, meshes));
-    let Some((before, after)) = fleets else {
+    let Some((before, after)) = fleet(inputs, &inputs.meshes).zip(fleet(inputs, meshes)) else {
         printer.note(
             "the rendered Peers were not compared, because snapshots are missing; run `clustermesh \
              snapshot`",

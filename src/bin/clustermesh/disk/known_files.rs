@@ -68,8 +68,7 @@ impl KnownFiles {
     ) -> TreeFile {
         let mut files = self.lock();
         let text = text.map_err(|it| problem(&it)).map(|text| {
-            let known = files.texts.get(&text).cloned();
-            known.unwrap_or_else(|| {
+            files.texts.get(&text).cloned().unwrap_or_else(|| {
                 files.texts.insert(Arc::clone(&text));
                 text
             })

@@ -147,8 +147,7 @@ impl ConfigFile {
         }
         let unnamed = clusters.difference(&named).filter_map(|cluster| {
             let place = self.place(&["clusters", cluster.as_str()])?;
-            let candidates = named.iter().map(|it| it.as_str());
-            let nearest = document::nearest(cluster.as_str(), candidates);
+            let nearest = document::nearest(cluster.as_str(), named.iter().map(|it| it.as_str()));
             Some(rules::snapshots::unnamed(cluster, nearest, place.named()))
         });
         unnamed.collect()

@@ -114,6 +114,40 @@ fn still_cannot_read_what_is_unreadable() {
     assert_eq!(folder.run(&["render", "--check"]).code, 2);
 }
 
+/// Nothing shows which Peers such a file had, so the new ones are not counted as added.
+#[test]
+fn counts_no_peers_where_a_file_cannot_be_read() {
+    let (east, west) = (
+        "rendered/east/prod--west.yaml",
+        "rendered/west/prod--east.yaml",
+    );
+    let folder = Folder::rendered();
+    let (ours, edited) = (
+        folder.read(east),
+        folder.read(west).replace("51820", "51821"),
+    );
+    for broken in [
+        [ours.as_bytes(), &[0xff]].concat(),
+        [ours.as_bytes(), b"---\na: ["].concat(),
+    ] {
+        for flags in [&["render", "--check"][..], &["render"]] {
+            fs::write(folder.path(east), &broken).unwrap();
+            folder.write(west, &edited);
+            let run = folder.run(flags);
+            let counts = run.stderr.lines().filter(|it| it.contains(" files, "));
+            assert_eq!(
+                counts.collect::<Vec<_>>(),
+                [
+                    "east: +0 ~1 -0 files, 4 Peers of 2 clusters",
+                    "west: +0 ~1 -0 files, 4 Peers of 2 clusters (+0 ~2 -0)",
+                ],
+                "{}",
+                run.stderr
+            );
+        }
+    }
+}
+
 #[test]
 fn names_files_from_where_it_stands() {
     let folder = Folder::rendered();

@@ -154,8 +154,7 @@ impl<'a> Against<'a> {
                 let known = KnownContents::default();
                 let applied = applied_files::read_and_keep(inputs, Some(dumps), Some(&known))?;
                 applied.check_left(&applied_files::clusters(inputs))?;
-                let left = applied.left().keys();
-                let left = left.map(|it| {
+                let left = applied.left().keys().map(|it| {
                     format!("no mesh contains {it}, so it counts as a cluster that left")
                 });
                 let findings = applied.findings.iter();

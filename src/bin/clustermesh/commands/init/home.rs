@@ -47,8 +47,7 @@ impl Home {
     /// Refuses names that would need quotes in a template or a pattern of git.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
-        let mut folders = self.folders.iter();
-        if let Some(folder) = folders.find(|it| !it.chars().all(is_plain)) {
+        if let Some(folder) = self.folders.iter().find(|it| !it.chars().all(is_plain)) {
             bail!(
                 "the folder {} cannot be written into the files for Flux and Argo CD; use one with letters, digits, `-`, \
                  `_` and `.`",

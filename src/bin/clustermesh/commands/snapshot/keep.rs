@@ -227,8 +227,7 @@ impl<'a> Keeper<'a> {
     /// Reports a cluster that no mesh names, if there are any meshes.
     fn unknown(&self, cluster: &ClusterName) -> Option<Finding> {
         let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
-        let names = entries.map(|entry| entry.name.as_str());
-        let nearest = nearest(cluster.as_str(), names);
+        let nearest = nearest(cluster.as_str(), entries.map(|entry| entry.name.as_str()));
         (!self.meshes.is_empty()).then(|| snapshots::unknown(cluster, nearest))
     }
 

@@ -115,8 +115,7 @@ fn details(page: &mut String, compared: &Compared, limit: usize) {
     let mut is_open: Vec<bool> = blocks.iter().map(|_| true).collect();
     for turn in 0.. {
         let mut is_any = false;
-        let turns = blocks.iter().zip(&mut shown).zip(&mut is_open);
-        for ((block, shown), is_open) in turns {
+        for ((block, shown), is_open) in blocks.iter().zip(&mut shown).zip(&mut is_open) {
             let Some(line) = block.lines.get(turn).filter(|_| *is_open) else {
                 continue;
             };

@@ -89,8 +89,7 @@ impl ClusterOptions {
     }
 
     fn reach(&self, contexts: &[ClusterContext]) -> ReachOptions {
-        let contexts = contexts.iter();
-        let contexts = contexts.map(|it| (&it.cluster, it.context.as_str()));
+        let contexts = contexts.iter().map(|it| (&it.cluster, it.context.as_str()));
         ReachOptions::new(contexts, self.kubeconfig.as_ref(), self.timeout)
     }
 }
