@@ -18,6 +18,10 @@ use clustermesh::snapshot::{Node, Snapshot};
 use serde_json::Value;
 
 pub(crate) mod json_schema;
+#[path = "../fleets/random.rs"]
+mod random;
+#[path = "../fleets/shape.rs"]
+pub(crate) mod shape;
 
 /// The snapshots of a run.
 pub(crate) type Snapshots = BTreeMap<ClusterName, SnapshotFile>;

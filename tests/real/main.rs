@@ -36,6 +36,7 @@ mod namespace;
 mod network;
 mod pair;
 mod probe;
+#[path = "../fleets/random.rs"]
 mod random;
 mod report;
 mod segment;

@@ -11,13 +11,7 @@ use clustermesh::proof::hostile::{Breach, Onward, OnwardKind, WhoseKind, assume_
 use clustermesh::proof::verify::{Asked, LeakedRange, Tally, Verification, verify, verify_sound};
 use clustermesh::snapshot::Snapshot;
 
-use fleet::{Lan, Layout, Shape};
-
-#[allow(dead_code, reason = "the benchmarks write to disk and print")]
-#[path = "../../../../benches/support/fleet.rs"]
-mod fleet;
-#[path = "../../../../benches/support/random.rs"]
-mod random;
+use crate::support::shape::{Lan, Layout, Shape};
 
 /// The most packets that are followed for an ordered pair of clusters.
 const LIMIT: u64 = 50;
