@@ -17,6 +17,8 @@ use clustermesh::rules::{self, Finding};
 use clustermesh::snapshot::{Node, Snapshot};
 use serde_json::Value;
 
+#[path = "../fleets/applied.rs"]
+pub(crate) mod applied;
 pub(crate) mod json_schema;
 #[path = "../fleets/random.rs"]
 mod random;

@@ -28,6 +28,8 @@ use namespace::Namespace;
 use report::Report;
 use trial::Trial;
 
+#[path = "../fleets/applied.rs"]
+mod applied;
 mod device;
 mod fault;
 mod kilo;

@@ -1,12 +1,10 @@
 //! Proposals: any two clusters without common ranges get a mesh that works.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clustermesh::agent::applied::AppliedFile;
-use clustermesh::agent::fabric::{Fabric, Site};
+use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::Severity;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, verify};
@@ -14,6 +12,7 @@ use clustermesh::proposal::Proposal;
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use proptest::prelude::*;
 
+use crate::support::applied::{applied, site};
 use crate::support::{self, meshes, snapshots};
 
 /// A cluster whose nodes agree on everything that is proposed.
@@ -152,17 +151,8 @@ proptest! {
         let grave: Vec<_> = findings.iter().filter(|it| Severity::Notice < it.severity).collect();
         prop_assert!(grave.is_empty(), "{grave:#?}\n{yaml}");
         let tree = support::tree(&meshes, &snapshots);
-        let files: Vec<Vec<AppliedFile>> = meshes[0].entries.iter().map(|entry| {
-            let of_cluster = tree.iter().filter(|(path, _)| {
-                path.starts_with(&format!("{}/", entry.name)) && !path.ends_with("kustomization.yaml")
-            });
-            let read = of_cluster.map(|(path, text)| {
-                AppliedFile::read(&Arc::from(path.as_str()), text)
-            });
-            read.collect()
-        }).collect();
-        let sites = meshes[0].entries.iter().zip(&files);
-        let sites = sites.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
+        let files = applied(tree.into_iter().map(|(path, text)| (path, text.to_string())));
+        let sites = meshes[0].entries.iter().map(|it| site(it, &snapshots, &files));
         let fabric = Fabric::new(sites.collect());
         let reach = Reach::new(&fabric, u64::MAX);
         let verification = verify(&reach, Asked { meshes: &meshes, accepted: &BTreeMap::new(), lists_undeclared: false });

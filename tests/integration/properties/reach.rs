@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
 use clustermesh::fleet::Fleet;
 use clustermesh::mesh::AddressClass;
@@ -27,6 +25,7 @@ use proptest::test_runner::TestRunner;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+use crate::support::applied::{AppliedFiles, applied, site};
 use crate::support::{self, Snapshots, meshes, snapshots};
 
 mod expectations;
@@ -320,7 +319,7 @@ struct Input {
     meshes: Vec<Mesh>,
     overlapping: Vec<Mesh>,
     snapshots: Snapshots,
-    files: BTreeMap<ClusterName, Vec<AppliedFile>>,
+    files: AppliedFiles,
 }
 
 fn input(world: &World) -> Input {
@@ -358,23 +357,18 @@ fn input(world: &World) -> Input {
             spoil(&mut peers[target], peer, fault);
         }
     }
-    let texts: Vec<Vec<(Arc<str>, Arc<str>)>> = peers.iter().map(|it| files(it)).collect();
-    let mut read = AppliedFile::read_all(&texts.concat()).into_iter();
-    let files = names.iter().zip(&texts).map(|(name, texts)| {
-        let files = read.by_ref().take(texts.len());
-        (name.parse().unwrap(), files.collect())
-    });
+    let peers = names.iter().zip(&peers);
     Input {
         meshes,
         overlapping: overlapping(world),
-        files: files.collect(),
+        files: applied(peers.flat_map(|(name, peers)| files(name, peers))),
         snapshots,
     }
 }
 
 /// Writes the Peers of a cluster, those of each source into a file: what others get too has the same
 /// text there.
-fn files(peers: &[Value]) -> Vec<(Arc<str>, Arc<str>)> {
+fn files(cluster: &str, peers: &[Value]) -> Vec<(String, String)> {
     let mut by_source: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     for peer in peers {
         let name = peer["metadata"]["name"].as_str().unwrap();
@@ -383,7 +377,7 @@ fn files(peers: &[Value]) -> Vec<(Arc<str>, Arc<str>)> {
     }
     let files = by_source.into_iter().map(|(source, peers)| {
         let text = json!({ "kind": "List", "items": peers }).to_string();
-        (format!("{source}.json").into(), text.into())
+        (format!("{cluster}/{source}.json"), text)
     });
     files.collect()
 }
@@ -392,8 +386,7 @@ fn fabric(input: &Input) -> Fabric<'_> {
     let sites = input.meshes[0].entries.iter().map(|entry| {
         let mut moved = input.overlapping.iter().flat_map(|it| &it.entries);
         let entry = moved.find(|it| it.name == entry.name).unwrap_or(entry);
-        let snapshot = &input.snapshots[&entry.name].snapshot;
-        Site::new(entry, snapshot, &input.files[&entry.name])
+        site(entry, &input.snapshots, &input.files)
     });
     Fabric::new(sites.collect())
 }
