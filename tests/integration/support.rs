@@ -20,6 +20,8 @@ use serde_json::Value;
 #[path = "../fleets/applied.rs"]
 pub(crate) mod applied;
 pub(crate) mod json_schema;
+#[path = "../fleets/node.rs"]
+pub(crate) mod node;
 #[path = "../fleets/random.rs"]
 mod random;
 #[path = "../fleets/shape.rs"]

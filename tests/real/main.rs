@@ -36,6 +36,8 @@ mod kilo;
 mod manifest;
 mod namespace;
 mod network;
+#[path = "../fleets/node.rs"]
+mod node;
 mod pair;
 mod probe;
 #[path = "../fleets/random.rs"]

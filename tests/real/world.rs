@@ -241,20 +241,8 @@ impl Cluster {
             if node.keepalive != 0 {
                 annotations.push(("persistent-keepalive", node.keepalive.to_string()));
             }
-            let annotations = annotations.into_iter();
-            snapshot::Node {
-                name: node.name.clone(),
-                uid: node.name.clone(),
-                pod_cidrs: vec![node.pods()],
-                addresses: vec![snapshot::Address {
-                    address: node.internal().to_string(),
-                    kind: snapshot::AddressKind::InternalIP,
-                }],
-                annotations: annotations
-                    .map(|(key, value)| (format!("kilo.squat.ai/{key}"), value))
-                    .collect(),
-                ..snapshot::Node::default()
-            }
+            let internal = [node.internal().to_string()];
+            crate::node::node(&node.name, vec![node.pods()], internal, annotations)
         });
         nodes.collect()
     }

@@ -112,29 +112,20 @@ fn nodes(world: &World) -> Vec<Node> {
             }
             Endpoint::Nat => drop(annotations.insert("endpoint", format!("{private}:{port}"))),
         }
-        let mut addresses = vec![Address {
-            address: private,
-            kind: AddressKind::InternalIP,
-        }];
-        if endpoint == Endpoint::External {
-            addresses.push(Address {
-                address,
-                kind: AddressKind::ExternalIP,
-            });
-        }
         let mut pod_cidrs = vec![format!("10.{pool}.{number}.0/{length}")];
         if world.has_v6 {
             pod_cidrs.push(format!("fd00:{pool}:0:{number}::/64"));
         }
-        let annotations = annotations.into_iter();
-        let annotations = annotations.map(|(key, value)| (format!("kilo.squat.ai/{key}"), value));
-        Node {
-            name: format!("n{number}"),
-            annotations: annotations.collect(),
-            addresses,
-            pod_cidrs,
-            ..Node::default()
+        let name = format!("n{number}");
+        let mut node = support::node::node(&name, pod_cidrs, [private], annotations);
+        node.uid = format!("{pool}-{number}");
+        if endpoint == Endpoint::External {
+            node.addresses.push(Address {
+                address,
+                kind: AddressKind::ExternalIP,
+            });
         }
+        node
     });
     nodes.collect()
 }

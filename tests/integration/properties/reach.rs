@@ -237,37 +237,37 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
         (_, Shown::V6 | Shown::BothDialledAtV6) => format!("[{outside}]"),
     };
     let mut annotations = BTreeMap::from([
-        ("location".to_owned(), spec.location.to_owned()),
-        ("endpoint".to_owned(), format!("{endpoint}:51820")),
+        ("location", spec.location.to_owned()),
+        ("endpoint", format!("{endpoint}:51820")),
     ]);
     if spec.flaw != Flaw::NoKey {
-        annotations.insert("key".to_owned(), key(spec.key));
+        annotations.insert("key", key(spec.key));
     }
     if spec.flaw != Flaw::NoWireguardIp {
         let address = format!("100.64.{i}.{}/24", position + 1);
-        annotations.insert("wireguard-ip".to_owned(), address);
+        annotations.insert("wireguard-ip", address);
     }
     if let Some(reported) = reported {
-        annotations.insert("granularity".to_owned(), reported.to_owned());
+        annotations.insert("granularity", reported.to_owned());
     }
     match spec.lan {
         Lan::None => {}
         Lan::Shared(length) => {
-            annotations.insert("internal-ip".to_owned(), format!("{internal}/{length}"));
+            annotations.insert("internal-ip", format!("{internal}/{length}"));
         }
         Lan::V6 => {
-            annotations.insert("internal-ip".to_owned(), format!("fd01::{last}/64"));
+            annotations.insert("internal-ip", format!("fd01::{last}/64"));
         }
         Lan::Pods => {
             let inside = format!("10.{i}.{position}.1/24");
-            annotations.insert("internal-ip".to_owned(), inside);
+            annotations.insert("internal-ip", inside);
         }
     }
     if spec.found == Found::Forced {
-        annotations.insert("force-endpoint".to_owned(), format!("{endpoint}:51820"));
+        annotations.insert("force-endpoint", format!("{endpoint}:51820"));
     }
     if spec.calls {
-        annotations.insert("persistent-keepalive".to_owned(), "25".to_owned());
+        annotations.insert("persistent-keepalive", "25".to_owned());
     }
     let (v4, v6) = match spec.flaw {
         Flaw::OtherPods => (
@@ -279,31 +279,20 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
             format!("fd00:{i}:0:{position}::/64"),
         ),
     };
+    let pods = match spec.pods {
+        Pods::V4 => vec![v4],
+        Pods::V4AndV6 => vec![v4, v6],
+        Pods::V6AndV4 => vec![v6, v4],
+    };
+    let addresses = match spec.shown {
+        Shown::V4 => vec![internal],
+        Shown::V6 => vec![outside],
+        Shown::Both | Shown::BothDialledAtV6 => vec![internal, outside],
+    };
     Node {
-        name: format!("n{position}"),
         uid: format!("{i}-{position}"),
-        pod_cidrs: match spec.pods {
-            Pods::V4 => vec![v4],
-            Pods::V4AndV6 => vec![v4, v6],
-            Pods::V6AndV4 => vec![v6, v4],
-        },
         stale: spec.stale,
-        addresses: match spec.shown {
-            Shown::V4 => vec![internal],
-            Shown::V6 => vec![outside],
-            Shown::Both | Shown::BothDialledAtV6 => vec![internal, outside],
-        }
-        .into_iter()
-        .map(|address| Address {
-            address,
-            kind: AddressKind::InternalIP,
-        })
-        .collect(),
-        annotations: annotations
-            .into_iter()
-            .map(|(key, value)| (format!("kilo.squat.ai/{key}"), value))
-            .collect(),
-        ..Node::default()
+        ..support::node::node(&format!("n{position}"), pods, addresses, annotations)
     }
 }
 
