@@ -42,6 +42,8 @@ mod pair;
 mod probe;
 #[path = "../fleets/random.rs"]
 mod random;
+#[path = "../fleets/rendered.rs"]
+mod rendered;
 mod report;
 mod segment;
 mod socket;

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use clustermesh::agent::fabric::{Fabric, SitePair};
-use clustermesh::document::Source;
-use clustermesh::mesh;
 use clustermesh::net::Cidr;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::Ending;
@@ -16,6 +14,7 @@ use clustermesh::proof::verify::{Asked, verify};
 use crate::applied::{applied, site};
 use crate::pair::Pair;
 use crate::probe::Fate;
+use crate::rendered::meshes;
 use crate::world::{Manifests, World};
 
 /// The results of the library for a mesh.
@@ -137,8 +136,7 @@ pub(crate) fn verdicts(
     manifests: &Manifests,
     pairs: &[Pair],
 ) -> Result<Verdicts, String> {
-    let source = Source::parse("mesh.yaml", &*world.mesh()).unwrap();
-    let meshes = mesh::read(&[source]).meshes;
+    let meshes = meshes(&world.mesh());
     let snapshots = world.snapshots();
     let files = manifests.iter().flat_map(|(cluster, files)| {
         let files = files.iter();
