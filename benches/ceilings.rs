@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use support::clustermesh;
 use support::figures::spread;
-use support::fleet::{Lan, Layout, Shape};
 use support::process::{Usage, clock, python, remove, usage};
+use support::shape::{Lan, Layout, Shape};
 
 mod support;
 

@@ -17,8 +17,8 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 
 use support::figures::{mebibytes, ratio, seconds};
-use support::fleet::{Lan, Layout, Shape};
 use support::process::{clock, python, remove, usage};
+use support::shape::{Lan, Layout, Shape};
 
 mod support;
 

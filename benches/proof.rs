@@ -30,8 +30,8 @@ use clustermesh::proof::verify::{Asked, verify};
 use clustermesh::snapshot::Snapshot;
 
 use support::clustermesh;
-use support::fleet::{Layout, Shape};
 use support::process::{clock, remove};
+use support::shape::{Layout, Shape};
 
 mod shapes;
 mod support;

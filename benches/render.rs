@@ -21,8 +21,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 
-use support::fleet::{Layout, Shape};
 use support::process::{clock, remove};
+use support::shape::{Layout, Shape};
 use support::{clustermesh, figures, process};
 
 mod support;

@@ -11,8 +11,8 @@ use clustermesh::snapshot::Snapshot;
 use super::ROUNDS;
 use super::support::clustermesh;
 use super::support::figures::{ratio, spread, thousands};
-use super::support::fleet::{Lan, Layout, Shape};
 use super::support::process::{Usage, clock, python, remove, usage};
+use super::support::shape::{Lan, Layout, Shape};
 
 const FULL: Layout = Layout::Full {
     clusters: 50,

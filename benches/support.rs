@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) mod figures;
-pub(crate) mod fleet;
 pub(crate) mod process;
+#[path = "../tests/fleets/random.rs"]
 pub(crate) mod random;
+#[path = "../tests/fleets/shape.rs"]
+pub(crate) mod shape;
 
 /// Returns the folder of a benchmark; none under `cargo test`, where there is no clock worth reading.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {

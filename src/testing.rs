@@ -16,7 +16,7 @@ use crate::kilo::id::Nodes;
 use crate::kilo::node::KiloNode;
 use crate::kilo::segment::segments;
 use crate::kilo::topology::KiloTopology;
-use crate::mesh;
+use crate::mesh::{self, Mesh};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::plan;
@@ -35,6 +35,13 @@ pub(crate) fn range() -> impl Strategy<Value = Cidr> {
         };
         text.parse().unwrap()
     })
+}
+
+/// Reads meshes that must be right.
+pub(crate) fn meshes(text: &str) -> Vec<Mesh> {
+    let reading = mesh::read(&[Source::parse("mesh.yaml", text).unwrap()]);
+    assert!(reading.is_usable(), "{:#?}\n{text}", reading.diagnostics);
+    reading.meshes
 }
 
 /// Returns the snapshots of clusters, each given with its nodes, a line each.
@@ -64,9 +71,7 @@ pub(crate) fn snapshot(cluster: &ClusterName, nodes: &str) -> Snapshot {
 
 /// Returns the findings about meshes and their clusters, each given with its nodes, a line each.
 pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
-    let source = Source::parse("mesh.yaml", meshes).unwrap();
-    let reading = mesh::read(&[source]);
-    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+    let meshes = self::meshes(meshes);
     let clusters: Vec<(&str, String)> = clusters
         .iter()
         .map(|(name, nodes)| {
@@ -76,7 +81,7 @@ pub(crate) fn findings(meshes: &str, clusters: &[(&str, &str)]) -> String {
         })
         .collect();
     let snapshots = snapshots(clusters.iter().map(|(name, nodes)| (*name, nodes.as_str())));
-    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
     let mut text = String::new();
     for finding in rules::findings(&fleet, Some(&plan)) {

@@ -1,9 +1,7 @@
 //! Accepted and refused snapshots: eight nodes, of which some are removed and some break.
 
 use super::*;
-use crate::document::Source;
-use crate::mesh;
-use crate::testing::node;
+use crate::testing::{meshes, node};
 
 const MESH: &str = "
 apiVersion: kilo.squat.ai/v1alpha1
@@ -35,8 +33,7 @@ fn snapshot(without: &[u8], broken: &[u8]) -> Snapshot {
 }
 
 fn decided(old: Option<&Snapshot>, new: &Snapshot, limits: &Limits) -> GuardDecision {
-    let reading = mesh::read(&[Source::parse("mesh.yaml", MESH).unwrap()]);
-    let mesh = &reading.meshes[0];
+    let mesh = &meshes(MESH)[0];
     let candidate = NewSnapshot {
         old,
         new,

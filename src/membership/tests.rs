@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::document::Source;
-use crate::mesh;
 use crate::snapshot::Snapshot;
-use crate::testing::node;
+use crate::testing::{meshes, node};
 
 const TYPED: &str = "podCIDRs: [10.42.0.0/16, 'fd00:42::/48'], wireguardCIDR: 10.4.0.0/16, serviceCIDR: 10.43.0.0/16, additionalCIDRs: [192.168.0.0/24]";
 
@@ -15,14 +13,12 @@ fn report(fields: &str, nodes: &str) -> String {
     let yaml = format!(
         "apiVersion: kilo.squat.ai/v1alpha1\nkind: ClusterMesh\nmetadata: {{ name: m }}\nspec:\n  clusters:\n  - {{ name: east, {fields} }}\n  - {{ name: west, allowedNetworks: [172.16.0.0/12] }}\n"
     );
-    let source = Source::parse("mesh.yaml", yaml.as_str()).unwrap();
-    let reading = mesh::read(&[source]);
-    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+    let meshes = meshes(&yaml);
     let nodes = nodes.lines().filter(|it| !it.trim().is_empty()).map(node);
     let snapshot = Snapshot::new("east".parse().unwrap(), nodes.collect()).unwrap();
-    let entry = &reading.meshes[0].entries[0];
+    let entry = &meshes[0].entries[0];
     let cluster = Cluster::new(entry, &snapshot);
-    let membership = membership(&reading.meshes[0].name, &cluster, &Arc::from("east.json"));
+    let membership = membership(&meshes[0].name, &cluster, &Arc::from("east.json"));
     let mut text = String::new();
     let join = |cidrs: &[Cidr]| {
         cidrs

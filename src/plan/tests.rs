@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::document::Source;
 use crate::fleet::SnapshotFile;
 use crate::mesh;
 use crate::testing;
@@ -37,11 +36,8 @@ fn report(topology: &str, clusters: &[TestCluster]) -> String {
 
 /// Returns what each target gets, and what is cut.
 fn report_of(meshes: &str, clusters: &[TestCluster]) -> String {
-    let source = Source::parse("mesh.yaml", meshes).unwrap();
-    let reading = mesh::read(&[source]);
-    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
-    let snapshots = snapshots(clusters);
-    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let (meshes, snapshots) = (testing::meshes(meshes), snapshots(clusters));
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     planned(&fleet)
 }
 
@@ -359,14 +355,9 @@ fn a_cluster_of_two_meshes_sees_both() {
 #[test]
 fn alike_targets_share_a_block() {
     let clusters = [("u", A, NODE_A), ("v", B, NODE_B), ("w", C, NODE_C)];
-    let source = Source::parse(
-        "mesh.yaml",
-        mesh_text("m", "{ mode: FullMesh }", &clusters).as_str(),
-    )
-    .unwrap();
-    let reading = mesh::read(&[source]);
+    let meshes = testing::meshes(&mesh_text("m", "{ mode: FullMesh }", &clusters));
     let snapshots = snapshots(&clusters);
-    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
     assert_eq!(plan.peer_sets.len(), 3);
     assert_eq!(

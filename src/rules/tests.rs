@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 
 use super::Finding;
-use crate::document::Source;
 use crate::fleet::Fleet;
-use crate::mesh;
-use crate::testing::snapshots;
+use crate::testing::{meshes, snapshots};
 
 /// Returns what a question finds among clusters of one mesh, each with its name, more fields of its
 /// entry and its nodes, a line each. `east`, `west` and `north` declare ranges by themselves, unless
@@ -31,10 +29,9 @@ pub(super) fn report(
         };
         let _ = writeln!(mesh, "  - {{ name: {name}, {fields} }}");
     }
-    let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
-    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+    let meshes = meshes(&mesh);
     let snapshots = snapshots(clusters.iter().map(|(name, _, nodes)| (*name, *nodes)));
-    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let mut text = String::new();
     for finding in question(&fleet) {
         let subject = finding.subject().unwrap_or_default();

@@ -5,16 +5,14 @@ use std::fmt::Write as _;
 
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{Fabric, Site};
-use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::manifest;
-use crate::mesh::AddressClass;
-use crate::mesh::{self, Mesh};
+use crate::mesh::{AddressClass, Mesh};
 use crate::name::ClusterName;
 use crate::packet::messages;
 use crate::packet::trace::EndFinder;
 use crate::plan::plan;
-use crate::testing::{mesh_of, snapshot, snapshots};
+use crate::testing::{mesh_of, meshes, snapshot, snapshots};
 
 /// Clusters with their rendered manifests, which tests can change.
 pub(crate) struct Lab {
@@ -37,17 +35,16 @@ impl Lab {
             .collect();
         let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
         let mesh = format!("{}  topology: {topology}\n", mesh_of("m", &fields));
-        let reading = mesh::read(&[Source::parse("mesh.yaml", mesh).unwrap()]);
-        assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
+        let meshes = meshes(&mesh);
         let snapshots = snapshots(clusters.iter().map(|(name, _, nodes)| (*name, *nodes)));
-        let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+        let fleet = Fleet::new(&meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan(&fleet).unwrap()).unwrap();
         let files = tree
             .into_iter()
             .filter(|(path, _)| !path.ends_with("kustomization.yaml"));
         Self {
             files: files.map(|(path, text)| (path, text.to_string())).collect(),
-            meshes: reading.meshes,
+            meshes,
             snapshots,
         }
     }

@@ -28,15 +28,22 @@ use namespace::Namespace;
 use report::Report;
 use trial::Trial;
 
+#[path = "../fleets/applied.rs"]
+mod applied;
 mod device;
 mod fault;
 mod kilo;
 mod manifest;
 mod namespace;
 mod network;
+#[path = "../fleets/node.rs"]
+mod node;
 mod pair;
 mod probe;
+#[path = "../fleets/random.rs"]
 mod random;
+#[path = "../fleets/rendered.rs"]
+mod rendered;
 mod report;
 mod segment;
 mod socket;

@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
-use clustermesh::agent::applied::AppliedFile;
-use clustermesh::agent::fabric::{Fabric, Site, SitePair};
-use clustermesh::document::Source;
-use clustermesh::mesh;
+use clustermesh::agent::fabric::{Fabric, SitePair};
 use clustermesh::net::Cidr;
 use clustermesh::net::prefixes::Span;
 use clustermesh::packet::Ending;
@@ -15,8 +11,10 @@ use clustermesh::packet::trace::{End, EndFinder, Trace};
 use clustermesh::proof::reach::{AddressBlock, ClassVerdict, Proven, Reach};
 use clustermesh::proof::verify::{Asked, verify};
 
+use crate::applied::{applied, site};
 use crate::pair::Pair;
 use crate::probe::Fate;
+use crate::rendered::meshes;
 use crate::world::{Manifests, World};
 
 /// The results of the library for a mesh.
@@ -138,27 +136,15 @@ pub(crate) fn verdicts(
     manifests: &Manifests,
     pairs: &[Pair],
 ) -> Result<Verdicts, String> {
-    let source = Source::parse("mesh.yaml", &*world.mesh()).unwrap();
-    let meshes = mesh::read(&[source]).meshes;
+    let meshes = meshes(&world.mesh());
     let snapshots = world.snapshots();
-    let files: Vec<Vec<AppliedFile>> = meshes[0]
-        .entries
-        .iter()
-        .map(|entry| {
-            let files = manifests
-                .get(entry.name.as_str())
-                .into_iter()
-                .flatten()
-                .map(|(name, text)| {
-                    let source = Arc::from(format!("{}/{name}", entry.name));
-                    AppliedFile::read(&source, &Arc::from(kept_alive(text)))
-                });
-            files.collect()
-        })
-        .collect();
-    let entries = meshes[0].entries.iter().zip(&files);
-    let sites =
-        entries.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
+    let files = manifests.iter().flat_map(|(cluster, files)| {
+        let files = files.iter();
+        files.map(move |(name, text)| (format!("{cluster}/{name}"), kept_alive(text)))
+    });
+    let files = applied(files);
+    let entries = meshes[0].entries.iter();
+    let sites = entries.map(|it| site(it, &snapshots, &files));
     let fabric = Fabric::new(sites.collect());
     let reach = Reach::new(&fabric, u64::MAX);
     let asked = Asked {

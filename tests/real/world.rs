@@ -6,17 +6,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clustermesh::document::Source;
-use clustermesh::fleet::{Fleet, SnapshotFile};
-use clustermesh::name::ClusterName;
-use clustermesh::snapshot::{self, Snapshot};
-use clustermesh::{manifest, mesh, plan};
+use clustermesh::snapshot;
 
 use crate::random::Random;
+use crate::rendered::{Snapshots, meshes, snapshots, tree};
 
 /// The port of every node's WireGuard.
 pub(crate) const PORT: u16 = 51820;
@@ -181,26 +177,16 @@ impl World {
     }
 
     /// Returns the values of its nodes.
-    pub(crate) fn snapshots(&self) -> BTreeMap<ClusterName, SnapshotFile> {
-        let clusters = self.clusters.iter().map(|cluster| {
-            let name: ClusterName = cluster.name.parse().unwrap();
-            let snapshot = Arc::new(Snapshot::new(name.clone(), cluster.snapshot_nodes()).unwrap());
-            let source = Arc::from(format!("snapshots/{name}.json"));
-            (name, SnapshotFile { snapshot, source })
-        });
-        clusters.collect()
+    pub(crate) fn snapshots(&self) -> Snapshots {
+        let clusters = self.clusters.iter();
+        let clusters = clusters.map(|it| (it.name.as_str(), it.snapshot_nodes()));
+        snapshots(clusters.collect())
     }
 
     /// Renders it as the program does.
     pub(crate) fn manifests(&self) -> Manifests {
-        let source = Source::parse("mesh.yaml", &*self.mesh()).unwrap();
-        let meshes = mesh::read(&[source]).meshes;
-        assert_eq!(meshes.len(), 1, "{}", self.mesh());
-        let snapshots = self.snapshots();
-        let fleet = Fleet::new(&meshes, &snapshots).unwrap();
-        let tree = manifest::tree(&plan::plan(&fleet).unwrap()).unwrap();
         let mut manifests = Manifests::new();
-        for (path, text) in tree {
+        for (path, text) in tree(&meshes(&self.mesh()), &self.snapshots()) {
             let (folder, file) = path.split_once('/').unwrap();
             let files = manifests.entry(folder.to_owned()).or_default();
             if file != "kustomization.yaml" {
@@ -241,20 +227,8 @@ impl Cluster {
             if node.keepalive != 0 {
                 annotations.push(("persistent-keepalive", node.keepalive.to_string()));
             }
-            let annotations = annotations.into_iter();
-            snapshot::Node {
-                name: node.name.clone(),
-                uid: node.name.clone(),
-                pod_cidrs: vec![node.pods()],
-                addresses: vec![snapshot::Address {
-                    address: node.internal().to_string(),
-                    kind: snapshot::AddressKind::InternalIP,
-                }],
-                annotations: annotations
-                    .map(|(key, value)| (format!("kilo.squat.ai/{key}"), value))
-                    .collect(),
-                ..snapshot::Node::default()
-            }
+            let internal = [node.internal().to_string()];
+            crate::node::node(&node.name, vec![node.pods()], internal, annotations)
         });
         nodes.collect()
     }

@@ -59,14 +59,13 @@ fn the_membership_that_links_the_two_counts() {
 #[test]
 fn the_config_and_the_mesh_must_both_take_a_range() {
     let taking = format!("{B}, acceptedNetworks: [10.1.0.0/16, 10.201.0.0/24]");
-    let meshes = mesh_text("m", FULL, &[("u", A, ""), ("v", &taking, "")]);
-    let reading = mesh::read(&[Source::parse("mesh.yaml", meshes.as_str()).unwrap()]);
+    let meshes = testing::meshes(&mesh_text("m", FULL, &[("u", A, ""), ("v", &taking, "")]));
     let place = Place::document(&"clustermesh.yaml".into(), 0);
     let texts = ["10.1.0.0/16".to_owned(), "10.7.0.0/16".to_owned()];
     let ranges = mesh::accepted(&texts, &place, &mut Mistakes::default()).unwrap();
     let accepted = BTreeMap::from([("v".parse().unwrap(), ranges)]);
     let snapshots = snapshots(&[("u", A, NODE_A), ("v", B, NODE_B)]);
-    let fleet = Fleet::new(&reading.meshes, &snapshots)
+    let fleet = Fleet::new(&meshes, &snapshots)
         .unwrap()
         .accepting(&accepted);
     insta::assert_snapshot!(planned(&fleet), @"
@@ -107,10 +106,9 @@ fn targets_that_take_the_same_share_a_block() {
         ("v", b.as_str(), NODE_B),
         ("w", c.as_str(), NODE_C),
     ];
-    let meshes = mesh_text("m", FULL, &clusters);
-    let reading = mesh::read(&[Source::parse("mesh.yaml", meshes.as_str()).unwrap()]);
+    let meshes = testing::meshes(&mesh_text("m", FULL, &clusters));
     let snapshots = snapshots(&clusters);
-    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
     let of_u = plan.peer_sets.iter().filter(|it| it.source.as_str() == "u");
     assert_eq!(of_u.count(), 1);

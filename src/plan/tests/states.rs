@@ -28,10 +28,10 @@ fn a_cluster_parts_from_those_that_it_is_linked_to() {
     let b = format!("state: Leaving, {B}");
     let clusters = [("a", A, NODE_A), ("b", b.as_str(), ""), ("c", C, NODE_C)];
     let text = mesh_text("m", "{ mode: Links, links: [[a, b], [a, c]] }", &clusters);
-    let reading = mesh::read(&[Source::parse("mesh.yaml", text).unwrap()]);
+    let meshes = testing::meshes(&text);
     // A cluster that leaves needs no snapshot.
     let snapshots = snapshots(&[clusters[0], clusters[2]]);
-    let fleet = Fleet::new(&reading.meshes, &snapshots).unwrap();
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan(&fleet).unwrap();
     let parted = plan.targets.iter().map(|target| {
         let parted: Vec<&str> = target.parted.iter().map(ClusterName::as_str).collect();

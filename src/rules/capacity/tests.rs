@@ -8,15 +8,14 @@ use super::*;
 use crate::agent::applied::AppliedFile;
 use crate::agent::model::Model;
 use crate::config::capacity::Steps;
-use crate::document::Source;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::manifest;
-use crate::mesh::{self, Mesh};
+use crate::mesh::Mesh;
 use crate::name::ClusterName;
 use crate::plan::plan;
 use crate::rules::capacity::target_load::loads;
 use crate::snapshot::{Node, Snapshot};
-use crate::testing::{mesh_of, node};
+use crate::testing::{mesh_of, meshes, node};
 
 /// Three linked clusters, with this many nodes each.
 fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, BTreeMap<ClusterName, SnapshotFile>) {
@@ -28,9 +27,6 @@ fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, BTreeMap<ClusterName, SnapshotFi
         )
     }).collect();
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
-    let source = Source::parse("mesh.yaml", mesh_of("m", &entries)).unwrap();
-    let reading = mesh::read(&[source]);
-    assert!(reading.is_usable(), "{:#?}", reading.diagnostics);
     let snapshots = names
         .into_iter()
         .zip(1..)
@@ -42,7 +38,7 @@ fn clusters(numbers: [usize; 3]) -> (Vec<Mesh>, BTreeMap<ClusterName, SnapshotFi
             let source = Arc::from(format!("{name}.json"));
             (name, SnapshotFile { snapshot, source })
         });
-    (reading.meshes, snapshots.collect())
+    (meshes(&mesh_of("m", &entries)), snapshots.collect())
 }
 
 /// A node: every third is dialled at its internal address, and half of them have a keepalive.

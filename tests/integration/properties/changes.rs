@@ -19,6 +19,7 @@ use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 
 use super::*;
+use crate::support::applied::{AppliedFiles, applied, site};
 
 mod ends;
 mod pauses;
@@ -349,7 +350,7 @@ fn with_keepalives(mut nodes: Vec<Node>, sends: impl Fn(&str) -> bool) -> Vec<No
 struct Rendered {
     meshes: Vec<Mesh>,
     snapshots: Snapshots,
-    files: BTreeMap<String, Vec<AppliedFile>>,
+    files: AppliedFiles,
 }
 
 impl Rendered {
@@ -366,15 +367,14 @@ impl Rendered {
         let fleet = Fleet::new(&meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan::plan(&fleet).unwrap()).unwrap();
         drop(fleet);
-        let mut files: BTreeMap<String, Vec<AppliedFile>> = BTreeMap::new();
-        for (path, text) in tree.iter().filter(|(path, _)| !is_kustomization(path)) {
-            let (target, _) = path.split_once('/').unwrap();
-            let file = AppliedFile::read(&path.as_str().into(), &text.to_string().as_str().into());
-            files.entry(target.to_owned()).or_default().push(file);
-        }
+        let mut files = applied(
+            tree.into_iter()
+                .map(|(path, text)| (path, text.to_string())),
+        );
         for (cluster, name) in names.iter().enumerate() {
             let foreign = edition.foreign(cluster);
-            files.entry(name.clone()).or_default().extend(foreign);
+            let files = files.entry(name.parse().unwrap());
+            files.or_default().extend(foreign);
         }
         Self {
             meshes,
@@ -396,15 +396,8 @@ impl Rendered {
     fn fabric<'a>(&'a self, others: &'a Self, has_others: impl Fn(usize) -> bool) -> Fabric<'a> {
         let entries = self.entries().into_iter().enumerate();
         let sites = entries.map(|(number, entry)| {
-            let files = if has_others(number) {
-                &others.files
-            } else {
-                &self.files
-            };
-            let files = files
-                .get(entry.name.as_str())
-                .map_or(&[][..], Vec::as_slice);
-            Site::new(entry, &self.snapshots[&entry.name].snapshot, files)
+            let version = if has_others(number) { others } else { self };
+            site(entry, &self.snapshots, &version.files)
         });
         Fabric::new(sites.collect())
     }
@@ -570,7 +563,7 @@ fn tables_are_shared_only_if_they_are_the_same() {
 fn have_equal_peers(before: &Rendered, after: &Rendered) -> bool {
     after.snapshots.keys().all(|cluster| {
         let of = |version: &'_ Rendered| {
-            let files = version.files.get(cluster.as_str());
+            let files = version.files.get(cluster);
             files.cloned().unwrap_or_default()
         };
         let (old, new) = (of(before), of(after));
@@ -581,15 +574,9 @@ fn have_equal_peers(before: &Rendered, after: &Rendered) -> bool {
 
 /// Returns the new version with every other change of a Peer.
 fn partly(before: &Rendered, after: &Rendered, part: usize) -> Rendered {
-    let mut files = BTreeMap::new();
+    let mut files = AppliedFiles::new();
     for cluster in after.snapshots.keys() {
-        let of = |version: &Rendered| {
-            version
-                .files
-                .get(cluster.as_str())
-                .cloned()
-                .unwrap_or_default()
-        };
+        let of = |version: &Rendered| version.files.get(cluster).cloned().unwrap_or_default();
         let (old, new) = (of(before), of(after));
         let (old, new) = (peers_of(&old), peers_of(&new));
         let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
@@ -606,7 +593,7 @@ fn partly(before: &Rendered, after: &Rendered, part: usize) -> Rendered {
             source: "peers.yaml".into(),
             content: Arc::new(content),
         };
-        files.insert(cluster.to_string(), vec![file]);
+        files.insert(cluster.clone(), vec![file]);
     }
     let nodes = after.snapshots.iter();
     let nodes = nodes.map(|(name, file)| (name.as_str(), file.snapshot.nodes.clone()));

@@ -1,12 +1,10 @@
 //! Proposals: any two clusters without common ranges get a mesh that works.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use clustermesh::agent::applied::AppliedFile;
-use clustermesh::agent::fabric::{Fabric, Site};
+use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::Severity;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, verify};
@@ -14,6 +12,7 @@ use clustermesh::proposal::Proposal;
 use clustermesh::snapshot::{Address, AddressKind, Node};
 use proptest::prelude::*;
 
+use crate::support::applied::{applied, site};
 use crate::support::{self, meshes, snapshots};
 
 /// A cluster whose nodes agree on everything that is proposed.
@@ -113,29 +112,20 @@ fn nodes(world: &World) -> Vec<Node> {
             }
             Endpoint::Nat => drop(annotations.insert("endpoint", format!("{private}:{port}"))),
         }
-        let mut addresses = vec![Address {
-            address: private,
-            kind: AddressKind::InternalIP,
-        }];
-        if endpoint == Endpoint::External {
-            addresses.push(Address {
-                address,
-                kind: AddressKind::ExternalIP,
-            });
-        }
         let mut pod_cidrs = vec![format!("10.{pool}.{number}.0/{length}")];
         if world.has_v6 {
             pod_cidrs.push(format!("fd00:{pool}:0:{number}::/64"));
         }
-        let annotations = annotations.into_iter();
-        let annotations = annotations.map(|(key, value)| (format!("kilo.squat.ai/{key}"), value));
-        Node {
-            name: format!("n{number}"),
-            annotations: annotations.collect(),
-            addresses,
-            pod_cidrs,
-            ..Node::default()
+        let name = format!("n{number}");
+        let mut node = support::node::node(&name, pod_cidrs, [private], annotations);
+        node.uid = format!("{pool}-{number}");
+        if endpoint == Endpoint::External {
+            node.addresses.push(Address {
+                address,
+                kind: AddressKind::ExternalIP,
+            });
         }
+        node
     });
     nodes.collect()
 }
@@ -152,17 +142,8 @@ proptest! {
         let grave: Vec<_> = findings.iter().filter(|it| Severity::Notice < it.severity).collect();
         prop_assert!(grave.is_empty(), "{grave:#?}\n{yaml}");
         let tree = support::tree(&meshes, &snapshots);
-        let files: Vec<Vec<AppliedFile>> = meshes[0].entries.iter().map(|entry| {
-            let of_cluster = tree.iter().filter(|(path, _)| {
-                path.starts_with(&format!("{}/", entry.name)) && !path.ends_with("kustomization.yaml")
-            });
-            let read = of_cluster.map(|(path, text)| {
-                AppliedFile::read(&Arc::from(path.as_str()), text)
-            });
-            read.collect()
-        }).collect();
-        let sites = meshes[0].entries.iter().zip(&files);
-        let sites = sites.map(|(entry, files)| Site::new(entry, &snapshots[&entry.name].snapshot, files));
+        let files = applied(tree.into_iter().map(|(path, text)| (path, text.to_string())));
+        let sites = meshes[0].entries.iter().map(|it| site(it, &snapshots, &files));
         let fabric = Fabric::new(sites.collect());
         let reach = Reach::new(&fabric, u64::MAX);
         let verification = verify(&reach, Asked { meshes: &meshes, accepted: &BTreeMap::new(), lists_undeclared: false });

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use clustermesh::agent::applied::AppliedFile;
 use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
 use clustermesh::fleet::Fleet;
 use clustermesh::mesh::AddressClass;
@@ -27,6 +25,7 @@ use proptest::test_runner::TestRunner;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
+use crate::support::applied::{AppliedFiles, applied, site};
 use crate::support::{self, Snapshots, meshes, snapshots};
 
 mod expectations;
@@ -238,37 +237,37 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
         (_, Shown::V6 | Shown::BothDialledAtV6) => format!("[{outside}]"),
     };
     let mut annotations = BTreeMap::from([
-        ("location".to_owned(), spec.location.to_owned()),
-        ("endpoint".to_owned(), format!("{endpoint}:51820")),
+        ("location", spec.location.to_owned()),
+        ("endpoint", format!("{endpoint}:51820")),
     ]);
     if spec.flaw != Flaw::NoKey {
-        annotations.insert("key".to_owned(), key(spec.key));
+        annotations.insert("key", key(spec.key));
     }
     if spec.flaw != Flaw::NoWireguardIp {
         let address = format!("100.64.{i}.{}/24", position + 1);
-        annotations.insert("wireguard-ip".to_owned(), address);
+        annotations.insert("wireguard-ip", address);
     }
     if let Some(reported) = reported {
-        annotations.insert("granularity".to_owned(), reported.to_owned());
+        annotations.insert("granularity", reported.to_owned());
     }
     match spec.lan {
         Lan::None => {}
         Lan::Shared(length) => {
-            annotations.insert("internal-ip".to_owned(), format!("{internal}/{length}"));
+            annotations.insert("internal-ip", format!("{internal}/{length}"));
         }
         Lan::V6 => {
-            annotations.insert("internal-ip".to_owned(), format!("fd01::{last}/64"));
+            annotations.insert("internal-ip", format!("fd01::{last}/64"));
         }
         Lan::Pods => {
             let inside = format!("10.{i}.{position}.1/24");
-            annotations.insert("internal-ip".to_owned(), inside);
+            annotations.insert("internal-ip", inside);
         }
     }
     if spec.found == Found::Forced {
-        annotations.insert("force-endpoint".to_owned(), format!("{endpoint}:51820"));
+        annotations.insert("force-endpoint", format!("{endpoint}:51820"));
     }
     if spec.calls {
-        annotations.insert("persistent-keepalive".to_owned(), "25".to_owned());
+        annotations.insert("persistent-keepalive", "25".to_owned());
     }
     let (v4, v6) = match spec.flaw {
         Flaw::OtherPods => (
@@ -280,31 +279,20 @@ fn node(i: usize, position: usize, spec: &Spec, surroundings: Surroundings) -> N
             format!("fd00:{i}:0:{position}::/64"),
         ),
     };
+    let pods = match spec.pods {
+        Pods::V4 => vec![v4],
+        Pods::V4AndV6 => vec![v4, v6],
+        Pods::V6AndV4 => vec![v6, v4],
+    };
+    let addresses = match spec.shown {
+        Shown::V4 => vec![internal],
+        Shown::V6 => vec![outside],
+        Shown::Both | Shown::BothDialledAtV6 => vec![internal, outside],
+    };
     Node {
-        name: format!("n{position}"),
         uid: format!("{i}-{position}"),
-        pod_cidrs: match spec.pods {
-            Pods::V4 => vec![v4],
-            Pods::V4AndV6 => vec![v4, v6],
-            Pods::V6AndV4 => vec![v6, v4],
-        },
         stale: spec.stale,
-        addresses: match spec.shown {
-            Shown::V4 => vec![internal],
-            Shown::V6 => vec![outside],
-            Shown::Both | Shown::BothDialledAtV6 => vec![internal, outside],
-        }
-        .into_iter()
-        .map(|address| Address {
-            address,
-            kind: AddressKind::InternalIP,
-        })
-        .collect(),
-        annotations: annotations
-            .into_iter()
-            .map(|(key, value)| (format!("kilo.squat.ai/{key}"), value))
-            .collect(),
-        ..Node::default()
+        ..support::node::node(&format!("n{position}"), pods, addresses, annotations)
     }
 }
 
@@ -320,7 +308,7 @@ struct Input {
     meshes: Vec<Mesh>,
     overlapping: Vec<Mesh>,
     snapshots: Snapshots,
-    files: BTreeMap<ClusterName, Vec<AppliedFile>>,
+    files: AppliedFiles,
 }
 
 fn input(world: &World) -> Input {
@@ -358,23 +346,18 @@ fn input(world: &World) -> Input {
             spoil(&mut peers[target], peer, fault);
         }
     }
-    let texts: Vec<Vec<(Arc<str>, Arc<str>)>> = peers.iter().map(|it| files(it)).collect();
-    let mut read = AppliedFile::read_all(&texts.concat()).into_iter();
-    let files = names.iter().zip(&texts).map(|(name, texts)| {
-        let files = read.by_ref().take(texts.len());
-        (name.parse().unwrap(), files.collect())
-    });
+    let peers = names.iter().zip(&peers);
     Input {
         meshes,
         overlapping: overlapping(world),
-        files: files.collect(),
+        files: applied(peers.flat_map(|(name, peers)| files(name, peers))),
         snapshots,
     }
 }
 
 /// Writes the Peers of a cluster, those of each source into a file: what others get too has the same
 /// text there.
-fn files(peers: &[Value]) -> Vec<(Arc<str>, Arc<str>)> {
+fn files(cluster: &str, peers: &[Value]) -> Vec<(String, String)> {
     let mut by_source: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
     for peer in peers {
         let name = peer["metadata"]["name"].as_str().unwrap();
@@ -383,7 +366,7 @@ fn files(peers: &[Value]) -> Vec<(Arc<str>, Arc<str>)> {
     }
     let files = by_source.into_iter().map(|(source, peers)| {
         let text = json!({ "kind": "List", "items": peers }).to_string();
-        (format!("{source}.json").into(), text.into())
+        (format!("{cluster}/{source}.json"), text)
     });
     files.collect()
 }
@@ -392,8 +375,7 @@ fn fabric(input: &Input) -> Fabric<'_> {
     let sites = input.meshes[0].entries.iter().map(|entry| {
         let mut moved = input.overlapping.iter().flat_map(|it| &it.entries);
         let entry = moved.find(|it| it.name == entry.name).unwrap_or(entry);
-        let snapshot = &input.snapshots[&entry.name].snapshot;
-        Site::new(entry, snapshot, &input.files[&entry.name])
+        site(entry, &input.snapshots, &input.files)
     });
     Fabric::new(sites.collect())
 }

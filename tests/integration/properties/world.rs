@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clustermesh::snapshot::{Address, AddressKind, Node};
+use clustermesh::snapshot::Node;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -159,49 +159,31 @@ pub(super) fn key(number: usize) -> String {
 }
 
 pub(super) fn node(claims: &Claims) -> Node {
-    let annotation = |key: &str, value: &Option<String>| {
-        let value = value.clone()?;
-        Some((format!("kilo.squat.ai/{key}"), value))
-    };
     let text = |value: Option<&str>| value.map(str::to_owned);
-    Node {
-        name: claims.name.clone(),
-        uid: claims.name.clone(),
-        pod_cidrs: claims.pods.clone(),
-        stale: claims.stale,
-        labels: text(claims.label)
-            .into_iter()
-            .map(|it| ("mesh".to_owned(), it))
-            .collect(),
-        addresses: claims
-            .addresses
-            .iter()
-            .map(|address| Address {
-                address: address.clone(),
-                kind: AddressKind::InternalIP,
-            })
-            .collect(),
-        annotations: [
-            annotation("wireguard-ip", &claims.wireguard),
-            annotation("key", &claims.key.map(key)),
-            annotation("force-endpoint", &claims.endpoint),
-            annotation("endpoint", &claims.kilo_endpoint),
-            annotation(
-                if claims.is_forced {
-                    "force-internal-ip"
-                } else {
-                    "internal-ip"
-                },
-                &claims.internal,
-            ),
-            annotation("location", &text(claims.location)),
-            annotation("granularity", &text(claims.granularity)),
-            annotation("leader", &claims.leads.then(String::new)),
-        ]
+    let internal = if claims.is_forced {
+        "force-internal-ip"
+    } else {
+        "internal-ip"
+    };
+    let annotations = [
+        ("wireguard-ip", claims.wireguard.clone()),
+        ("key", claims.key.map(key)),
+        ("force-endpoint", claims.endpoint.clone()),
+        ("endpoint", claims.kilo_endpoint.clone()),
+        (internal, claims.internal.clone()),
+        ("location", text(claims.location)),
+        ("granularity", text(claims.granularity)),
+        ("leader", claims.leads.then(String::new)),
+    ];
+    let annotations = annotations
         .into_iter()
-        .flatten()
-        .collect(),
-        ..Node::default()
+        .filter_map(|(key, value)| Some((key, value?)));
+    let (pods, addresses) = (claims.pods.clone(), claims.addresses.clone());
+    let label = text(claims.label).map(|it| ("mesh".to_owned(), it));
+    Node {
+        stale: claims.stale,
+        labels: label.into_iter().collect(),
+        ..crate::support::node::node(&claims.name, pods, addresses, annotations)
     }
 }
 

@@ -49,7 +49,7 @@ fn a_mere_pause_ends_with_the_annotation() {
 /// address from which that connects.
 fn forgets(target: &TargetChange, (before, after): &(Rendered, Rendered)) -> bool {
     let peers = |version: &Rendered| {
-        let files = version.files.get(target.cluster.as_str());
+        let files = version.files.get(&target.cluster);
         let files = files.map_or(&[][..], Vec::as_slice);
         let specs = peers_of(files).into_values();
         let specs = specs.filter_map(|it| it.spec.clone().ok());

@@ -11,13 +11,8 @@ use clustermesh::proof::hostile::{Breach, Onward, OnwardKind, WhoseKind, assume_
 use clustermesh::proof::verify::{Asked, LeakedRange, Tally, Verification, verify, verify_sound};
 use clustermesh::snapshot::Snapshot;
 
-use fleet::{Lan, Layout, Shape};
-
-#[allow(dead_code, reason = "the benchmarks write to disk and print")]
-#[path = "../../../../benches/support/fleet.rs"]
-mod fleet;
-#[path = "../../../../benches/support/random.rs"]
-mod random;
+use crate::support::applied::{AppliedFiles, applied, site};
+use crate::support::shape::{Lan, Layout, Shape};
 
 /// The most packets that are followed for an ordered pair of clusters.
 const LIMIT: u64 = 50;
@@ -49,7 +44,7 @@ fn verified_from(shape: Shape, snapshots: &Snapshots) -> (Verification, u64) {
 }
 
 /// What each cluster gets.
-fn files(meshes: &[Mesh], snapshots: &Snapshots) -> BTreeMap<ClusterName, Vec<AppliedFile>> {
+fn files(meshes: &[Mesh], snapshots: &Snapshots) -> AppliedFiles {
     edited_files(meshes, snapshots, |_, _, text| Some(text))
 }
 
@@ -58,28 +53,15 @@ fn edited_files(
     meshes: &[Mesh],
     snapshots: &Snapshots,
     edit: impl Fn(&str, &str, String) -> Option<String>,
-) -> BTreeMap<ClusterName, Vec<AppliedFile>> {
+) -> AppliedFiles {
     let tree = support::tree(meshes, snapshots);
-    let texts: Vec<(Arc<str>, Arc<str>)> = tree
-        .iter()
-        .filter(|(path, _)| !path.ends_with("kustomization.yaml"))
-        .filter_map(|(path, text)| {
-            let (target, file) = path.split_once('/').unwrap();
-            let source = file.strip_prefix("fleet--").unwrap();
-            let source = source.strip_suffix(".yaml").unwrap();
-            let text = edit(target, source, text.to_string())?;
-            Some((path.as_str().into(), text.into()))
-        })
-        .collect();
-    let mut files: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
-    for file in AppliedFile::read_all(&texts) {
-        let (cluster, _) = file.source.split_once('/').unwrap();
-        files
-            .entry(cluster.parse().unwrap())
-            .or_default()
-            .push(file);
-    }
-    files
+    let edited = tree.into_iter().filter_map(|(path, text)| {
+        let (target, file) = path.split_once('/').unwrap();
+        let source = file.strip_prefix("fleet--")?.strip_suffix(".yaml")?;
+        let text = edit(target, source, text.to_string())?;
+        Some((path, text))
+    });
+    applied(edited)
 }
 
 /// Adds a preshared key to Peers, by their number in the text.
@@ -104,16 +86,9 @@ fn preshared_key(number: u32) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-fn fabric<'a>(
-    meshes: &'a [Mesh],
-    snapshots: &'a Snapshots,
-    files: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
-) -> Fabric<'a> {
-    let sites = meshes[0].entries.iter().map(|entry| {
-        let snapshot = &snapshots[&entry.name].snapshot;
-        Site::new(entry, snapshot, &files[&entry.name])
-    });
-    Fabric::new(sites.collect())
+fn fabric<'a>(meshes: &'a [Mesh], snapshots: &'a Snapshots, files: &'a AppliedFiles) -> Fabric<'a> {
+    let entries = meshes[0].entries.iter();
+    Fabric::new(entries.map(|it| site(it, snapshots, files)).collect())
 }
 
 fn asked(meshes: &[Mesh]) -> Asked<'_> {

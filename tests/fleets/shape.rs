@@ -1,4 +1,5 @@
 //! Made-up fleets: meshes and snapshots as Kilo would have left them, the same on every machine.
+#![allow(dead_code, reason = "the benchmarks write to disk and print")]
 
 use std::fmt;
 use std::fs;
