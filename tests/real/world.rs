@@ -35,6 +35,8 @@ pub(crate) struct Cluster {
     pub(crate) declares_hosts: bool,
     /// Whether the mesh declares the range of its services.
     pub(crate) declares_services: bool,
+    /// What it advertises.
+    advertise: &'static str,
     /// In the order of names.
     pub(crate) nodes: Vec<Node>,
     number: u8,
@@ -163,6 +165,10 @@ impl World {
                 "  - name: {name}\n    podCIDRs: [{pods}]\n    wireguardCIDR: {wireguard}\n    \
                  granularity: {granularity}\n    endpointFrom: [Annotation]\n"
             );
+            let _ = writeln!(yaml, "    advertise: {{ {} }}", cluster.advertise);
+            if cluster.advertise.contains("Declared") {
+                yaml.push_str("    anchors: [{ nodes: [node-2, node-1] }]\n");
+            }
             if cluster.nodes.iter().any(|it| it.behind_nat) {
                 yaml.push_str("    persistentKeepalive: 25\n");
             }
@@ -255,12 +261,23 @@ fn cluster(random: &mut Random, number: u8) -> io::Result<Cluster> {
             node.keepalive = 25;
         }
     }
+    // Only in a location one node can carry the pods of others.
+    let advertise = match random.below(10) {
+        0..2 => "podCIDRs: PerNode",
+        2..4 => "nodeAddresses: false",
+        4 => "wireguardAddresses: None",
+        5 => "wireguardAddresses: Carrier",
+        6..9 if by_location => "podCIDRs: Declared",
+        9 if by_location => "podCIDRs: Declared, nodeAddresses: false, wireguardAddresses: None",
+        _ => "podCIDRs: Merged",
+    };
     Ok(Cluster {
         // The order of names is not the order of the mesh.
         name: ["east", "west", "core"][usize::from(number)].to_owned(),
         by_location,
         declares_hosts: random.chance(70),
         declares_services: random.chance(60),
+        advertise,
         nodes,
         number,
     })
