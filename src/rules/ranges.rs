@@ -8,6 +8,7 @@ use crate::place::Place;
 mod declared;
 mod flat;
 mod selector;
+mod source;
 mod subnet;
 
 rules! {
@@ -30,6 +31,7 @@ rules! {
     UNACCEPTED_RANGE = "unaccepted-range" Notice;
     RANGELESS_PEER = "rangeless-peer" Warning;
     UNDONE_SELECTOR = "undone-selector" Warning;
+    UNADVERTISED_SOURCE = "unadvertised-source" Warning;
 }
 
 /// Returns findings about the ranges of clusters and nodes.
@@ -41,6 +43,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
         .flat_map(|member| {
             let mut findings = declared::findings(member.entry);
             findings.extend(flat::findings(member));
+            findings.extend(source::finding(member));
             findings
         })
         .collect();
