@@ -113,6 +113,9 @@ pub enum PeerReason {
     /// This many Peers get a keepalive or lose it, so Kilo treats an address that it has learned in another way
     /// (`kilo.md` §2.9).
     RoamingChanged,
+    /// This many Peers lose ranges for others with the same addresses. Kilo deletes old routes before it adds new
+    /// ones.
+    RangesReplaced,
     /// This many Peers lose ranges of nodes. The proof shows what becomes of their paths.
     RangesRemoved,
     /// This many Peers go. The proof shows what becomes of their paths.
@@ -183,6 +186,7 @@ impl PeerReason {
             | Self::CarriersMoved
             | Self::RangesUnproved
             | Self::OthersChanged
+            | Self::RangesReplaced
             | Self::RoamingChanged => Grade::Brief,
             Self::RangesRemoved | Self::Removed => Grade::Cleanup,
             Self::KeepalivesChanged => Grade::Additive,

@@ -178,6 +178,21 @@ impl ChangedPeer {
         differences.any(|it| matches!(it, Difference::RangesLost(_)))
     }
 
+    /// Returns whether it gains a range that shares addresses with one that it loses.
+    pub(super) fn replaces_ranges(&self) -> bool {
+        let of = |is_gained: bool| {
+            let differences = self.differences().iter();
+            let ranges = differences.filter_map(move |it| match it {
+                Difference::RangesGained(ranges) if is_gained => Some(ranges),
+                Difference::RangesLost(ranges) if !is_gained => Some(ranges),
+                _ => None,
+            });
+            ranges.flatten()
+        };
+        let mut lost = of(false);
+        lost.any(|lost| of(true).any(|gained| gained.overlaps(*lost)))
+    }
+
     /// Returns the ranges that it gains or loses.
     pub fn ranges(&self) -> impl Iterator<Item = Cidr> {
         let whole = match &self.kind {

@@ -112,7 +112,11 @@ impl TargetChange {
             (count(&has_others), PeerReason::OthersChanged),
             (with(is_toggled), PeerReason::RoamingChanged),
             (
-                count(&|it| it.holder.is_some() && it.loses_ranges()),
+                count(&|it| it.holder.is_some() && it.replaces_ranges()),
+                PeerReason::RangesReplaced,
+            ),
+            (
+                count(&|it| it.holder.is_some() && it.loses_ranges() && !it.replaces_ranges()),
                 PeerReason::RangesRemoved,
             ),
             (self.counts().removed, PeerReason::Removed),

@@ -53,14 +53,15 @@ impl<'a> Member<'a> {
         let membership = &self.membership;
         let claims = membership.candidates.iter().flat_map(PeerCandidate::claims);
         // Without a leader, no node carries ranges as a whole.
-        let shared = self.cluster.shared.iter().copied();
-        let carried = self
-            .entry
-            .carried_pods()
-            .iter()
-            .chain(self.entry.carried_subnet());
-        let whole = shared.chain(carried.map(|it| it.cidr));
+        let pods = self.entry.carried_pods().iter().map(|it| it.cidr);
+        let whole = self.shared().chain(pods);
         claims.chain(whole.filter(|_| !membership.candidates.is_empty()))
+    }
+
+    /// Returns the ranges that one segment with an endpoint carries for the whole cluster.
+    pub fn shared(&self) -> impl Iterator<Item = Cidr> {
+        let subnet = self.entry.carried_subnet().map(|it| it.cidr);
+        self.cluster.shared.iter().copied().chain(subnet)
     }
 
     /// Returns a node of its snapshot.

@@ -9,6 +9,7 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::granularity::Granularity;
 use crate::place::Place;
 use crate::selector::Selector;
+use crate::text;
 
 use super::networks::DeclaredNetworks;
 use super::raw::RawAdvertise;
@@ -158,7 +159,7 @@ impl Terms<'_> {
         Finding::new(&mistake::CONTRADICTING_FIELDS, message)
             .at(self.place.key("advertise").named(), "")
             .at(self.place.key("allowedNetworks").named(), "")
-            .help("declare the networks in the typed form: `clustermesh convert --to typed` prints it")
+            .help("write `podCIDRs`, `wireguardCIDR` and the fields for other ranges instead of `allowedNetworks`")
     }
 
     fn granularity(&self) -> Option<Finding> {
@@ -209,6 +210,7 @@ impl Terms<'_> {
         let Networks::Typed { pods, .. } = networks else {
             return;
         };
+        let mut without = Vec::new();
         for range in pods {
             let cidr = range.cidr;
             match Anchor::of(anchors, cidr) {
@@ -222,19 +224,27 @@ impl Terms<'_> {
                     )));
                 }
                 Some(anchor) if !anchor.nodes.is_empty() => {}
-                _ => {
-                    let message = format!(
-                        "no anchor of {} names a node for {cidr}",
-                        Quoted(self.cluster)
-                    );
-                    let finding = Finding::new(&mistake::MISSING_FIELD, message);
-                    findings.push(finding.at(range.place.clone(), "").at(self.value(), "").help(format!(
-                        "name a node of the location that carries it: `anchors: [{{ ranges: [{cidr}], nodes: \
-                         [NODE] }}]`"
-                    )));
-                }
+                _ => without.push(range),
             }
         }
+        findings.extend(self.unnamed(&without));
+    }
+
+    fn unnamed(&self, ranges: &[&Range]) -> Option<Finding> {
+        let first = ranges.first()?;
+        let message = format!(
+            "no anchor of {} names a node for {}",
+            Quoted(self.cluster),
+            text::listed(ranges.iter().map(|it| it.cidr))
+        );
+        let finding = Finding::new(&mistake::MISSING_FIELD, message);
+        let anchors = ranges
+            .iter()
+            .map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
+        Some(finding.at(first.place.clone(), "").at(self.value(), "").help(format!(
+            "for each range, name a node of the location that carries it; items of `anchors`: `{}`",
+            anchors.collect::<Vec<_>>().join(", ")
+        )))
     }
 }
 

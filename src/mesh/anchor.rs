@@ -27,9 +27,9 @@ pub struct Anchor {
 impl Anchor {
     /// Returns the anchor for a range: the one that names it, else the one without ranges.
     pub fn of(anchors: &[Self], range: Cidr) -> Option<&Self> {
-        let names = |it: &&Self| it.ranges.as_ref().is_some_and(|it| it.contains(&range));
-        let named = anchors.iter().find(names);
-        named.or_else(|| anchors.iter().find(|it| it.ranges.is_none()))
+        let lists = |it: &&Self| it.ranges.as_ref().is_some_and(|it| it.contains(&range));
+        let own = anchors.iter().find(lists);
+        own.or_else(|| anchors.iter().find(|it| it.ranges.is_none()))
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn carry(
     for &CarriedPart { carrier, range } in &assigned.parts {
         if let Some(carrier) = left.get_mut(carrier) {
             if subnet.is_some_and(|it| it.cidr.contains(range)) {
-                carrier.drop_inside(range);
+                carrier.others.retain(|it| !range.contains(*it));
             }
             carrier.others.push(range);
         }

@@ -17,11 +17,4 @@ impl Carrier<'_> {
     pub(super) fn ranges(&self) -> impl Iterator<Item = Cidr> {
         self.pods.iter().chain(&self.others).copied()
     }
-
-    /// Drops what is inside a range that it carries as a whole.
-    pub(super) fn drop_inside(&mut self, whole: Cidr) {
-        for ranges in [&mut self.pods, &mut self.others] {
-            ranges.retain(|it| *it == whole || !whole.contains(*it));
-        }
-    }
 }

@@ -50,9 +50,12 @@ fn gives(
     decision: &SourceDecision,
 ) -> bool {
     let own_loops = view.conflicts.own_loops(source.id);
-    let shared = source.member.cluster.shared.iter().copied();
-    let carried = shared.filter(|_| candidate.endpoint.is_some());
-    candidate.claims().chain(carried).any(|it| {
+    let carried = source
+        .member
+        .shared()
+        .filter(|_| candidate.endpoint.is_some());
+    let pods = source.member.entry.carried_pods().iter().map(|it| it.cidr);
+    candidate.claims().chain(carried).chain(pods).any(|it| {
         let is_withheld = decision.withheld.contains(&it) || own_loops.withheld.contains(&it);
         view.can_route(it) && !is_withheld
     })

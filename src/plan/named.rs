@@ -4,6 +4,7 @@ use super::carrier::Carrier;
 use super::contenders::Contender;
 use super::withheld::{AnchorProblem, TargetReason, UnknownAnchor};
 use crate::fleet::Member;
+use crate::membership::Unready;
 use crate::mesh::Named;
 
 /// Returns the place of the segment of a node: the one that it leads, else the one that it is in.
@@ -49,7 +50,12 @@ fn problem(source: &Member, named: &Named, contender: Option<Contender>) -> Opti
             ..
         }) => AnchorProblem::NotReady(why),
         None if source.node(&named.name).is_none() => AnchorProblem::NoNode,
+        None if is_stale(source, &named.name) => AnchorProblem::NotReady(Unready::Stale),
         None if candidates.any(|it| it.leader.as_str() == named.name) => AnchorProblem::LeftOut,
         Some(_) | None => AnchorProblem::NoSegment,
     })
+}
+
+fn is_stale(source: &Member, node: &str) -> bool {
+    source.node(node).is_some_and(|it| it.stale)
 }

@@ -122,9 +122,7 @@ fn offer(source: &Member, own_loops: &OwnLoops, key: &PeerSetKey) -> SourceOffer
             others: given(&mut candidate.hosts.iter().copied()),
         })
         .collect();
-    let wireguard = source.entry.carried_subnet().map(|it| it.cidr);
-    let shared = source.cluster.shared.iter().copied().chain(wireguard);
-    let shared = given(&mut { shared });
+    let shared = given(&mut source.shared());
     let pools = given(&mut source.entry.carried_pods().iter().map(|it| it.cidr));
     let mut reasons = Vec::new();
     if let (Some(family), true) = (key.family, 0 < unroutable) {

@@ -10,8 +10,8 @@ use crate::net::Cidr;
 /// Gives each range to the segment of the first node that its anchor names, instead of the pod CIDRs of
 /// that segment, and returns those that are given.
 ///
-/// If no named node is left, the pod CIDRs of all nodes stay: no other segment gets the range, because then a
-/// node could become the carrier of all pods by what it reports.
+/// If no named node is left, the pod CIDRs of all nodes stay: no location gets the range that people have not
+/// chosen. Within a location, Kilo's election decides who leads, and so who carries it.
 pub(super) fn carry(
     source: &Member,
     left: &mut [Carrier],
@@ -21,7 +21,7 @@ pub(super) fn carry(
     if left.is_empty() {
         return Vec::new();
     }
-    let mut carried = Vec::new();
+    let mut given = Vec::new();
     let mut per_node: Vec<(&Anchor, Vec<Cidr>)> = Vec::new();
     for range in ranges {
         let Some(anchor) = Anchor::of(&source.entry.anchors, range) else {
@@ -35,11 +35,16 @@ pub(super) fn carry(
             }
             first = first.or(at);
         }
+        // A pod CIDR that is the whole range stays with its node: a target must not get one range twice.
+        let is_whole = |it: &Carrier| it.pods.contains(&range);
+        if first.is_some() && left.iter().any(is_whole) {
+            continue;
+        }
         match first.and_then(|it| left.get_mut(it)) {
             Some(carrier) => {
-                carrier.drop_inside(range);
+                carrier.pods.retain(|it| !range.contains(*it));
                 carrier.pods.insert(0, range);
-                carried.push(range);
+                given.push(range);
             }
             None => match per_node.last_mut().filter(|it| it.0 == anchor) {
                 Some((_, ranges)) => ranges.push(range),
@@ -53,5 +58,5 @@ pub(super) fn carry(
             place: anchor.place.clone(),
         })
     }));
-    carried
+    given
 }

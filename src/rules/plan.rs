@@ -190,10 +190,9 @@ fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -
     );
     let mut finding = Finding::on_cluster(&UNACCEPTED_RANGE, source, message);
     add_declaration(&mut finding, ranges);
-    finding.at(accepted.clone(), "does not contain it").help(
-        "to accept them, add a range to `acceptedNetworks` that contains each of them \
-            completely",
-    )
+    finding
+        .at(accepted.clone(), "does not contain it")
+        .help("to accept them, add ranges to `acceptedNetworks` that contain all their addresses")
 }
 
 /// Names the first few ranges.

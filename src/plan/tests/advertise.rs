@@ -174,3 +174,39 @@ fn a_cluster_behind_nat_carries_its_pods_too() {
     u in v: NoAnchor { ranges: [Cidr(10.9.0.0/16)] }
     ");
 }
+
+/// Returns the fields of `u` with these pods, all of which `x1` carries.
+fn pools(pods: &str) -> String {
+    format!(
+        "podCIDRs: [{pods}], wireguardCIDR: 10.201.0.0/24, granularity: Location, topologyLabel: location, \
+         advertise: {{ podCIDRs: Declared, wireguardAddresses: None }}, anchors: [{{ nodes: [x1] }}]"
+    )
+}
+
+#[test]
+fn no_range_is_given_twice() {
+    let b = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
+    let nodes = NODES.replace("10.1.2.0/24", "10.1.8.0/24");
+    let of_other = pools("10.1.0.0/22, 10.1.8.0/24");
+    insta::assert_snapshot!(report(HUB, &[("u", &of_other, &nodes), ("v", B, b)]), @"");
+    let alone = "x1 pod=10.1.0.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1 endpoint=198.18.113.1:51820 internal-ip=10.9.0.1/24 location=x";
+    let own = pools("10.1.0.0/24");
+    insta::assert_snapshot!(report(HUB, &[("u", &own, alone), ("v", B, b)]), @"");
+}
+
+#[test]
+fn a_carrier_with_the_key_of_another_cluster_gets_nothing_that_the_other_keeps() {
+    let fields = pools("10.1.0.0/16, 10.5.0.0/16");
+    let taking = format!("{B}, acceptedNetworks: [10.5.0.0/16, 10.3.0.0/16, 10.203.0.0/24]");
+    let b = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
+    let c = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=A external=198.18.200.3";
+    let clusters = [("w", C, c), ("u", &*fields, NODES), ("v", &*taking, b)];
+    insta::assert_snapshot!(report(HUB, &clusters).split_once("v:\n").unwrap().1, @"");
+}
+
+#[test]
+fn an_anchor_that_is_silent_is_called_silent() {
+    let nodes = NODES.replace("x3 pod", "x3 stale=true pod");
+    let fields = "advertise: { podCIDRs: Declared }, anchors: [{ nodes: [x3, x2] }]";
+    insta::assert_snapshot!(given(fields, "", &nodes), @"");
+}

@@ -79,8 +79,7 @@ pub(super) fn silent(source: &ClusterName, silent: &SilentAnchor) -> Finding {
 pub(super) fn per_node(source: &ClusterName, pods: &PerNodePods) -> Finding {
     let ranges = listed(pods.ranges.iter());
     let message = format!(
-        "the pod CIDRs of nodes are rendered instead of {ranges}: no node that `anchors` names is left to \
-         carry it"
+        "the pod CIDRs of nodes are rendered instead of {ranges}: no node that `anchors` names has a Peer"
     );
     Finding::on_cluster(&MISSING_CARRIER, source, message)
         .at(pods.place.clone(), "")

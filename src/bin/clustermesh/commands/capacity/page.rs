@@ -5,6 +5,7 @@ use clustermesh::diagnostic::Quoted;
 use clustermesh::joining::{self, JoinWave};
 use clustermesh::mesh::AssumedValue;
 use clustermesh::report::page::{PageForm, ReportPage};
+use clustermesh::text;
 
 use super::waves::{self, JoinOutlook};
 use super::{growth, shown};
@@ -30,8 +31,9 @@ pub(super) fn text(
     } else {
         overview(&mut page, costs, outlook);
     }
-    for value in assumed {
-        page.sentence(&format!("Computed with {}.", Quoted(&value.to_string())));
+    if !assumed.is_empty() {
+        let values = assumed.iter().map(|it| Quoted(&it.to_string()).to_string());
+        page.sentence(&format!("Computed with {}.", text::list(values)));
     }
     if let Some(together) = &outlook.together {
         let with = match form {

@@ -90,6 +90,11 @@ fn of_peers(reason: PeerReason, number: usize) -> String {
         PeerReason::RoamingChanged => {
             format!("{peers} {gets} keepalive, so Kilo treats learned addresses differently")
         }
+        PeerReason::RangesReplaced => {
+            format!(
+                "{peers} with wider or narrower ranges; packets to them may be lost while Kilo replaces its routes"
+            )
+        }
         PeerReason::RangesRemoved => format!("{peers} with fewer ranges"),
         PeerReason::Removed => format!("{peers} removed"),
         PeerReason::KeepalivesChanged => {
