@@ -11,6 +11,7 @@ use by_address::ByAddress;
 
 use super::applied::Content;
 use super::peers::{PeerId, Peers, Won};
+use crate::agent::applied::AppliedFile;
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::topology::TopologyNode;
 use crate::name::ClusterName;
@@ -48,8 +49,17 @@ pub struct Fabric<'a> {
     followed: Arc<AtomicU64>,
     /// The number of lookups of the Peers that one cluster gives to another.
     looked_up: Arc<AtomicU64>,
-    /// The clusters that lack changes of the rendered tree, which is up to date.
-    undelivered: Arc<BTreeSet<ClusterName>>,
+    /// The rendered tree as applied, if it is up to date and the Peers here are others.
+    delivery: Option<Arc<Delivery<'a>>>,
+}
+
+/// What another render would not change, but its delivery.
+#[derive(Clone, Debug)]
+struct Delivery<'a> {
+    /// The same clusters once the tree is applied.
+    fabric: Fabric<'a>,
+    /// The clusters whose Peers are from files, which may be old.
+    dumped: BTreeSet<ClusterName>,
 }
 
 /// Clusters by their numbers and by what is taken as won.
@@ -147,7 +157,7 @@ impl<'a> Fabric<'a> {
                 tried: Tried::default(),
                 followed: Arc::default(),
                 looked_up: Arc::default(),
-                undelivered: Arc::default(),
+                delivery: None,
             };
         }
         let mut keys = KeyHolders::new();
@@ -184,7 +194,7 @@ impl<'a> Fabric<'a> {
             tried: Tried::default(),
             followed: Arc::default(),
             looked_up: Arc::default(),
-            undelivered: Arc::default(),
+            delivery: None,
         };
         let mut dialled: Vec<_> = fabric.endpoints().collect();
         dialled.sort_unstable();
@@ -197,18 +207,34 @@ impl<'a> Fabric<'a> {
         fabric
     }
 
-    /// Returns the same with the clusters that lack changes of the rendered tree, although the tree is up to date.
+    /// Returns the same with what clusters have once the rendered tree, which is up to date, is applied. `dumped` are
+    /// the clusters whose Peers are from files.
     #[must_use]
-    pub fn with_undelivered(self, clusters: BTreeSet<ClusterName>) -> Self {
+    pub fn with_delivery(
+        self,
+        delivered: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
+        dumped: BTreeSet<ClusterName>,
+    ) -> Self {
+        let sites = self.sites.iter().map(|site| {
+            let files = delivered.get(site.cluster);
+            files.map_or_else(|| Arc::clone(site), |it| Arc::new(site.with_files(it)))
+        });
+        let fabric = Self::shared(sites.collect(), Some(&self));
         Self {
-            undelivered: Arc::new(clusters),
+            delivery: Some(Arc::new(Delivery { fabric, dumped })),
             ..self
         }
     }
 
-    /// Returns whether a cluster only lacks changes of the rendered tree, so that another render does not help.
-    pub fn is_undelivered(&self, site: SiteId) -> bool {
-        self.undelivered.contains(self.site(site).cluster)
+    /// Returns the same clusters once the rendered tree is applied, if it is known to be up to date.
+    pub fn delivered(&self) -> Option<&Self> {
+        self.delivery.as_deref().map(|it| &it.fabric)
+    }
+
+    /// Returns whether the Peers of a cluster are from a file, which may be old.
+    pub fn is_dumped(&self, site: SiteId) -> bool {
+        let dumped = self.delivery.as_deref().map(|it| &it.dumped);
+        dumped.is_some_and(|it| it.contains(self.site(site).cluster))
     }
 
     /// Returns whether its clusters are these ones.

@@ -44,6 +44,7 @@ pub(crate) use basis::basis;
 pub(crate) use dumps::{DumpedPeers, Dumps};
 pub(crate) use known_contents::KnownContents;
 use listing::FolderListing;
+pub(crate) use undelivered::Undelivered;
 
 /// The Peers of every cluster.
 #[derive(Default)]
