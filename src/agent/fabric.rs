@@ -53,7 +53,7 @@ pub struct Fabric<'a> {
     delivery: Option<Arc<Delivery<'a>>>,
 }
 
-/// What another render would not change, but its delivery.
+/// The effect of a delivery, which no render has.
 #[derive(Clone, Debug)]
 struct Delivery<'a> {
     /// The same clusters once the tree is applied.

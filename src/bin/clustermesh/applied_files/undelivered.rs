@@ -1,4 +1,4 @@
-//! What clusters have once the rendered tree is applied, if it is up to date: another render does not help them.
+//! The Peers of clusters once the rendered tree is applied. If it is up to date, another render does not help.
 
 use std::collections::{BTreeMap, BTreeSet};
 

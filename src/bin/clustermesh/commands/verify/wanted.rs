@@ -23,7 +23,7 @@ pub(super) struct WantedPeers<'a> {
     plan: Option<Plan>,
     /// The rendered tree, if it is another one.
     pub(super) outdated: Option<OutdatedTree>,
-    /// What clusters lack of the tree, if it is up to date.
+    /// The changes of the tree that clusters lack, if it is up to date.
     pub(super) undelivered: Option<Undelivered>,
 }
 
