@@ -360,6 +360,8 @@ impl AppliedFiles {
                 Err(problem) => {
                     let place = Place::document(&source, 0);
                     self.findings.push(reach::unread(cluster, place, &problem));
+                    let files = self.files.entry(cluster.clone()).or_default();
+                    files.push(AppliedFile::unread(&source));
                 }
             }
             later.add(source, LaterFile::manifests(path, &roots).of_tree());

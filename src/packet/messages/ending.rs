@@ -98,6 +98,10 @@ fn no_route(failed: FailedPacket, at: At) -> Finding {
     let to = packet.destination;
     let site = fabric.site(at.site);
     let cluster = site.cluster;
+    if let Some((unread, help)) = failed.unread(at.site) {
+        let message = format!("no Peer of {cluster} contains {to}: {unread}");
+        return Finding::new(&rule::NO_ROUTE, message).help(help);
+    }
     if site.model.peers.is_empty() {
         return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers")).help(failed.remedy(
             at.site,
@@ -230,6 +234,10 @@ fn not_accepted(failed: FailedPacket, by: At, why: Unaccepted) -> Finding {
     let here = called(fabric, by);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
     let cluster = fabric.site(by.site).cluster.as_str();
+    if let (Unaccepted::NoPeer, Some((unread, help))) = (why, failed.unread(by.site)) {
+        let message = format!("{here} rejects {sender}: {unread}");
+        return Finding::new(&rule::NOT_ACCEPTED, message).help(help);
+    }
     match why {
         Unaccepted::NoPeer => Finding::new(
             &rule::NOT_ACCEPTED,

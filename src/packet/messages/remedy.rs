@@ -3,6 +3,7 @@
 use super::peer;
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::TunnelClaim;
+use crate::diagnostic::Quoted;
 use crate::net::Cidr;
 use crate::packet::{Ending, Packet};
 
@@ -31,6 +32,19 @@ pub(super) struct FailedPacket<'f, 'a> {
 }
 
 impl FailedPacket<'_, '_> {
+    /// Returns the file of a cluster that cannot be read, and what helps: the Peers in it are unknown.
+    pub(super) fn unread(self, site: SiteId) -> Option<(String, String)> {
+        let files = self.fabric.site(site).files;
+        let file = files.iter().find(|it| it.content.is_broken())?;
+        Some((
+            format!("{} cannot be read", Quoted(&file.source)),
+            format!(
+                "delete {}, then run `clustermesh render`",
+                Quoted(&file.source)
+            ),
+        ))
+    }
+
     /// Returns the delivery of the rendered tree to a cluster as a remedy, if the packet gets further with it.
     pub(super) fn delivery(self, site: SiteId) -> Option<String> {
         let then = self.fabric.delivered()?.way(self.packet).ending;

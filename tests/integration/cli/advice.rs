@@ -4,6 +4,7 @@ use crate::cli::*;
 use crate::support::assert_contains;
 
 mod delivery;
+mod files;
 
 /// Returns the findings of `validate`: rule, severity, help and message.
 fn findings(folder: &Folder) -> Vec<[String; 4]> {
