@@ -5,6 +5,7 @@ use crate::support::assert_contains;
 
 mod delivery;
 mod files;
+mod nodes;
 
 /// Returns the findings of `validate`: rule, severity, help and message.
 fn findings(folder: &Folder) -> Vec<[String; 4]> {
@@ -374,7 +375,7 @@ fn a_snapshot_of_fewer_nodes() {
     let run = folder.run(&snapshot);
     assert_eq!(run.code, 1);
     let help = run.stderr.lines().find(|it| it.contains("help: ")).unwrap();
-    insta::assert_snapshot!(help, @"help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again");
+    insta::assert_snapshot!(help, @"help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again with a new list");
     list(1..=8);
     assert_eq!(folder.run(&snapshot).code, 0);
     list(1..=2);
