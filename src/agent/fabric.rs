@@ -11,10 +11,8 @@ use by_address::ByAddress;
 
 use super::applied::Content;
 use super::peers::{PeerId, Peers, Won};
-use crate::agent::applied::AppliedFile;
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::topology::TopologyNode;
-use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
@@ -23,9 +21,11 @@ pub use own_addresses::Owner;
 pub use secrets::Secret;
 pub use site::{Site, are_few};
 
+use delivered_tree::DeliveredTree;
 use secrets::MutualSecrets;
 
 mod secrets;
+mod delivered_tree;
 mod diversion;
 mod outlying;
 mod own_addresses;
@@ -50,16 +50,7 @@ pub struct Fabric<'a> {
     /// The number of lookups of the Peers that one cluster gives to another.
     looked_up: Arc<AtomicU64>,
     /// The rendered tree as applied, if it is up to date and the Peers here are others.
-    delivery: Option<Arc<Delivery<'a>>>,
-}
-
-/// The effect of a delivery, which no render has.
-#[derive(Clone, Debug)]
-struct Delivery<'a> {
-    /// The same clusters once the tree is applied.
-    fabric: Fabric<'a>,
-    /// The clusters whose Peers are from files, which may be old.
-    dumped: BTreeSet<ClusterName>,
+    delivery: Option<Arc<DeliveredTree<'a>>>,
 }
 
 /// Clusters by their numbers and by what is taken as won.
@@ -205,36 +196,6 @@ impl<'a> Fabric<'a> {
             index.has_strangers = has_strangers;
         }
         fabric
-    }
-
-    /// Returns the same with what clusters have once the rendered tree, which is up to date, is applied. `dumped` are
-    /// the clusters whose Peers are from files.
-    #[must_use]
-    pub fn with_delivery(
-        self,
-        delivered: &'a BTreeMap<ClusterName, Vec<AppliedFile>>,
-        dumped: BTreeSet<ClusterName>,
-    ) -> Self {
-        let sites = self.sites.iter().map(|site| {
-            let files = delivered.get(site.cluster);
-            files.map_or_else(|| Arc::clone(site), |it| Arc::new(site.with_files(it)))
-        });
-        let fabric = Self::shared(sites.collect(), Some(&self));
-        Self {
-            delivery: Some(Arc::new(Delivery { fabric, dumped })),
-            ..self
-        }
-    }
-
-    /// Returns the same clusters once the rendered tree is applied, if it is known to be up to date.
-    pub fn delivered(&self) -> Option<&Self> {
-        self.delivery.as_deref().map(|it| &it.fabric)
-    }
-
-    /// Returns whether the Peers of a cluster are from a file, which may be old.
-    pub fn is_dumped(&self, site: SiteId) -> bool {
-        let dumped = self.delivery.as_deref().map(|it| &it.dumped);
-        dumped.is_some_and(|it| it.contains(self.site(site).cluster))
     }
 
     /// Returns whether its clusters are these ones.

@@ -31,13 +31,13 @@ const WATCH: [(&str, Duration); 2] = [
 /// The steps of the delay.
 pub(super) struct Delay {
     /// The steps whose length a file shows.
-    pub(super) known: Vec<Step>,
+    pub(super) known: Vec<DelayStep>,
     /// The others.
     pub(super) unknown: Vec<String>,
 }
 
 /// A step whose length is known.
-pub(super) struct Step {
+pub(super) struct DelayStep {
     /// The subject.
     pub(super) what: &'static str,
     /// The longest time that it takes.
@@ -122,7 +122,7 @@ impl Delay {
 
     fn add(&mut self, what: &'static str, longest: Option<Duration>, path: &'static str) {
         match longest {
-            Some(longest) => self.known.push(Step {
+            Some(longest) => self.known.push(DelayStep {
                 what,
                 longest,
                 path,

@@ -41,7 +41,7 @@ struct WrittenDelay<'a> {
     /// The sum of the known steps, at most.
     seconds: u64,
     /// The steps whose length a file shows.
-    steps: Vec<WrittenStep<'a>>,
+    steps: Vec<WrittenDelayStep<'a>>,
     /// The other steps.
     unknown: &'a [String],
 }
@@ -49,7 +49,7 @@ struct WrittenDelay<'a> {
 /// A step of the delay.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Step")]
-struct WrittenStep<'a> {
+struct WrittenDelayStep<'a> {
     /// `refresh`, or the tool that applies the Peers.
     #[schemars(example = &"refresh")]
     step: &'a str,
@@ -190,7 +190,7 @@ pub(super) fn text(
 }
 
 fn written_delay(delay: &Delay) -> WrittenDelay<'_> {
-    let steps = delay.known.iter().map(|it| WrittenStep {
+    let steps = delay.known.iter().map(|it| WrittenDelayStep {
         step: it.what,
         seconds: it.longest.as_secs(),
         file: it.path,
