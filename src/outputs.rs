@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::{Output, Per};
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::template::Problem;
-use crate::text::shell_word;
+use crate::text::{CONFLICT, conflict, shell_word};
 
 pub mod context;
 mod filler;
@@ -97,6 +97,11 @@ fn order(
         );
         Box::new(wrong(output, "template", message).help(help))
     })?;
+    if conflict(&text).is_some() {
+        let message = format!("the template {} has {CONFLICT}", Quoted(&output.template));
+        let help = "resolve the conflict by hand, and remove all markers";
+        return Err(Box::new(wrong(output, "template", message).help(help)));
+    }
     Ok(FillOrder {
         template: output.template.clone(),
         text,

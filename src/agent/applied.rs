@@ -123,6 +123,21 @@ impl AppliedFile {
         }
     }
 
+    /// Returns a file that cannot be read, so that its Peers are unknown.
+    pub fn unread(source: &Arc<str>) -> Self {
+        let unread = Other {
+            spot: Spot::default(),
+            what: What::Broken(Vec::new()),
+        };
+        Self {
+            source: Arc::clone(source),
+            content: Arc::new(Content {
+                peers: Vec::new(),
+                others: vec![unread],
+            }),
+        }
+    }
+
     /// Reads files, given by name and text, each text once: what many clusters get is the same.
     pub fn read_all(files: &[(Arc<str>, Arc<str>)]) -> Vec<Self> {
         let mut known: BTreeMap<&str, Arc<Content>> = BTreeMap::new();

@@ -13,7 +13,6 @@ use super::applied::Content;
 use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::topology::TopologyNode;
-use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host};
 
@@ -22,9 +21,11 @@ pub use own_addresses::Owner;
 pub use secrets::Secret;
 pub use site::{Site, are_few};
 
+use delivered_tree::DeliveredTree;
 use secrets::MutualSecrets;
 
 mod secrets;
+mod delivered_tree;
 mod diversion;
 mod outlying;
 mod own_addresses;
@@ -48,8 +49,8 @@ pub struct Fabric<'a> {
     followed: Arc<AtomicU64>,
     /// The number of lookups of the Peers that one cluster gives to another.
     looked_up: Arc<AtomicU64>,
-    /// The clusters that lack changes of the rendered tree, which is up to date.
-    undelivered: Arc<BTreeSet<ClusterName>>,
+    /// The rendered tree as applied, if it is up to date and the Peers here are others.
+    delivery: Option<Arc<DeliveredTree<'a>>>,
 }
 
 /// Clusters by their numbers and by what is taken as won.
@@ -147,7 +148,7 @@ impl<'a> Fabric<'a> {
                 tried: Tried::default(),
                 followed: Arc::default(),
                 looked_up: Arc::default(),
-                undelivered: Arc::default(),
+                delivery: None,
             };
         }
         let mut keys = KeyHolders::new();
@@ -184,7 +185,7 @@ impl<'a> Fabric<'a> {
             tried: Tried::default(),
             followed: Arc::default(),
             looked_up: Arc::default(),
-            undelivered: Arc::default(),
+            delivery: None,
         };
         let mut dialled: Vec<_> = fabric.endpoints().collect();
         dialled.sort_unstable();
@@ -195,20 +196,6 @@ impl<'a> Fabric<'a> {
             index.has_strangers = has_strangers;
         }
         fabric
-    }
-
-    /// Returns the same with the clusters that lack changes of the rendered tree, although the tree is up to date.
-    #[must_use]
-    pub fn with_undelivered(self, clusters: BTreeSet<ClusterName>) -> Self {
-        Self {
-            undelivered: Arc::new(clusters),
-            ..self
-        }
-    }
-
-    /// Returns whether a cluster only lacks changes of the rendered tree, so that another render does not help.
-    pub fn is_undelivered(&self, site: SiteId) -> bool {
-        self.undelivered.contains(self.site(site).cluster)
     }
 
     /// Returns whether its clusters are these ones.

@@ -20,6 +20,7 @@ pub use unsent::unsent;
 
 mod doubt;
 mod ending;
+mod remedy;
 mod step;
 mod unopened;
 mod unsent;

@@ -20,6 +20,7 @@ use crate::name::ClusterName;
 use crate::place::Place;
 use crate::snapshot::stray::Stray;
 use crate::snapshot::{Snapshot, SnapshotError};
+use crate::text::shell_word;
 
 /// The message about a file that should have been converted to a snapshot.
 const NODE_LIST: &str =
@@ -44,13 +45,26 @@ pub fn beyond_ceiling(exceeded: &Exceeded) -> Finding {
 }
 
 /// Returns a cluster without a snapshot as a finding; `file` is where it was looked for, and `unnamed` are the
-/// clusters with a snapshot that no mesh names.
-pub fn missing_snapshot(missing: &MissingSnapshot, file: &str, unnamed: &[String]) -> Finding {
+/// clusters with a snapshot that no mesh names. `is_committed` is whether the last commit has the file.
+pub fn missing_snapshot(
+    missing: &MissingSnapshot,
+    file: &str,
+    unnamed: &[String],
+    is_committed: bool,
+) -> Finding {
     let MissingSnapshot { cluster, place } = missing;
     let message = format!("cluster `{cluster}` has no snapshot: `{file}` does not exist");
     let meant = nearest(cluster.as_str(), unnamed.iter().map(String::as_str));
     let meant = meant.filter(|it| it.parse::<ClusterName>().is_ok());
     let meant = meant.map(|it| format!("if `{it}` is meant, write `name: {it}` here; otherwise "));
+    if is_committed {
+        return Finding::new(&MISSING_SNAPSHOT, message)
+            .at(place.clone(), "named here")
+            .help(format!(
+                "run `git checkout HEAD -- {}` if the file was deleted by mistake; otherwise run `clustermesh snapshot {cluster}`",
+                shell_word(file)
+            ));
+    }
     let help = format!(
         "{}run `clustermesh snapshot {cluster}`, or `clustermesh snapshot {cluster} --from FILE` with the output of \
          `kubectl get nodes -o json`",
@@ -84,11 +98,13 @@ pub fn invalid_snapshot(cluster: &ClusterName, place: Place, error: &SnapshotErr
         _ => message,
     };
     let message = format!("not a snapshot: {}", escaped(&message, 400));
+    let source = Arc::clone(&place.source);
     Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
         .at(place, "")
         .help(format!(
-            "restore it with `git restore`, or replace it with `clustermesh snapshot {cluster} --accept {cluster}`, \
-             which compares it with no older one"
+            "restore it with `git checkout HEAD -- {}`, or replace it with `clustermesh snapshot {cluster} --accept {cluster}`, \
+             which compares it with no older one",
+            shell_word(&source)
         ))
         .quoting(Quotes::FileExceptHelp)
 }

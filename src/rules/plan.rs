@@ -115,7 +115,10 @@ fn finding(withheld: &Withheld) -> Finding {
                 node.as_str(),
                 same_key(&holder),
             );
-            finding.at(key(place), "").at(key(own_place), "")
+            finding
+                .at(key(place), "")
+                .at(key(own_place), "")
+                .help(new_key([source, &withheld.target]))
         }
         TargetReason::SharedKey {
             node,
@@ -132,7 +135,10 @@ fn finding(withheld: &Withheld) -> Finding {
                 node.as_str(),
                 same_key(&holder),
             );
-            finding.at(key(place), "").at(key(keeper_place), "")
+            finding
+                .at(key(place), "")
+                .at(key(keeper_place), "")
+                .help(new_key([source, keeper]))
         }
         TargetReason::LoopingPeer(peer) => loops::peer(source, peer),
         TargetReason::LoopingRanges(ranges) => loops::ranges(source, ranges),
@@ -154,6 +160,15 @@ fn finding(withheld: &Withheld) -> Finding {
         }
         TargetReason::NoInitiator { peers, .. } => no_initiator(source, *peers),
     }
+}
+
+/// Returns what gives two machines a key each.
+fn new_key(clusters: [&ClusterName; 2]) -> String {
+    let [one, other] = clusters;
+    format!(
+        "on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot {one} \
+         {other}`; if it is one machine that moved, this snapshot is enough"
+    )
 }
 
 fn same_key(holder: &str) -> String {

@@ -1,6 +1,6 @@
 //! Losses and moves: the changes of a render to the tree on disk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::nodes::{CUT_OFF, contradicted_label};
@@ -37,6 +37,9 @@ rules! {
 
 /// The largest number of targets for which there is a command each.
 const NAMED_TARGETS: usize = 3;
+
+/// The largest number of ranges in the line that keeps each on one node.
+const PINNED: usize = 8;
 
 /// Reports findings together although they are about several clusters.
 fn alike(mut finding: Finding, group: &str) -> Finding {
@@ -99,9 +102,16 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
         shrunk(it, fleet).with_cause(cause)
     }));
     findings.extend(changes.renamed.iter().map(|it| renamed(it, config)));
+    let mut pins: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for it in &changes.moved {
+        let of_source = pins.entry(it.what.source.as_str()).or_default();
+        of_source.insert(anchor_item(&it.what, fleet));
+    }
     let moves = changes.moved.iter();
     findings.extend(moves.map(|it| {
-        let finding = moved(it, named(&it.what, fleet), &pin(&it.what, fleet));
+        let of_source = pins.get(it.what.source.as_str());
+        let pin = pin(&it.what, of_source.into_iter().flatten(), fleet);
+        let finding = moved(it, named(&it.what, fleet), &pin);
         finding.with_cause(wrong_label(fleet, &it.what.source))
     }));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
@@ -217,27 +227,37 @@ fn moved(case: &Case<Moved>, named: Option<Place>, pin: &str) -> Finding {
     ))
 }
 
-/// Returns what keeps a range on one node.
-fn pin(moved: &Moved, fleet: &Fleet) -> String {
-    let Moved {
-        source,
-        range,
-        from,
-        to,
-    } = moved;
-    // A node that is left out now cannot carry it.
-    let node = node_of(from, source, fleet).or_else(|| node_of(to, source, fleet));
-    let node = yaml::scalar(node.unwrap_or("NODE"));
-    let source_name = bare(source);
-    if members(fleet, source).any(|it| !it.entry.anchors.is_empty()) {
+/// Returns what keeps a range on one node, given the items of all ranges of its cluster that move: they need one list.
+fn pin<'p>(moved: &Moved, items: impl Iterator<Item = &'p String>, fleet: &Fleet) -> String {
+    let source_name = bare(&moved.source);
+    if members(fleet, &moved.source).any(|it| !it.entry.anchors.is_empty()) {
         return format!(
-            "if it should stay on one node, name {node} first in `nodes` of its item in `anchors` of {source_name}; "
+            "if it should stay on one node, name {} first in `nodes` of its item in `anchors` of {source_name}; ",
+            anchor_node(moved, fleet)
         );
     }
+    let mut items: Vec<String> = items.take(PINNED + 1).cloned().collect();
+    if PINNED < items.len() {
+        items = vec![anchor_item(moved, fleet)];
+    }
+    let what = if items.len() == 1 { "it" } else { "each range" };
     format!(
-        "if it should stay on one node, write `anchors: [{{ ranges: [{range}], nodes: [{node}] }}]` in the entry of \
-         {source_name}; "
+        "if {what} should stay on one node, write `anchors: [{}]` in the entry of {source_name}; ",
+        items.join(", ")
     )
+}
+
+/// Returns the item of `anchors` that keeps a range on one node.
+fn anchor_item(moved: &Moved, fleet: &Fleet) -> String {
+    let node = anchor_node(moved, fleet);
+    format!("{{ ranges: [{}], nodes: [{node}] }}", moved.range)
+}
+
+/// Returns the node that should keep a range. One that is left out now cannot carry it.
+fn anchor_node(moved: &Moved, fleet: &Fleet) -> String {
+    let of = |peer: &str| node_of(peer, &moved.source, fleet);
+    let node = of(&moved.from).or_else(|| of(&moved.to));
+    yaml::scalar(node.unwrap_or("NODE")).into_owned()
 }
 
 /// Returns the node of a Peer, if it takes part.

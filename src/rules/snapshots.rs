@@ -52,7 +52,7 @@ pub fn refusals(
                  in the config"
             ),
             GuardRefusal::Empty => format!(
-                "the list is probably incomplete: run the command again; if the cluster has no node any more, add \
+                "the list is probably incomplete: run the command again with a new list; if the cluster has no node any more, add \
                  `--accept {cluster}`"
             ),
             GuardRefusal::Shrunk(loss) => shrunk_help(cluster, loss),
@@ -168,8 +168,14 @@ pub fn losses(cluster: &ClusterName, losses: &[Shrinkage]) -> Vec<Finding> {
 /// Returns the remedies for the usual reasons of a loss.
 fn shrunk_help(cluster: &ClusterName, loss: &Shrinkage) -> String {
     let gone = "if these nodes were removed from the cluster";
-    let incomplete = "if the list was incomplete, run the command again";
-    let unusable = "correct what makes nodes unusable and run the command again";
+    if loss.gone.len() == loss.before {
+        return format!(
+            "if the list is incomplete or of another cluster, run the command again with a list of `{cluster}`; if all of \
+             these nodes were removed or replaced, add `--accept {cluster}`"
+        );
+    }
+    let incomplete = "if the list was incomplete, run the command again with a new list";
+    let unusable = "correct what makes nodes unusable and run the command again with a new list";
     match (loss.gone.is_empty(), loss.unusable.is_empty()) {
         (false, true) => format!("{gone}, add `--accept {cluster}`; {incomplete}"),
         (true, _) => format!("{unusable}; if the loss is intended, add `--accept {cluster}`"),
@@ -240,7 +246,7 @@ mod tests {
             Some("snapshots/east.json"),
         );
         insta::assert_snapshot!(found[0].message, @r"mesh prod would lose 6 of 9 usable nodes; gone: n1, n2, n3 and 2 more; unusable: n7\u{1b} (annotation kilo.squat.ai/key is missing or empty); snapshots/east.json was kept");
-        insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @"correct what makes nodes unusable and run the command again; if the list was incomplete, run the command again; if the loss is intended, add `--accept east`");
+        insta::assert_snapshot!(found[0].help.as_deref().unwrap(), @"correct what makes nodes unusable and run the command again with a new list; if the list was incomplete, run the command again with a new list; if the loss is intended, add `--accept east`");
     }
 
     #[test]

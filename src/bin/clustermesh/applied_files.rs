@@ -44,6 +44,7 @@ pub(crate) use basis::basis;
 pub(crate) use dumps::{DumpedPeers, Dumps};
 pub(crate) use known_contents::KnownContents;
 use listing::FolderListing;
+pub(crate) use undelivered::Undelivered;
 
 /// The Peers of every cluster.
 #[derive(Default)]
@@ -358,6 +359,8 @@ impl AppliedFiles {
                 Err(problem) => {
                     let place = Place::document(&source, 0);
                     self.findings.push(reach::unread(cluster, place, &problem));
+                    let files = self.files.entry(cluster.clone()).or_default();
+                    files.push(AppliedFile::unread(&source));
                 }
             }
             later.add(source, LaterFile::manifests(path, &roots).of_tree());

@@ -12,6 +12,7 @@ use clustermesh::rules::{self, CheckStandard, CheckedPlan, CheckedTree, Finding,
 use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
 
+use crate::disk::{Revision, Roots};
 use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::outputs;
@@ -212,11 +213,24 @@ pub(crate) fn missing_snapshots(
         let mut findings = inputs.findings.iter();
         !findings.any(|it| it.cluster.as_deref() == Some(missing.cluster.as_str()))
     });
-    unread.map(|missing| {
+    let head = (!missing.is_empty())
+        .then(|| head(&inputs.settings))
+        .flatten();
+    unread.map(move |missing| {
         let folder = &inputs.settings.snapshots.value;
         let path = folder.join(format!("{}.json", missing.cluster));
-        rules::mesh::missing_snapshot(missing, &input_file::name(&path), &inputs.unnamed)
+        let is_committed = head.as_ref().is_some_and(|it| disk::is_file(it, &path));
+        let file = input_file::name(&path);
+        rules::mesh::missing_snapshot(missing, &file, &inputs.unnamed, is_committed)
     })
+}
+
+/// Returns the last commit, if there is one and the files are not those of another.
+fn head(settings: &Settings) -> Option<Roots> {
+    let roots = settings.roots_of(&settings.snapshots);
+    let is_of_files = roots.revision().is_none();
+    let head = is_of_files.then(|| Revision::open("HEAD").ok()).flatten();
+    head.map(|it| Roots::of_revision(Arc::new(it)))
 }
 
 /// Returns what is wrong with the files in themselves, and which are missing.

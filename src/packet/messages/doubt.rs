@@ -190,8 +190,8 @@ fn rivals(site: &Site, contest: &Contest) -> Finding {
                 joined(names, "and")
             ),
             format!(
-                "in {cluster}, delete all but one of them, then touch the remaining one: `kubectl annotate peers \
-                 --overwrite NAME touched=1`"
+                "in {cluster}, delete all but one of them, then touch the remaining one: `kubectl --context {cluster} \
+                 annotate peers --overwrite NAME touched=1`"
             ),
         ),
         Prize::Name => (

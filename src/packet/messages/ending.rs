@@ -1,9 +1,10 @@
 //! Endings in words: what keeps a packet from getting there, and what to do.
 
 use super::doubt::ambiguous;
+use super::remedy::{FailedPacket, LEFT_OUT, Remedies};
 use super::unopened::{flapping, loops, no_initiator};
 use super::{ChosenRange, called, peer, place, speaker, tunnel};
-use crate::agent::fabric::{At, Fabric, Owner, SiteId};
+use crate::agent::fabric::{At, Fabric, Owner};
 use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
@@ -11,28 +12,17 @@ use crate::net::Cidr;
 use crate::packet::rule;
 use crate::packet::{Ending, Goal, Packet, Unaccepted};
 
-/// The remedy for manifests that lack a range: they are out of date, or it was left out.
-const LEFT_OUT: &str = "run `clustermesh render` and apply the result; if nothing changes, \
-    `clustermesh validate` lists the nodes and ranges that are left out";
-
-/// Returns the remedy for a cluster with old Peers, given the one that helps if the rendered tree is old too.
-fn renewal(fabric: &Fabric, site: SiteId, of_tree: &str) -> String {
-    let cluster = fabric.site(site).cluster;
-    if fabric.is_undelivered(site) {
-        return format!(
-            "the rendered tree is up to date: let Flux or Argo CD apply it in `{cluster}`; `clustermesh status {cluster}` \
-             lists what differs"
-        );
-    }
-    of_tree.to_owned()
-}
-
 /// Returns how a way ends and what to do about it, unless the packet is delivered.
 pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Finding> {
+    let failed = FailedPacket {
+        fabric,
+        packet,
+        ending,
+    };
     Some(match ending {
         Ending::Delivered => return None,
         Ending::LocalShadow { at, range } => local_shadow(fabric, packet, *at, *range),
-        Ending::NoRoute { at } => no_route(fabric, packet, *at),
+        Ending::NoRoute { at } => no_route(failed, *at),
         Ending::StolenBy {
             at,
             claim,
@@ -40,13 +30,13 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
             thief,
         } => {
             let (at, claim, range) = (*at, *claim, *range);
-            stolen_by(fabric, packet, &ChosenRange { at, claim, range }, *thief)
+            stolen_by(failed, &ChosenRange { at, claim, range }, *thief)
         }
         Ending::UnknownKey { at, claim, range } => {
             let (at, claim, range) = (*at, *claim, *range);
-            unknown_key(fabric, packet, &ChosenRange { at, claim, range })
+            unknown_key(failed, &ChosenRange { at, claim, range })
         }
-        Ending::NotAccepted { by, why } => not_accepted(fabric, packet, *by, *why),
+        Ending::NotAccepted { by, why } => not_accepted(failed, *by, *why),
         Ending::NoInitiator {
             from,
             peer,
@@ -64,9 +54,7 @@ pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Findi
             let (at, claim, range) = (*at, *claim, *range);
             loops(fabric, *peer, *address, &ChosenRange { at, claim, range })
         }
-        Ending::SourceRejected { by, owner, peer } => {
-            source_rejected(fabric, packet, *by, *owner, *peer)
-        }
+        Ending::SourceRejected { by, owner, peer } => source_rejected(failed, *by, *owner, *peer),
         Ending::Ambiguous { at, doubt } => ambiguous(fabric, *at, doubt),
         Ending::NotReady { node } => not_ready(fabric, *node),
     })
@@ -105,18 +93,25 @@ fn local_shadow(fabric: &Fabric, packet: &Packet, at: At, range: Option<Cidr>) -
         )
 }
 
-fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
+fn no_route(failed: FailedPacket, at: At) -> Finding {
+    let FailedPacket { fabric, packet, .. } = failed;
     let to = packet.destination;
     let site = fabric.site(at.site);
     let cluster = site.cluster;
+    if let Some((unread, help)) = failed.unread(at.site) {
+        let message = format!("no Peer of {cluster} contains {to}: {unread}");
+        return Finding::new(&rule::NO_ROUTE, message).help(help);
+    }
     if site.model.peers.is_empty() {
-        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers")).help(renewal(
-            fabric,
+        return Finding::new(&rule::NO_ROUTE, format!("{cluster} has no Peers")).help(failed.remedy(
             at.site,
-            &format!(
-                "apply `{cluster}`'s folder of the rendered tree; if it is empty, `clustermesh validate` shows \
-                 why, and `clustermesh render --check` whether it is current"
-            ),
+            Remedies {
+                of_old_tree: &format!(
+                    "apply `{cluster}`'s folder of the rendered tree; if it is empty, `clustermesh validate` shows \
+                     why, and `clustermesh render --check` whether it is current"
+                ),
+                of_current_tree: "`clustermesh validate` shows why no Peers are rendered for it",
+            },
         ));
     }
     let goal = match packet.to {
@@ -151,6 +146,9 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
             format!("no Peer of {cluster} contains {to}"),
         ),
     };
+    if let Some(delivery) = failed.delivery(at.site) {
+        return finding.help(delivery);
+    }
     let home = fabric.site(packet.to.site());
     if let Some(Owner::Node(_)) = home.owner(to) {
         return finding.help(format!(
@@ -159,15 +157,15 @@ fn no_route(fabric: &Fabric, packet: &Packet, at: At) -> Finding {
             home.cluster
         ));
     }
-    finding.help(renewal(fabric, at.site, LEFT_OUT))
+    finding.help(failed.remedy(at.site, LEFT_OUT))
 }
 
 fn stolen_by(
-    fabric: &Fabric,
-    packet: &Packet,
+    failed: FailedPacket,
     &ChosenRange { at, claim, range }: &ChosenRange,
     thief: Option<At>,
 ) -> Finding {
+    let FailedPacket { fabric, packet, .. } = failed;
     let to = packet.destination;
     let whom = match thief {
         Some(thief) => format!(" (the key of {})", called(fabric, thief)),
@@ -177,6 +175,19 @@ fn stolen_by(
         Goal::Node(node) => called(fabric, node),
         Goal::Services(site) | Goal::Network(site) => fabric.site(site).cluster.to_string(),
     };
+    let declared = "remove it from the ranges that the mesh declares";
+    let help = failed.of_foreign_peer(at.site, claim, range);
+    let help = help.unwrap_or_else(|| {
+        let of_old_tree =
+            format!("run `clustermesh render`; if the Peer still contains {range}, {declared}");
+        failed.remedy(
+            at.site,
+            Remedies {
+                of_old_tree: &of_old_tree,
+                of_current_tree: &format!("remove {range} from the ranges that the mesh declares"),
+            },
+        )
+    });
     Finding::new(
         &rule::STOLEN_BY,
         format!(
@@ -186,22 +197,11 @@ fn stolen_by(
         ),
     )
     .at(place(fabric, at, claim), "contains the destination")
-    .help(format!(
-        "{}; if the Peer still contains {range}, remove it from {}",
-        renewal(fabric, at.site, "run `clustermesh render`"),
-        if fabric.is_undelivered(at.site) {
-            "the Peer"
-        } else {
-            "the ranges that the mesh declares"
-        }
-    ))
+    .help(help)
 }
 
-fn unknown_key(
-    fabric: &Fabric,
-    packet: &Packet,
-    &ChosenRange { at, claim, range }: &ChosenRange,
-) -> Finding {
+fn unknown_key(failed: FailedPacket, &ChosenRange { at, claim, range }: &ChosenRange) -> Finding {
+    let FailedPacket { fabric, packet, .. } = failed;
     let finding = Finding::new(
         &rule::UNKNOWN_KEY,
         format!(
@@ -213,29 +213,45 @@ fn unknown_key(
     );
     let key = peer(fabric, at.site, claim.tunnel);
     let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
-    finding.at(key, "no node has this key").help(renewal(
-        fabric,
-        at.site,
-        "take a new snapshot and run `clustermesh render`: the node has a new key or was removed",
-    ))
+    let help = failed.of_foreign_peer(at.site, claim, range);
+    let renewed =
+        "take a new snapshot and run `clustermesh render`: the node has a new key or was removed";
+    finding
+        .at(key, "no node has this key")
+        .help(help.unwrap_or_else(|| {
+            failed.remedy(
+                at.site,
+                Remedies {
+                    of_old_tree: renewed,
+                    of_current_tree: renewed,
+                },
+            )
+        }))
 }
 
-fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Finding {
+fn not_accepted(failed: FailedPacket, by: At, why: Unaccepted) -> Finding {
+    let FailedPacket { fabric, packet, .. } = failed;
     let here = called(fabric, by);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
     let cluster = fabric.site(by.site).cluster.as_str();
+    if let (Unaccepted::NoPeer, Some((unread, help))) = (why, failed.unread(by.site)) {
+        let message = format!("{here} rejects {sender}: {unread}");
+        return Finding::new(&rule::NOT_ACCEPTED, message).help(help);
+    }
     match why {
         Unaccepted::NoPeer => Finding::new(
             &rule::NOT_ACCEPTED,
             format!("{here} rejects {sender}: no Peer of {cluster} has its key"),
         )
-        .help(renewal(
-            fabric,
+        .help(failed.remedy(
             by.site,
-            &format!(
-                "run `clustermesh render` and apply the result in `{cluster}`; `clustermesh validate` \
-                 shows whether {sender} is left out"
-            ),
+            Remedies {
+                of_old_tree: &format!(
+                    "run `clustermesh render` and apply the result in `{cluster}`; `clustermesh validate` \
+                     shows whether {sender} is left out"
+                ),
+                of_current_tree: &format!("`clustermesh validate` shows why {sender} is left out"),
+            },
         )),
         Unaccepted::NotLeader => {
             let leader = speaker(fabric, by).filter(|it| *it != by);
@@ -265,12 +281,12 @@ fn not_accepted(fabric: &Fabric, packet: &Packet, by: At, why: Unaccepted) -> Fi
 }
 
 fn source_rejected(
-    fabric: &Fabric,
-    packet: &Packet,
+    failed: FailedPacket,
     by: At,
     owner: Option<(TunnelClaim, Cidr)>,
     back: Option<PeerId>,
 ) -> Finding {
+    let FailedPacket { fabric, packet, .. } = failed;
     let (here, source) = (called(fabric, by), packet.source);
     let sender = called(fabric, speaker(fabric, packet.from).unwrap_or(packet.from));
     let peer = back.map(|it| &fabric.site(by.site).model.peers[it]);
@@ -301,12 +317,20 @@ fn source_rejected(
             ),
         ),
     };
+    if let Some((claim, range)) = owner
+        && let Some(help) = failed.of_foreign_peer(by.site, claim, range)
+    {
+        return finding.help(help);
+    }
+    if let Some(delivery) = failed.delivery(by.site) {
+        return finding.help(delivery);
+    }
     match fabric.site(packet.from.site).owner(source) {
         Some(Owner::Node(_)) => finding.help(
             "declare the internal addresses of the nodes in `additionalCIDRs` of their cluster, \
              and render again",
         ),
-        _ => finding.help(renewal(fabric, by.site, LEFT_OUT)),
+        _ => finding.help(failed.remedy(by.site, LEFT_OUT)),
     }
 }
 

@@ -35,6 +35,7 @@ pub fn unsent(fabric: &Fabric, reason: &NoEnd, other: Option<SiteId>) -> Option<
         | NoEnd::Unreadable(_)
         | NoEnd::Port(_)
         | NoEnd::PortOfName(..)
+        | NoEnd::Range(_)
         | NoEnd::Silent { .. }
         | NoEnd::OneCluster(_) => None,
     }

@@ -72,6 +72,9 @@ pub enum NoEnd {
     /// An address with a port that does not exist.
     #[error("{} has a port that is not a number from 0 to 65535", Quoted(.0))]
     Port(String),
+    /// A range of addresses.
+    #[error("{} is a range, not an address", Quoted(.0))]
+    Range(String),
     /// The name of a cluster or of a node with a port.
     #[error("{} has a port, but {} is not an address", Quoted(.0), Quoted(.1))]
     PortOfName(String, String),
@@ -173,10 +176,13 @@ impl<'f, 'a> EndFinder<'f, 'a> {
         let found = self.named(text, class);
         if let (Err(NoEnd::Unreadable(_) | NoEnd::Node { .. }), Some((name, port))) =
             (&found, text.rsplit_once(':'))
-            && port.parse::<u16>().is_ok()
+            && is_port(port)
             && self.named(name, None).is_ok()
         {
             return Err(NoEnd::PortOfName(text.to_owned(), name.to_owned()));
+        }
+        if found.is_err() && is_range(text) {
+            return Err(NoEnd::Range(text.to_owned()));
         }
         found
     }
@@ -280,15 +286,24 @@ impl<'f, 'a> EndFinder<'f, 'a> {
     }
 }
 
-/// Returns the addresses of a cluster for a packet: of the first node that takes part, or of any other if
-/// none does, one of each family.
+/// Returns the addresses of a cluster for a packet, one of each family: of the first node that takes part with an
+/// address that the cluster declares, of any other that takes part if there is none, or else of any.
 fn picked(fabric: &Fabric, site: SiteId, class: AddressClass) -> Vec<End> {
     let nodes = fabric.site(site).model.topology.nodes.numbered();
-    let (taking_part, others): (Vec<At>, Vec<At>) = nodes
-        .map(|(node, _)| At { site, node })
-        .partition(|it| fabric.takes_part(*it));
-    let nodes = taking_part.into_iter().chain(others);
-    one_of_each_family(nodes.flat_map(|at| of_node(fabric, at, class)))
+    let networks = &fabric.site(site).entry.networks;
+    let ends = nodes.flat_map(|(node, _)| {
+        let at = At { site, node };
+        let takes_part = fabric.takes_part(at);
+        let ends = of_node(fabric, at, class);
+        ends.map(move |end| {
+            let mut ranges = networks.all().into_iter();
+            let is_declared = ranges.any(|range| range.cidr.holds(end.address));
+            (!takes_part, !is_declared, end)
+        })
+    });
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_by_key(|(is_absent, is_undeclared, _)| (*is_absent, *is_undeclared));
+    one_of_each_family(ends.into_iter().map(|(.., end)| end))
 }
 
 /// Returns addresses of a cluster-wide range, one of each family.
@@ -355,6 +370,17 @@ fn address(text: &str) -> Result<Option<(IpAddr, Option<u16>)>, NoEnd> {
         return Err(NoEnd::Port(text.to_owned()));
     }
     Ok(address.map(|(address, port)| (address.to_canonical(), port)))
+}
+
+/// Returns whether a text is the number of a port. Rust's parser also takes a sign.
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|it| it.is_ascii_digit()) && text.parse::<u16>().is_ok()
+}
+
+/// Returns whether a text is a range, or `cluster/range`.
+fn is_range(text: &str) -> bool {
+    let rest = text.split_once('/').map_or(text, |(_, rest)| rest);
+    [text, rest].iter().any(|it| it.parse::<Cidr>().is_ok())
 }
 
 /// Returns an address that a pod could have: the first one behind that of the bridge.

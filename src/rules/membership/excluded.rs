@@ -90,6 +90,10 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
             member.entry.name
         )),
         ExcludedReason::PodCidrOutOfRange { .. } => Some(undeclared_help(member, node)),
+        ExcludedReason::WireguardIpOutOfRange { .. } => Some(format!(
+            "run all Kilo agents with the same `--subnet` (default: 10.4.0.0/16), and write it as `wireguardCIDR` of `{}`",
+            member.entry.name
+        )),
         ExcludedReason::EndpointInvalid {
             origin: Origin::Annotation(_),
             error: EndpointProblem::UndeclaredName,

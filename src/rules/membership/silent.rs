@@ -20,16 +20,27 @@ pub(in crate::rules) fn silent(member: &Member, plan: &Plan) -> Finding {
     let of_source = plan.withheld.iter().filter(|it| it.source == *cluster);
     let withheld: Vec<&Withheld> = of_source.filter(|it| it.reason.withholds()).collect();
     let is_unaccepted = |it: &&Withheld| matches!(*it.reason, TargetReason::Unaccepted { .. });
-    let why = if withheld.is_empty() {
-        "its nodes have no ranges that other clusters could get".to_owned()
+    let (why, help) = if withheld.is_empty() {
+        (
+            "its nodes have no ranges that other clusters could get".to_owned(),
+            "correct what is reported about its nodes and ranges".to_owned(),
+        )
     } else if withheld.iter().all(is_unaccepted) {
-        "no cluster accepts the ranges of its nodes".to_owned()
+        (
+            "no cluster accepts the ranges of its nodes".to_owned(),
+            format!(
+                "add its ranges to `acceptedNetworks` of the clusters that should reach `{cluster}`"
+            ),
+        )
     } else {
         let rules = plan::rules_of(withheld.into_iter());
-        format!("no cluster gets its Peers ({rules})")
+        (
+            format!("no cluster gets its Peers ({rules})"),
+            format!("correct what is reported as {rules}"),
+        )
     };
     let message = format!("no other cluster can reach it: {why}");
-    Finding::on_cluster(&SILENT_CLUSTER, cluster, message)
+    Finding::on_cluster(&SILENT_CLUSTER, cluster, message).help(help)
 }
 
 /// Returns the finding about a cluster without any node that could have a Peer, in this mesh alone if it
@@ -56,7 +67,7 @@ pub(super) fn without_candidates(member: &Member, has_peers: bool) -> Finding {
     let finding = if nodes.is_empty() {
         finding.help(format!("run `clustermesh snapshot {cluster}`"))
     } else if nodes.iter().any(has_run) {
-        finding
+        finding.help("correct what is reported about its nodes")
     } else {
         finding.help(format!(
             "check that Kilo runs in the cluster, then run `clustermesh snapshot {cluster}`"

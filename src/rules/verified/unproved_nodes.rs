@@ -87,7 +87,10 @@ impl UnprovedNodes<'_> {
         let Self { member, nodes, of } = self;
         let what = "not part of this proof";
         let verb = if nodes.len() == 1 { "is" } else { "are" };
-        let of_nodes = format!("{} of {}", nodes.len(), count(*of, "node"));
+        let of_nodes = match *of {
+            1 => "its only node".to_owned(),
+            of => format!("{} of {}", nodes.len(), count(of, "node")),
+        };
         let message = format!("{of_nodes} {verb} {what}: {}", reasons(nodes));
         let mut finding = Finding::on_cluster(&UNPROVED_NODES, &member.entry.name, message)
             .with_alike(format!("nodes are {what}"), None)
@@ -120,6 +123,11 @@ impl UnprovedNodes<'_> {
         if nodes.iter().all(is_stale) {
             return finding.help(format!(
                 "check that Kilo runs on these nodes, then run `clustermesh snapshot {cluster}`"
+            ));
+        }
+        if nodes.len() == *of {
+            return finding.help(format!(
+                "correct what `clustermesh validate` reports about the nodes of `{cluster}`"
             ));
         }
         finding.help(format!(

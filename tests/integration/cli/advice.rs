@@ -3,6 +3,10 @@
 use crate::cli::*;
 use crate::support::assert_contains;
 
+mod delivery;
+mod files;
+mod nodes;
+
 /// Returns the findings of `validate`: rule, severity, help and message.
 fn findings(folder: &Folder) -> Vec<[String; 4]> {
     let report = folder.run(&["validate", "--output", "json"]).json();
@@ -228,7 +232,7 @@ fn a_cluster_without_the_last_change_of_the_tree() {
         let help = text.lines().find(|it| it.contains("help: "));
         help.unwrap_or_else(|| panic!("{text}")).trim().to_owned()
     };
-    insta::assert_snapshot!(help(&folder, &trace), @"help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; `clustermesh status west` lists what differs");
+    insta::assert_snapshot!(help(&folder, &trace), @"help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; if that is done, dump the Peers again: the file of `--peers` is old");
     assert_eq!(help(&folder, &trace), help(&folder, &verify));
     folder.write("west.yaml", peers_of(&folder, "west", ""));
     assert_eq!(folder.run(&trace).code, 0);
@@ -371,7 +375,7 @@ fn a_snapshot_of_fewer_nodes() {
     let run = folder.run(&snapshot);
     assert_eq!(run.code, 1);
     let help = run.stderr.lines().find(|it| it.contains("help: ")).unwrap();
-    insta::assert_snapshot!(help, @"help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again");
+    insta::assert_snapshot!(help, @"help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again with a new list");
     list(1..=8);
     assert_eq!(folder.run(&snapshot).code, 0);
     list(1..=2);
@@ -383,9 +387,9 @@ fn a_snapshot_of_fewer_nodes() {
     );
 }
 
-/// A port needs an address; the help names what can be written instead.
+/// The error names what can be written instead.
 #[test]
-fn a_trace_to_a_port_of_a_cluster() {
+fn a_trace_to_what_is_no_end() {
     let folder = Folder::rendered();
     folder.edit(
         "mesh.yaml",
@@ -398,6 +402,10 @@ fn a_trace_to_a_port_of_a_cluster() {
         ["east/n1", "west/n1:443"],
         ["east:443", "west"],
         ["east", "west:x"],
+        ["east", "west:+80"],
+        ["east", "10.3.0.0/16"],
+        ["east", "west/10.3.0.0/16"],
+        ["east", "http://10.3.1.2/"],
     ];
     let refusals = refusals.map(|[from, to]| {
         let run = folder.run(&["trace", from, to]);
@@ -409,6 +417,10 @@ fn a_trace_to_a_port_of_a_cluster() {
     error: TO: `west/n1:443` has a port, but `west/n1` is not an address; no route depends on a port, so leave it out; for a Service, write its address
     error: FROM: `east:443` has a port, but `east` is not an address; no route depends on a port, so leave it out; for a Service, write its address
     error: TO: `west:x` is neither a cluster, nor `CLUSTER/NODE`, nor an address; did you mean `west`?
+    error: TO: `west:+80` is neither a cluster, nor `CLUSTER/NODE`, nor an address; known clusters: east, north, west
+    error: TO: `10.3.0.0/16` is a range, not an address; write one address of it
+    error: TO: `west/10.3.0.0/16` is a range, not an address; write one address of it
+    error: TO: `http://10.3.1.2/` is a URL; write a cluster, `CLUSTER/NODE` or an address
     ");
     for arguments in [
         &["east", "west", "--class", "service"][..],
@@ -418,6 +430,19 @@ fn a_trace_to_a_port_of_a_cluster() {
         let run = folder.run(&[&["trace"], arguments].concat());
         assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     }
+}
+
+/// The first node by name is left out, so the packet goes to the next one.
+#[test]
+fn a_trace_to_a_cluster_whose_first_node_is_left_out() {
+    let folder = Folder::mesh();
+    let mut undeclared = node(3, 1);
+    undeclared["podCIDRs"] = json!(["10.77.1.0/24"]);
+    folder.keep("west", &[undeclared, node(3, 2), node(3, 3)]);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let run = folder.run(&["trace", "east", "west"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert_contains(&run.stdout, "picked west/n2");
 }
 
 /// The other lines of a batch have their answers.

@@ -402,7 +402,7 @@ fn refuses_an_empty_list() {
     insta::assert_snapshot!(run.stderr, @"
     snapshots/east.json: 0 nodes, 0 usable, not written
     error[empty-snapshot]: east: the node list is empty; snapshots/east.json was kept
-    help: the list is probably incomplete: run the command again; if the cluster has no node any more, add `--accept east`
+    help: the list is probably incomplete: run the command again with a new list; if the cluster has no node any more, add `--accept east`
     ");
     assert_eq!(folder.touches("."), before);
     let accepted = [FROM_INPUT.as_slice(), &["--accept", "east"]].concat();

@@ -167,7 +167,7 @@ fn takes_what_a_cluster_really_has() {
        |
     35 |           "10.1.1.128/25"
        |           ^^^^^^^^^^^^^^^ contains the destination
-    help: the rendered tree is up to date: let Flux or Argo CD apply it in `west`; `clustermesh status west` lists what differs; if the Peer still contains 10.1.1.128/25, remove it from the Peer
+    help: remove 10.1.1.128/25 from the Peer other, which clustermesh did not render
     "#);
     assert_eq!(code, 1);
     let arguments = ["trace", "west/n1", "east/n1", "--peers", "west=-"];
@@ -327,7 +327,7 @@ fn says_what_may_have_been_meant() {
     error: FROM: unknown cluster `wst`; did you mean `west`?
     error: FROM: west has no node `n11`; did you mean `n1`?
     error: TO: `moon` is neither a cluster, nor `CLUSTER/NODE`, nor an address; known clusters: east, north, west
-    error: TO: unknown cluster `10.1.1.1`; known clusters: east, north, west
+    error: TO: `10.1.1.1/24` is a range, not an address; write one address of it
     error: TO: `10.1.1.1:99999` has a port that is not a number from 0 to 65535
     error: TO: unknown cluster `est`; did you mean `east`?
     error: both ends are in west; clustermesh does not check traffic within a cluster

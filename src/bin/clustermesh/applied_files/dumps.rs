@@ -143,6 +143,12 @@ impl Dumps {
                 (Err(_), Some(left)) => left,
                 (Err(error), None) => return Err(anyhow!("--peers: {error}").into()),
             };
+            if dumped.files.contains_key(&known) || dumped.left.contains_key(&known) {
+                return Err(anyhow!(
+                    "--peers: `{known}` has more than one file; put all of its Peers into one"
+                )
+                .into());
+            }
             let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
             let source: Arc<str> = Arc::from(input_file::name(path));
             let read = AppliedFile::of_dump(&source, &Arc::from(text.as_str()));

@@ -1,7 +1,9 @@
-//! Clusters that lack changes of the rendered tree, which is up to date: another render does not help them.
+//! The Peers of clusters once the rendered tree is applied. If it is up to date, another render does not help.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use clustermesh::agent::applied::AppliedFile;
+use clustermesh::agent::fabric::Fabric;
 use clustermesh::agent::inventory;
 use clustermesh::name::ClusterName;
 
@@ -10,27 +12,51 @@ use crate::inputs::Inputs;
 use crate::planning::RenderPlan;
 use crate::tree_comparison;
 
+/// The Peers of clusters that lack changes of the rendered tree, once it is applied.
+pub(crate) struct Undelivered {
+    files: BTreeMap<ClusterName, Vec<AppliedFile>>,
+    /// The clusters whose Peers are from files.
+    dumped: BTreeSet<ClusterName>,
+}
+
+impl Undelivered {
+    /// Adds the delivery of the tree to a fabric.
+    pub(crate) fn to<'a>(&'a self, fabric: Fabric<'a>) -> Fabric<'a> {
+        fabric.with_delivery(&self.files, self.dumped.clone())
+    }
+}
+
 impl AppliedFiles {
-    /// Returns the clusters whose dumped Peers are not those of the rendered tree; nothing if `render` would change the
-    /// tree.
+    /// Returns the Peers of the clusters that have others than the rendered tree, once they have those of the tree and
+    /// keep the foreign ones; none if `render` would change the tree.
     pub(crate) fn undelivered(
         &self,
         inputs: &Inputs,
         dumps: &Dumps,
         planned: &RenderPlan,
-    ) -> BTreeSet<ClusterName> {
+    ) -> Option<Undelivered> {
         let RenderPlan { plan, texts, .. } = planned;
         let settings = &inputs.settings;
         // A tree that cannot be read is not up to date, and nothing else depends on it here.
         let is_current = || tree_comparison::is_current(plan, texts, settings).unwrap_or_default();
         if !dumps.are_any() || !is_current() {
-            return BTreeSet::new();
+            return None;
         }
-        let shall = Self::planned(&inputs.settings, plan, texts, &KnownContents::default());
-        let differing = shall.files.into_iter().filter(|(cluster, shall)| {
+        let mut shall = Self::planned(settings, plan, texts, &KnownContents::default());
+        shall.files.retain(|cluster, shall| {
             let has = self.files.get(cluster).map_or(&[][..], Vec::as_slice);
             !inventory::has_wanted_peers(has, shall, &inputs.meshes)
         });
-        differing.map(|(cluster, _)| cluster).collect()
+        let mut has = Self::default();
+        let differing = self.files.iter();
+        let differing = differing.filter(|(cluster, _)| shall.files.contains_key(*cluster));
+        has.files
+            .extend(differing.map(|(cluster, files)| (cluster.clone(), files.clone())));
+        let (shall, _) = shall.with_foreign(&has, &inputs.meshes);
+        let dumped = dumps.peers.iter().filter_map(|it| it.cluster.parse().ok());
+        Some(Undelivered {
+            files: shall.files,
+            dumped: dumped.collect(),
+        })
     }
 }

@@ -147,10 +147,11 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         .replacing(&rendered.on_disk, &differing)
         .with_dumps(&dumped.files);
     let mut costs = ledger.costs();
+    costs.retain(|it| !ledger.is_unread(&it.cluster));
     let mut outlook = outlook(args, &inputs, &ledger, &costs)?;
     outlook.advise(findings, fleet);
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
-    costs.retain(|it| is_asked(&it.cluster) && !ledger.is_unread(&it.cluster));
+    costs.retain(|it| is_asked(&it.cluster));
     outlook.retain(is_asked);
     let unread = gitops::unread(&rendered.on_disk).into_iter().filter(|it| {
         let cluster = it.cluster.as_deref().unwrap_or_default();

@@ -25,6 +25,7 @@ use crate::settings::CommonOptions;
 use crate::threshold::Strict;
 use crate::{Outcome, applied_files, clock, input_file};
 
+mod delay;
 mod json;
 mod markdown;
 mod shown;
@@ -32,6 +33,7 @@ mod state;
 
 pub(crate) use json::WrittenStatus;
 
+use delay::Delay;
 use state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
 
 /// The pause before clusters are read again.
@@ -116,16 +118,20 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
         _ => String::new(),
     };
     let report = Report::new(&inputs.files, &findings);
+    let delay = Delay::read();
     match args.output {
         StatusFormat::Human => {
             let basis = basis(&inputs, states.len());
-            printer.result(&(basis + &shown::text(&states) + &success))?;
+            let delay = delay.map(|it| shown::delay(&it)).unwrap_or_default();
+            printer.result(&(basis + &shown::text(&states) + &delay + &success))?;
             if !findings.is_empty() {
                 printer.findings(&inputs.files, &findings);
                 printer.counts(&findings, None);
             }
         }
-        StatusFormat::Json => printer.print(&json::text(&states, &report)?)?,
+        StatusFormat::Json => {
+            printer.print(&json::text(&states, delay.as_ref(), &report)?)?;
+        }
         StatusFormat::Markdown => {
             let mut text = markdown::text(&states) + &success;
             if !findings.is_empty() {

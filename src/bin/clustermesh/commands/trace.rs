@@ -99,15 +99,12 @@ pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, Co
     let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
+    let planned = args.dumps.are_any().then(|| planning::plan(&inputs));
+    let planned = planned.transpose()?.flatten();
+    let undelivered = planned.and_then(|it| applied.undelivered(&inputs, &args.dumps, &it));
     let mut fabric = applied.fabric(&inputs);
-    if let Some(planned) = args
-        .dumps
-        .are_any()
-        .then(|| planning::plan(&inputs))
-        .transpose()?
-        .flatten()
-    {
-        fabric = fabric.with_undelivered(applied.undelivered(&inputs, &args.dumps, &planned));
+    if let Some(undelivered) = &undelivered {
+        fabric = undelivered.to(fabric);
     }
     let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
     let (Some(from), Some(to)) = (&args.from, &args.to) else {

@@ -74,10 +74,11 @@ fn piece(lines: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns what to do about entries that are alike.
+/// Returns what to do about entries that are alike, if it is the same for all of them.
 fn help<'e>(entries: &[&'e ReportEntry]) -> Option<&'e str> {
-    let mut entries = entries.iter().rev();
-    entries.find_map(|entry| entry.finding.help.as_deref())
+    let mut helps = entries.iter().filter_map(|it| it.finding.help.as_deref());
+    let first = helps.next()?;
+    helps.all(|it| it == first).then_some(first)
 }
 
 /// A printer of findings.
@@ -87,7 +88,7 @@ struct FindingPrinter<'a> {
 }
 
 impl FindingPrinter<'_> {
-    /// Prints entries of one kind, the first few in full.
+    /// Prints entries of one kind, the first few in full, with what to do about each if it is not the same for all.
     fn alike(&self, entries: &[&ReportEntry]) -> Vec<String> {
         // One more than the limit takes a line anyway.
         let shown = if entries.len() <= SHOWN_ALIKE + 1 {
@@ -95,8 +96,17 @@ impl FindingPrinter<'_> {
         } else {
             SHOWN_ALIKE
         };
-        let shown_entries = entries.iter().take(shown);
-        let mut lines: Vec<String> = shown_entries.map(|entry| self.finding(entry)).collect();
+        let is_common = help(entries).is_some();
+        let mut lines = Vec::new();
+        let mut shown_entries = entries.iter().take(shown).peekable();
+        while let Some(entry) = shown_entries.next() {
+            lines.push(self.finding(entry));
+            let help = entry.finding.help.as_deref();
+            let next = shown_entries.peek();
+            if !is_common && next.is_none_or(|it| it.finding.help.as_deref() != help) {
+                lines.extend(self.help(help));
+            }
+        }
         if let Some(ReportEntry { finding, .. }) = entries.get(shown) {
             let more = entries.len() - shown;
             let text = format!("{}: {more} more findings like these", finding.group);

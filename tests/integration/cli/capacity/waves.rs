@@ -67,8 +67,7 @@ fn waves_are_shown_with_what_no_order_helps() {
       ways to reduce it
         6 ms → 2 ms  in a row  4 commits of at most 1 Peer each
 
-    2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
-    `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
+    2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
     ");
     limit(&folder, "wavePeers: { notice: 1, warning: 1, error: 100 }");
     let run = folder.run(&["capacity", "--waves", "east"]);
@@ -100,8 +99,7 @@ fn waves_fit_a_comment() {
         6 ms → 2 ms  in a row  4 commits of at most 1 Peer each
     ```
 
-    2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
-    `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
+    2 waves for 2 clusters. For each wave, remove `state: Joining` of its clusters, run `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
     ");
     let run = folder.run(&["capacity", "--output", "markdown"]);
     let tables = run.stdout.matches("| TARGET | GRADE |").count();
@@ -228,8 +226,7 @@ fn the_advice_comes_before_the_first_wave() {
     WAVE  CLUSTERS     BUSIEST  CHANGE  BUSY  APPLY  GRADE
        1  north, west  west         +4  6 ms   2 ms  ok
 
-    1 wave for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
-    `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
+    1 wave for 2 clusters. For each wave, remove `state: Joining` of its clusters, run `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
 
     1 node has no annotation `kilo.squat.ai/persistent-keepalive`, so requests through it may get no answer for 15 s whenever Peers change: west (n1). Before the first wave, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`.
     ");
@@ -241,8 +238,7 @@ fn the_advice_comes_before_the_first_wave() {
     |--:|---|---|--:|--:|--:|---|
     | 1 | north, west | west | +4 | 6 ms | 2 ms | ok |
 
-    1 wave for 2 clusters. For each wave, remove `state: Joining` of its clusters, run
-    `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
+    1 wave for 2 clusters. For each wave, remove `state: Joining` of its clusters, run `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.
 
     1 node has no annotation `kilo.squat.ai/persistent-keepalive`, so requests through it may get no answer for 15 s whenever Peers change: west (n1). Before the first wave, run `kubectl --context west annotate node n1 --overwrite kilo.squat.ai/persistent-keepalive=25`, and then `clustermesh snapshot`.
     ");

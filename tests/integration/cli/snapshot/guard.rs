@@ -60,7 +60,7 @@ fn keeps_a_cluster_that_loses_more_than_a_quarter() {
     insta::assert_snapshot!(refusal(&folder, &broken, &[]), @"
     snapshots/east.json: 8 nodes, 5 usable, not written
     error[shrunk-snapshot]: east: mesh prod would lose 3 of 8 usable nodes; unusable: n1 (no pod CIDR is assigned), n2 (no pod CIDR is assigned), n3 (no pod CIDR is assigned); snapshots/east.json was kept
-    help: correct what makes nodes unusable and run the command again; if the loss is intended, add `--accept east`
+    help: correct what makes nodes unusable and run the command again with a new list; if the loss is intended, add `--accept east`
     ");
     let run = snapshot(&folder, &broken, &["--accept", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
@@ -88,7 +88,7 @@ fn counts_nodes_that_are_gone_by_half() {
     insta::assert_snapshot!(refusal(&folder, &nodes()[5..], &[]), @"
     snapshots/east.json: 3 nodes, 3 usable, not written
     error[shrunk-snapshot]: east: mesh prod would lose 5 of 8 usable nodes; gone: n1, n2, n3 and 2 more; snapshots/east.json was kept
-    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
+    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again with a new list
     ");
     let run = snapshot(&folder, &nodes()[4..], &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -103,7 +103,7 @@ fn keeps_a_cluster_that_loses_its_last_node() {
     insta::assert_snapshot!(refusal(&folder, &[renamed], &[]), @"
     snapshots/east.json: 1 node, 1 usable, not written
     error[shrunk-snapshot]: east: mesh prod would lose its only usable node; gone: n1; snapshots/east.json was kept
-    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
+    help: if the list is incomplete or of another cluster, run the command again with a list of `east`; if all of these nodes were removed or replaced, add `--accept east`
     ");
 }
 
@@ -291,7 +291,7 @@ fn without_a_mesh_keys_and_pod_cidrs_count() {
     insta::assert_snapshot!(refusal(&folder, &nodes()[..1], &[]), @"
     snapshots/east.json: 1 node, not written
     error[shrunk-snapshot]: east: the cluster would lose 7 of 8 usable nodes; gone: n2, n3, n4 and 4 more; snapshots/east.json was kept
-    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again
+    help: if these nodes were removed from the cluster, add `--accept east`; if the list was incomplete, run the command again with a new list
     ");
     let run = snapshot(&folder, &nodes()[..6], &[]);
     insta::assert_snapshot!(run.stderr, @"

@@ -243,7 +243,7 @@ fn refuses_snapshots_of_another_version() {
     insta::assert_snapshot!(refusal(&folder, 1), @"
     error[invalid-snapshot]: west: `apiVersion` is missing or unknown, so details are hidden
     --> snapshots/west.json:1:15
-    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
+    help: restore it with `git checkout HEAD -- snapshots/west.json`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
 
     1 error
     nothing was written
@@ -264,7 +264,7 @@ fn refuses_snapshots_of_another_cluster() {
       |
     1 | {"apiVersion":"kilo-clustermesh.io/v1","cluster":"east","kind":"NodeSnapshot","nodes":[{"addresses":[{"address":"192.168.1.1","type":...
       |                                                  ^^^^^^
-    help: restore it with `git restore`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
+    help: restore it with `git checkout HEAD -- snapshots/west.json`, or replace it with `clustermesh snapshot west --accept west`, which compares it with no older one
 
     1 error
     nothing was written

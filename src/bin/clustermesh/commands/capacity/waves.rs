@@ -120,7 +120,7 @@ pub(super) fn exceeded(waves: &[JoinWave], width: Width) -> String {
 pub(super) fn closing(waves: &[JoinWave]) -> String {
     let joiners: usize = waves.iter().map(|it| it.joiners.len()).sum();
     format!(
-        "{} for {}. For each wave, remove `state: Joining` of its clusters, run\n\
+        "{} for {}. For each wave, remove `state: Joining` of its clusters, run \
          `clustermesh render`, commit, and wait until `clustermesh status` finds no difference.",
         count(waves.len(), "wave"),
         count(joiners, "cluster")

@@ -118,6 +118,12 @@ impl<'r> Tracer<'r> {
                 if let Some(state) = self.state(name) {
                     return without_snapshot(argument, name, state);
                 }
+                if text.contains("://") {
+                    return anyhow!(
+                        "{argument}: {} is a URL; write a cluster, `CLUSTER/NODE` or an address",
+                        Quoted(text)
+                    );
+                }
                 of_clusters(fabric, name)
             }
             NoEnd::Unreadable(name) => {
@@ -130,6 +136,7 @@ impl<'r> Tracer<'r> {
                 let site = fabric.site_named(cluster).map(|it| fabric.site(it));
                 site.map_or_else(String::new, |site| of_nodes(site, node))
             }
+            NoEnd::Range(_) => "write one address of it".to_owned(),
             NoEnd::NoAddress { class, .. } => of_class(*class).to_owned(),
             NoEnd::PortOfName(..) => {
                 "no route depends on a port, so leave it out; for a Service, write its address"

@@ -1,18 +1,15 @@
 //! The Peers that `render` would write. The proof does not use them: they only show whether the tree is up
 //! to date, and what nodes are the cause of.
 
-use std::collections::BTreeSet;
-
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
-use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use clustermesh::proof::verify::Excused;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::verified::OutdatedTree;
 use clustermesh::rules::{self, Finding, Purpose};
 
-use crate::applied_files::{AppliedFiles, Dumps};
+use crate::applied_files::{AppliedFiles, Dumps, Undelivered};
 use crate::inputs::Inputs;
 use crate::planning::{self, OutputCheck, RenderPlan};
 use crate::threshold::Threshold;
@@ -26,8 +23,8 @@ pub(super) struct WantedPeers<'a> {
     plan: Option<Plan>,
     /// The rendered tree, if it is another one.
     pub(super) outdated: Option<OutdatedTree>,
-    /// The clusters that lack changes of the tree.
-    pub(super) undelivered: BTreeSet<ClusterName>,
+    /// The changes of the tree that clusters lack, if it is up to date.
+    pub(super) undelivered: Option<Undelivered>,
 }
 
 impl<'a> WantedPeers<'a> {
@@ -45,7 +42,7 @@ impl<'a> WantedPeers<'a> {
                 fleet: planning::fleet(inputs).0,
                 plan: None,
                 outdated: None,
-                undelivered: BTreeSet::new(),
+                undelivered: None,
             });
         };
         let undelivered = applied.undelivered(inputs, dumps, &planned);

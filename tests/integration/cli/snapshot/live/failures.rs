@@ -146,7 +146,7 @@ fn it_has_no_nodes() {
     insta::assert_snapshot!(site.about_east(&run), @"
     snapshots/east.json: 0 nodes, 0 usable, not written
     error[empty-snapshot]: east: the node list is empty; snapshots/east.json was kept
-    help: the list is probably incomplete: run the command again; if the cluster has no node any more, add `--accept east`
+    help: the list is probably incomplete: run the command again with a new list; if the cluster has no node any more, add `--accept east`
     ");
     // `null` is how Go writes an empty list.
     let site = answer(

@@ -1,0 +1,109 @@
+//! Advice about files that are deleted, unreadable or half merged.
+
+use std::process::Command;
+
+use super::{conflicted, findings, with_outputs};
+use crate::cli::diff::Repository;
+use crate::cli::*;
+use crate::support::assert_contains;
+
+/// git has the file, and gives it back also if a merge stopped at it.
+#[test]
+fn a_snapshot_that_git_has() {
+    let repository = Repository::of(Folder::mesh());
+    let folder = &repository.folder;
+    let path = "snapshots/west.json";
+    let text = folder.read(path);
+    fs::remove_file(folder.path(path)).unwrap();
+    assert!(!findings(folder)[0][2].contains("git "));
+    folder.write(path, &text);
+    repository.commit();
+    fs::remove_file(folder.path(path)).unwrap();
+    insta::assert_snapshot!(findings(folder)[0][2], @"run `git checkout HEAD -- snapshots/west.json` if the file was deleted by mistake; otherwise run `clustermesh snapshot west`");
+    let restore = ["checkout", "-q", "HEAD", "--", path];
+    repository.git(&restore);
+    assert_eq!(findings(folder), [[""; 4]; 0]);
+
+    repository.git(&["checkout", "-qb", "topic"]);
+    folder.write(path, text.replace("10.3.1.0", "10.3.7.0"));
+    repository.commit();
+    repository.git(&["checkout", "-q", "main"]);
+    folder.write(path, text.replace("10.3.1.0", "10.3.8.0"));
+    repository.commit();
+    let merge = Command::new("git")
+        .args([
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "merge",
+            "topic",
+        ])
+        .current_dir(folder.path("."))
+        .output();
+    assert!(!merge.unwrap().status.success());
+    assert_contains(
+        &findings(folder)[0][2],
+        "`git checkout HEAD -- snapshots/west.json`",
+    );
+    repository.git(&restore);
+    assert_eq!(findings(folder), [[""; 4]; 0]);
+}
+
+#[test]
+fn a_template_that_is_half_merged() {
+    let folder = with_outputs();
+    let path = "templates/app.yaml";
+    let text = folder.read(path);
+    folder.write(path, conflicted(&text));
+    let [_, _, help, message] = &findings(&folder)[0];
+    insta::assert_snapshot!(format!("{message}: {help}"), @"the template `templates/app.yaml` has git's conflict markers: two versions of the file were not merged: resolve the conflict by hand, and remove all markers");
+    folder.write(path, text);
+    assert_eq!(findings(&folder), [[""; 4]; 0]);
+}
+
+/// The Peers are not missing: the file with them cannot be read.
+#[test]
+fn a_rendered_file_that_cannot_be_read() {
+    let path = "rendered/east/prod--west.yaml";
+    for bytes in [&b"\xff"[..], b"junk: [\n"] {
+        let folder = Folder::rendered();
+        folder.write(path, bytes);
+        let run = folder.run(&["trace", "east", "west"]);
+        let about =
+            "no Peer of east contains 10.3.1.2: `rendered/east/prod--west.yaml` cannot be read";
+        assert_contains(&run.stdout, about);
+        let help = "help: delete `rendered/east/prod--west.yaml`, then run `clustermesh render`";
+        assert_contains(&run.stdout, help);
+        let back = folder.run(&["trace", "west", "east"]).stdout;
+        assert_contains(
+            &back,
+            "east/n1 rejects west/n1: `rendered/east/prod--west.yaml` cannot be read",
+        );
+        assert_contains(
+            &folder.run(&["verify"]).stdout,
+            "`rendered/east/prod--west.yaml` cannot be read",
+        );
+        // The load of the cluster is unknown, so no limit is that of it.
+        let capacity = folder.run(&["capacity"]).stdout;
+        let growth = capacity.split_once("How many more").unwrap().1;
+        assert!(!growth.contains("east"), "{capacity}");
+        fs::remove_file(folder.path(path)).unwrap();
+        assert_eq!(folder.run(&["render"]).code, 0);
+        assert_eq!(folder.run(&["trace", "east", "west"]).code, 0);
+    }
+}
+
+/// Two findings of one rule, each with a command for its own file.
+#[test]
+fn each_finding_of_a_group_has_its_help() {
+    let folder = Folder::mesh();
+    for cluster in ["east", "west"] {
+        folder.write(&format!("snapshots/{cluster}.json"), "{}");
+    }
+    let run = folder.run(&["validate"]);
+    for cluster in ["east", "west"] {
+        assert_contains(&run.stdout, &format!("--accept {cluster}`"));
+    }
+    assert_eq!(run.stdout.matches("help: ").count(), 2, "{}", run.stdout);
+}
