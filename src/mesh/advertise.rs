@@ -301,7 +301,7 @@ spec:
         error[missing-field]: no anchor of `a` names a node for 10.2.0.0/16
           8:31 | 10.2.0.0/16
           11:30 | Declared
-          help: name a node of the location that carries it: `anchors: [{ ranges: [10.2.0.0/16], nodes: [NODE] }]`
+          help: for each range, name a node of the location that carries it; items of `anchors`: `{ ranges: [10.2.0.0/16], nodes: [NODE] }`
         error[contradicting-fields]: `podCIDRs: Declared` of `b` cannot be used with `granularity: Full`, in which each node needs a Peer
           17:30 | Declared
           16:20 | Full
@@ -309,7 +309,7 @@ spec:
         error[missing-field]: no anchor of `b` names a node for 10.3.0.0/16
           14:18 | 10.3.0.0/16
           17:30 | Declared
-          help: name a node of the location that carries it: `anchors: [{ ranges: [10.3.0.0/16], nodes: [NODE] }]`
+          help: for each range, name a node of the location that carries it; items of `anchors`: `{ ranges: [10.3.0.0/16], nodes: [NODE] }`
         ");
     }
 

@@ -188,10 +188,21 @@ fn no_range_is_given_twice() {
     let b = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
     let nodes = NODES.replace("10.1.2.0/24", "10.1.8.0/24");
     let of_other = pools("10.1.0.0/22, 10.1.8.0/24");
-    insta::assert_snapshot!(report(HUB, &[("u", &of_other, &nodes), ("v", B, b)]), @"");
+    insta::assert_snapshot!(report(HUB, &[("u", &of_other, &nodes), ("v", B, b)]), @"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--u--x1 10.1.0.0/22
+      m--u--y1 10.1.8.0/24
+    ");
     let alone = "x1 pod=10.1.0.0/24 wg=10.201.0.1/16 key=A external=198.18.113.1 endpoint=198.18.113.1:51820 internal-ip=10.9.0.1/24 location=x";
     let own = pools("10.1.0.0/24");
-    insta::assert_snapshot!(report(HUB, &[("u", &own, alone), ("v", B, b)]), @"");
+    insta::assert_snapshot!(report(HUB, &[("u", &own, alone), ("v", B, b)]), @"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--u--x1 10.1.0.0/24
+    ");
 }
 
 #[test]
@@ -201,12 +212,29 @@ fn a_carrier_with_the_key_of_another_cluster_gets_nothing_that_the_other_keeps()
     let b = "b pod=10.2.1.0/24 wg=10.202.0.1/16 key=B external=198.18.200.2";
     let c = "c pod=10.3.1.0/24 wg=10.203.0.1/16 key=A external=198.18.200.3";
     let clusters = [("w", C, c), ("u", &*fields, NODES), ("v", &*taking, b)];
-    insta::assert_snapshot!(report(HUB, &clusters).split_once("v:\n").unwrap().1, @"");
+    insta::assert_snapshot!(report(HUB, &clusters).split_once("v:\n").unwrap().1, @"
+      m--w--c 10.3.1.0/24 10.203.0.1/32
+    w:
+      m--u--y1 10.1.2.0/24
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    w in u: OwnKey c x1
+    u in v: Unaccepted 10.1.0.0/16 10.1.0.0/24 10.1.1.0/24 10.1.2.0/24 10.1.3.0/24
+    u in v: SharedKey x1 w/c
+    u in v: UnknownAnchor x1 LeftOut
+    u in v: PerNodePods 10.5.0.0/16
+    u in w: OwnKey x1 c
+    u in w: UnknownAnchor x1 LeftOut
+    u in w: PerNodePods 10.1.0.0/16 10.5.0.0/16
+    ");
 }
 
 #[test]
 fn an_anchor_that_is_silent_is_called_silent() {
     let nodes = NODES.replace("x3 pod", "x3 stale=true pod");
     let fields = "advertise: { podCIDRs: Declared }, anchors: [{ nodes: [x3, x2] }]";
-    insta::assert_snapshot!(given(fields, "", &nodes), @"");
+    insta::assert_snapshot!(given(fields, "", &nodes), @"
+      m--u--x1 10.1.0.0/16 10.201.0.1/32 10.9.0.1/32 10.9.0.2/32 10.9.0.0/16
+      m--u--y1 10.1.2.0/24 10.201.0.2/32 10.9.1.1/32
+    u in v: UnknownAnchor x3 NotReady(Stale)
+    ");
 }
