@@ -295,9 +295,9 @@ fn paths_that_hold_in_part_are_lost_too() {
     ");
     let whole = lab("10.1.2.0/24");
     insta::assert_snapshot!(report(&half, &whole, None), @"
-    cleanup
+    brief
       Other: west +0 ~1 -0
-      west: [Peers(RangesRemoved, 1)]
+      west: [Peers(RangesReplaced, 1)]
       4 states; paths +0 -0, ended 0, apart 0, stuck 0, paused 0
     ");
     // The half is as it was if another Peer changes.

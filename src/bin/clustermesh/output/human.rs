@@ -74,11 +74,16 @@ fn piece(lines: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns what to do about entries that are alike, if it is the same for all of them.
+/// Returns what to do about entries that are alike, if it is the same for all of them. It is an example if not all of
+/// them are shown.
 fn help<'e>(entries: &[&'e ReportEntry]) -> Option<&'e str> {
-    let mut helps = entries.iter().filter_map(|it| it.finding.help.as_deref());
-    let first = helps.next()?;
-    helps.all(|it| it == first).then_some(first)
+    let mut helps = entries
+        .iter()
+        .rev()
+        .filter_map(|it| it.finding.help.as_deref());
+    let last = helps.next()?;
+    let is_example = SHOWN_ALIKE + 1 < entries.len();
+    (is_example || helps.all(|it| it == last)).then_some(last)
 }
 
 /// A printer of findings.

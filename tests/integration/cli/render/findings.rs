@@ -262,10 +262,11 @@ fn names_the_targets_of_what_only_some_do_not_get() {
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stderr, @"
     warning[key-of-target-node]: east/n1: left out: same public key as the target's own node `n1` (target west)
+    help: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot east west`; if it is one machine that moved, this snapshot is enough
 
     warning[key-in-two-clusters]: west/n1: left out: same public key as east/n1, whose cluster ranks higher (target north)
-
     warning[key-of-target-node]: west/n1: left out: same public key as the target's own node `n1` (target east)
+    help: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west east`; if it is one machine that moved, this snapshot is enough
 
     east: +3 ~0 -0 files, 3 Peers of 2 clusters
     north: +3 ~0 -0 files, 3 Peers of 2 clusters

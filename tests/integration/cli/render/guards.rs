@@ -39,6 +39,7 @@ fn keeps_the_peers_of_a_source_that_gives_none_any_more() {
     help: if `east` should leave the mesh, set `state: Leaving` in its entry; if only these Peers should be removed, run `clustermesh render --allow-empty '*/east'`
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    help: correct what is reported about its nodes
 
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead

@@ -96,11 +96,13 @@ fn prints_no_empty_target_unless_allowed() {
     help: correct what the other findings report; if it should have no Peers, run `clustermesh render --target west --allow-empty west`
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-pod-cidr)
+    help: correct what is reported about its nodes
 
     warning[missing-pod-cidr]: east/n1: left out: no pod CIDR is assigned
     help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot east`
 
     warning[silent-cluster]: north: no other cluster can reach it: its only node is left out (missing-pod-cidr)
+    help: correct what is reported about its nodes
 
     warning[missing-pod-cidr]: north/n1: left out: no pod CIDR is assigned
     help: start the controller manager with `--allocate-node-cidrs=true` and `--cluster-cidr`, then run `clustermesh snapshot north`
@@ -153,6 +155,7 @@ fn compares_with_the_tree_as_writing_does() {
     help: if intended, run `clustermesh render --target west --allow-empty west/east`
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    help: correct what is reported about its nodes
 
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead
@@ -182,6 +185,7 @@ fn without_a_tree_every_source_must_give_something() {
     help: if intended, run `clustermesh render --target west --allow-empty west/east`
 
     warning[silent-cluster]: east: no other cluster can reach it: its only node is left out (missing-endpoint)
+    help: correct what is reported about its nodes
 
     warning[missing-endpoint]: east/n1: left out: no endpoint: no annotation kilo.squat.ai/clustermesh-endpoint or kilo.squat.ai/force-endpoint, no external address
     help: annotate each node with an address that other clusters can dial: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; if the nodes are behind NAT, set `persistentKeepalive: 25` for `east` instead

@@ -246,7 +246,7 @@ fn a_log_says_what_where_and_how_much() {
         }
       ],
       "message": {
-        "text": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)"
+        "text": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)\nhelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough"
       },
       "partialFingerprints": null,
       "relatedLocations": [
@@ -275,11 +275,11 @@ fn a_log_says_what_where_and_how_much() {
 fn a_job_is_reported_in_commands() {
     insta::assert_snapshot!(report_in(&wrong(), "github"), @"
     ::warning file=mesh.yaml,line=14,endLine=14,col=18,endColumn=29,title=host-bits::`10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16%0Ahelp: write `10.3.0.0/16`
-    ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out (invalid-public-key)
+    ::warning file=mesh.yaml,line=7,endLine=7,col=13,endColumn=17,title=silent-cluster::east: no other cluster can reach it: its only node is left out (invalid-public-key)%0Ahelp: correct what is reported about its nodes
     ::warning file=snapshots/east.json,line=21,endLine=21,col=30,endColumn=40,title=invalid-public-key::east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32%0Ahelp: check that the Kilo agent runs there, then run `clustermesh snapshot east`
-    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: left out: same public key as the target's own node `n1` (target west)
-    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)
-    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::west/n1: left out: same public key as the target's own node `n1` (target north)
+    ::warning file=snapshots/north.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::north/n1: left out: same public key as the target's own node `n1` (target west)%0Ahelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough
+    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-in-two-clusters::west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)%0Ahelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough
+    ::warning file=snapshots/west.json,line=21,endLine=21,col=30,endColumn=76,title=key-of-target-node::west/n1: left out: same public key as the target's own node `n1` (target north)%0Ahelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough
     ");
 }
 
@@ -320,7 +320,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "silent-cluster",
-        "description": "east: no other cluster can reach it: its only node is left out (invalid-public-key)",
+        "description": "east: no other cluster can reach it: its only node is left out (invalid-public-key)\nhelp: correct what is reported about its nodes",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -344,7 +344,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-of-target-node",
-        "description": "north/n1: left out: same public key as the target's own node `n1` (target west)",
+        "description": "north/n1: left out: same public key as the target's own node `n1` (target west)\nhelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -356,7 +356,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-in-two-clusters",
-        "description": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)",
+        "description": "west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)\nhelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -368,7 +368,7 @@ fn a_merge_request_is_reported_in_issues() {
       },
       {
         "check_name": "key-of-target-node",
-        "description": "west/n1: left out: same public key as the target's own node `n1` (target north)",
+        "description": "west/n1: left out: same public key as the target's own node `n1` (target north)\nhelp: on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough",
         "fingerprint": null,
         "location": {
           "lines": {
@@ -392,11 +392,15 @@ fn a_pull_request_is_reported_in_a_comment() {
     - `mesh.yaml:14` **host-bits** `` `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16 ``
       - help: `` write `10.3.0.0/16` ``
     - `mesh.yaml:7` **silent-cluster** `east: no other cluster can reach it: its only node is left out (invalid-public-key)`
+      - help: `correct what is reported about its nodes`
     - `snapshots/east.json:21` **invalid-public-key** `` east/n1: left out: public key `nonsense` is not valid: 6 bytes instead of 32 ``
       - help: `` check that the Kilo agent runs there, then run `clustermesh snapshot east` ``
     - `snapshots/north.json:21` **key-of-target-node** `` north/n1: left out: same public key as the target's own node `n1` (target west) ``
+      - help: `` on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot north west`; if it is one machine that moved, this snapshot is enough ``
     - `snapshots/west.json:21` **key-in-two-clusters** `west/n1: left out: same public key as north/n1, whose cluster ranks higher (target east)`
+      - help: `` on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough ``
     - `snapshots/west.json:21` **key-of-target-node** `` west/n1: left out: same public key as the target's own node `n1` (target north) ``
+      - help: `` on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot west north`; if it is one machine that moved, this snapshot is enough ``
     ");
 }
 

@@ -92,7 +92,7 @@ fn of_peers(reason: PeerReason, number: usize) -> String {
         }
         PeerReason::RangesReplaced => {
             format!(
-                "{peers} with wider or narrower ranges; packets to them may be lost while Kilo replaces its routes"
+                "{peers} with wider or narrower ranges; Kilo removes the old routes before it adds the new ones"
             )
         }
         PeerReason::RangesRemoved => format!("{peers} with fewer ranges"),
