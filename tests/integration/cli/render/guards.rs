@@ -268,7 +268,7 @@ error[silent-cluster]: east: no other cluster can reach it: all 2 nodes are left
   |
 7 |     - name: east
   |             ^^^^
-help: correct what the other findings report; if it should have no Peers, run `clustermesh render --allow-empty '*/east'`
+help: correct what is reported about its nodes; if it should have no Peers, run `clustermesh render --allow-empty '*/east'`
 ";
     assert!(report.starts_with(error), "{report}");
     assert!(!report.contains("warning[silent-cluster]"), "{report}");
