@@ -8,10 +8,9 @@ use serde::Deserialize;
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::granularity::Granularity;
 use crate::place::Place;
-use crate::selector::Selector;
 use crate::text;
 
-use super::networks::DeclaredNetworks;
+use super::entry::Draft;
 use super::raw::RawAdvertise;
 use super::{Anchor, Networks, Range};
 
@@ -116,136 +115,122 @@ impl Advertise {
     }
 }
 
-/// The parts of an entry on which the ranges that anchors carry for nodes depend.
-pub(super) struct Terms<'a> {
-    pub(super) cluster: &'a str,
-    pub(super) place: &'a Place,
-    pub(super) advertise: Advertise,
-    pub(super) declared: &'a DeclaredNetworks,
-    pub(super) granularity: Option<Granularity>,
-    pub(super) selector: Option<&'a Selector>,
-    /// The anchors without mistakes, if none has one.
-    pub(super) anchors: Option<&'a [Anchor]>,
+/// Reports what keeps anchors from carrying ranges that are declared for nodes. No node must be able to become the
+/// carrier of all pods, so people name it.
+pub(super) fn check(draft: &Draft, findings: &mut Mistakes) {
+    let carries = draft.advertise.wireguard == WireguardAddresses::Carrier;
+    let is_declared = draft.advertise.pods == PodRanges::Declared;
+    if matches!(draft.declared.networks, Some(Networks::Flat { .. })) && (carries || is_declared) {
+        findings.push(flat(draft));
+        return;
+    }
+    if is_declared {
+        findings.extend(granularity(draft));
+        findings.extend(selector(draft));
+        anchors(draft, findings);
+    }
 }
 
-impl Terms<'_> {
-    /// Reports what keeps anchors from carrying ranges that are declared for nodes. No node must be able to
-    /// become the carrier of all pods, so people name it.
-    pub(super) fn check(&self, findings: &mut Mistakes) {
-        let carries = self.advertise.wireguard == WireguardAddresses::Carrier;
-        let is_declared = self.advertise.pods == PodRanges::Declared;
-        if matches!(self.declared.networks, Some(Networks::Flat { .. })) && (carries || is_declared)
-        {
-            findings.push(self.flat());
-            return;
+fn value(draft: &Draft) -> Place {
+    draft.place.key("advertise").key("podCIDRs")
+}
+
+fn flat(draft: &Draft) -> Finding {
+    let message = format!(
+        "`advertise` of {} gives whole ranges of nodes, but `allowedNetworks` does not show which ranges \
+         are for nodes",
+        Quoted(&draft.text)
+    );
+    Finding::new(&mistake::CONTRADICTING_FIELDS, message)
+        .at(draft.place.key("advertise").named(), "")
+        .at(draft.place.key("allowedNetworks").named(), "")
+        .help("write `podCIDRs`, `wireguardCIDR` and the fields for other ranges instead of `allowedNetworks`")
+}
+
+fn granularity(draft: &Draft) -> Option<Finding> {
+    let place = draft.place.key("granularity");
+    match draft.granularity {
+        Some(Granularity::Location) => None,
+        Some(other) => {
+            let message = format!(
+                "`podCIDRs: Declared` of {} cannot be used with `granularity: {other}`, in which each node \
+                 needs a Peer",
+                Quoted(&draft.text)
+            );
+            let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
+            let finding = finding.at(value(draft), "").at(place, "");
+            Some(finding.help("write `podCIDRs: Merged`"))
         }
-        if is_declared {
-            findings.extend(self.granularity());
-            findings.extend(self.selector());
-            self.anchors(findings);
+        None => {
+            let message = format!(
+                "{} needs `granularity: Location` for `podCIDRs: Declared`",
+                Quoted(&draft.text)
+            );
+            let finding = Finding::new(&mistake::MISSING_FIELD, message);
+            let help =
+                "add `granularity: Location` if Kilo runs with it, else write `podCIDRs: Merged`";
+            Some(finding.at(value(draft), "").help(help))
         }
     }
+}
 
-    fn value(&self) -> Place {
-        self.place.key("advertise").key("podCIDRs")
-    }
+fn selector(draft: &Draft) -> Option<Finding> {
+    draft.selector.as_ref().filter(|it| !it.is_everything())?;
+    let message = format!(
+        "`podCIDRs: Declared` of {} gives the pods of all nodes, also of those that `nodeSelector` leaves \
+         out",
+        Quoted(&draft.text)
+    );
+    let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
+    let places = finding
+        .at(value(draft), "")
+        .at(draft.place.key("nodeSelector").named(), "");
+    Some(places.help("remove `nodeSelector`, or write `podCIDRs: Merged`"))
+}
 
-    fn flat(&self) -> Finding {
-        let message = format!(
-            "`advertise` of {} gives whole ranges of nodes, but `allowedNetworks` does not show which ranges \
-             are for nodes",
-            Quoted(self.cluster)
-        );
-        Finding::new(&mistake::CONTRADICTING_FIELDS, message)
-            .at(self.place.key("advertise").named(), "")
-            .at(self.place.key("allowedNetworks").named(), "")
-            .help("write `podCIDRs`, `wireguardCIDR` and the fields for other ranges instead of `allowedNetworks`")
-    }
-
-    fn granularity(&self) -> Option<Finding> {
-        let place = self.place.key("granularity");
-        match self.granularity {
-            Some(Granularity::Location) => None,
-            Some(other) => {
-                let message = format!(
-                    "`podCIDRs: Declared` of {} cannot be used with `granularity: {other}`, in which each node \
-                     needs a Peer",
-                    Quoted(self.cluster)
-                );
-                let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
-                let finding = finding.at(self.value(), "").at(place, "");
-                Some(finding.help("write `podCIDRs: Merged`"))
+/// Reports pod ranges without a named node, and those that an anchor splits.
+fn anchors(draft: &Draft, findings: &mut Mistakes) {
+    let (Some(anchors), Some(networks)) = (draft.anchors.as_deref(), &draft.declared.networks)
+    else {
+        return;
+    };
+    let Networks::Typed { pods, .. } = networks else {
+        return;
+    };
+    let mut without = Vec::new();
+    for range in pods {
+        let cidr = range.cidr;
+        match Anchor::of(anchors, cidr) {
+            Some(anchor) if 0 < anchor.spread => {
+                let message = format!("`count` splits {cidr}, which one node carries as a whole");
+                let finding = Finding::new(&mistake::INVALID_ANCHOR, message);
+                let places = finding.at(anchor.place.key("count"), "");
+                findings.push(places.at(range.place.clone(), "declared here").help(format!(
+                    "remove `count`, or add an anchor for this range: `{{ ranges: [{cidr}], nodes: [NODE] }}`"
+                )));
             }
-            None => {
-                let message = format!(
-                    "{} needs `granularity: Location` for `podCIDRs: Declared`",
-                    Quoted(self.cluster)
-                );
-                let finding = Finding::new(&mistake::MISSING_FIELD, message);
-                let help = "add `granularity: Location` if Kilo runs with it, else write `podCIDRs: Merged`";
-                Some(finding.at(self.value(), "").help(help))
-            }
+            Some(anchor) if !anchor.nodes.is_empty() => {}
+            _ => without.push(range),
         }
     }
+    findings.extend(unnamed(draft, &without));
+}
 
-    fn selector(&self) -> Option<Finding> {
-        self.selector.filter(|it| !it.is_everything())?;
-        let message = format!(
-            "`podCIDRs: Declared` of {} gives the pods of all nodes, also of those that `nodeSelector` leaves \
-             out",
-            Quoted(self.cluster)
-        );
-        let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
-        let places = finding
-            .at(self.value(), "")
-            .at(self.place.key("nodeSelector").named(), "");
-        Some(places.help("remove `nodeSelector`, or write `podCIDRs: Merged`"))
-    }
-
-    /// Reports pod ranges without a named node, and those that an anchor splits.
-    fn anchors(&self, findings: &mut Mistakes) {
-        let (Some(anchors), Some(networks)) = (self.anchors, &self.declared.networks) else {
-            return;
-        };
-        let Networks::Typed { pods, .. } = networks else {
-            return;
-        };
-        let mut without = Vec::new();
-        for range in pods {
-            let cidr = range.cidr;
-            match Anchor::of(anchors, cidr) {
-                Some(anchor) if 0 < anchor.spread => {
-                    let message =
-                        format!("`count` splits {cidr}, which one node carries as a whole");
-                    let finding = Finding::new(&mistake::INVALID_ANCHOR, message);
-                    let places = finding.at(anchor.place.key("count"), "");
-                    findings.push(places.at(range.place.clone(), "declared here").help(format!(
-                        "remove `count`, or add an anchor for this range: `{{ ranges: [{cidr}], nodes: [NODE] }}`"
-                    )));
-                }
-                Some(anchor) if !anchor.nodes.is_empty() => {}
-                _ => without.push(range),
-            }
-        }
-        findings.extend(self.unnamed(&without));
-    }
-
-    fn unnamed(&self, ranges: &[&Range]) -> Option<Finding> {
-        let first = ranges.first()?;
-        let message = format!(
-            "no anchor of {} names a node for {}",
-            Quoted(self.cluster),
-            text::listed(ranges.iter().map(|it| it.cidr))
-        );
-        let finding = Finding::new(&mistake::MISSING_FIELD, message);
-        let anchors = ranges
-            .iter()
-            .map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
-        Some(finding.at(first.place.clone(), "").at(self.value(), "").help(format!(
-            "for each range, name a node of the location that carries it; items of `anchors`: `{}`",
-            anchors.collect::<Vec<_>>().join(", ")
-        )))
-    }
+fn unnamed(draft: &Draft, ranges: &[&Range]) -> Option<Finding> {
+    let first = ranges.first()?;
+    let message = format!(
+        "no anchor of {} names a node for {}",
+        Quoted(&draft.text),
+        text::listed(ranges.iter().map(|it| it.cidr))
+    );
+    let finding = Finding::new(&mistake::MISSING_FIELD, message);
+    let anchors = ranges
+        .iter()
+        .map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
+    Some(finding.at(first.place.clone(), "").at(value(draft), "").help(format!(
+        "for each range, name a node of the location that carries it; items of `anchors`: `{}`",
+        anchors.collect::<Vec<_>>().join(", ")
+    )))
 }
 
 #[cfg(test)]

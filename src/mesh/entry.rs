@@ -32,16 +32,16 @@ pub(super) struct Draft {
     kubeconfig: Option<SecretKeyRef>,
     port: NonZeroU16,
     keepalive: Option<Keepalive>,
-    selector: Option<Selector>,
-    granularity: Option<Granularity>,
+    pub(super) selector: Option<Selector>,
+    pub(super) granularity: Option<Granularity>,
     topology_label: Option<String>,
     endpoint_from: Option<Vec<EndpointSource>>,
     endpoint_domains: Option<Vec<String>>,
     /// None of them where nothing is written: what is written is never an empty list.
     accepted: Option<Vec<Range>>,
     local_networks: Option<Vec<Range>>,
-    anchors: Option<Vec<Anchor>>,
-    advertise: Advertise,
+    pub(super) anchors: Option<Vec<Anchor>>,
+    pub(super) advertise: Advertise,
 }
 
 /// Returns the valid parts of an entry, and reports its mistakes.
@@ -69,18 +69,7 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
     let advertise = Advertise::new(cluster.advertise.as_ref());
     let anchors_place = place.key("anchors");
     let anchors = anchor::anchors(written, advertise, &declared, &anchors_place, findings);
-    let selector = selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings);
-    advertise::Terms {
-        cluster: &cluster.name,
-        place: &place,
-        advertise,
-        declared: &declared,
-        granularity: cluster.granularity,
-        selector: selector.as_ref(),
-        anchors: anchors.as_deref(),
-    }
-    .check(findings);
-    Draft {
+    let draft = Draft {
         name,
         state: cluster.state.unwrap_or_default(),
         local: cluster.local.unwrap_or(false),
@@ -98,7 +87,7 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
             .persistent_keepalive
             .and_then(NonZeroU16::new)
             .map(Keepalive),
-        selector,
+        selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings),
         granularity: cluster.granularity,
         topology_label: topology_label(cluster.topology_label, &place, findings),
         endpoint_from: endpoint_from(cluster.endpoint_from, &place, findings),
@@ -109,7 +98,9 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
         advertise,
         text: cluster.name,
         place,
-    }
+    };
+    advertise::check(&draft, findings);
+    draft
 }
 
 impl Draft {

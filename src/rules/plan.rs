@@ -12,6 +12,7 @@ use super::{Finding, Rule};
 use crate::diagnostic::{Label, Message, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
+use crate::net::Family;
 use crate::packet::rule::NO_INITIATOR;
 use crate::place::Place;
 use crate::plan::{Plan, TargetReason, Withheld, WithheldRanges};
@@ -115,10 +116,8 @@ fn finding(withheld: &Withheld) -> Finding {
                 node.as_str(),
                 same_key(&holder),
             );
-            finding
-                .at(key(place), "")
-                .at(key(own_place), "")
-                .help(new_key([source, &withheld.target]))
+            let finding = finding.at(key(place), "").at(key(own_place), "");
+            finding.help(new_key([source, &withheld.target]))
         }
         TargetReason::SharedKey {
             node,
@@ -135,10 +134,8 @@ fn finding(withheld: &Withheld) -> Finding {
                 node.as_str(),
                 same_key(&holder),
             );
-            finding
-                .at(key(place), "")
-                .at(key(keeper_place), "")
-                .help(new_key([source, keeper]))
+            let finding = finding.at(key(place), "").at(key(keeper_place), "");
+            finding.help(new_key([source, keeper]))
         }
         TargetReason::LoopingPeer(peer) => loops::peer(source, peer),
         TargetReason::LoopingRanges(ranges) => loops::ranges(source, ranges),
@@ -152,12 +149,7 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::PerNodePods(pods) => anchors::per_node(source, pods),
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
         TargetReason::Rangeless { peers, .. } => rangeless(source, *peers),
-        TargetReason::Family { family, ranges } => {
-            let ranges = count(*ranges, &format!("{family} range"));
-            let other = family.other();
-            let message = format!("{ranges} left out: Kilo routes only {other} there");
-            Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
-        }
+        TargetReason::Family { family, ranges } => unroutable(source, *family, *ranges),
         TargetReason::NoInitiator { peers, .. } => no_initiator(source, *peers),
     }
 }
@@ -173,6 +165,13 @@ fn new_key(clusters: [&ClusterName; 2]) -> String {
 
 fn same_key(holder: &str) -> String {
     format!("left out: same public key as {holder}")
+}
+
+fn unroutable(source: &ClusterName, family: Family, ranges: usize) -> Finding {
+    let ranges = count(ranges, &format!("{family} range"));
+    let other = family.other();
+    let message = format!("{ranges} left out: Kilo routes only {other} there");
+    Finding::on_cluster(&UNROUTABLE_FAMILY, source, message)
 }
 
 fn rangeless(source: &ClusterName, peers: usize) -> Finding {

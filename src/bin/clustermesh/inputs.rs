@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::ensure;
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
@@ -101,11 +101,8 @@ fn gather_all(
             Err(failure) => return Err(failure),
         }
     }
-    for value in assumed {
-        if !value.apply(&mut sources) && broken.is_empty() {
-            let text = Quoted(&value.to_string()).to_string();
-            return Err(anyhow!("--with {text}: no mesh has this cluster").into());
-        }
+    if broken.is_empty() {
+        assume(assumed, &mut sources)?;
     }
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
@@ -144,6 +141,19 @@ fn gather_all(
     let shown = inputs.files.presentable(&inputs.findings).into_owned();
     inputs.findings = shown;
     Ok(inputs)
+}
+
+/// Writes values into the entries of clusters, each of which a mesh must have.
+fn assume(assumed: &[AssumedValue], sources: &mut [Source]) -> anyhow::Result<()> {
+    for value in assumed {
+        let text = value.to_string();
+        ensure!(
+            value.apply(sources),
+            "--with {}: no mesh has this cluster",
+            Quoted(&text)
+        );
+    }
+    Ok(())
 }
 
 impl Inputs {

@@ -114,6 +114,33 @@ fn no_route(failed: FailedPacket, at: At) -> Finding {
             },
         ));
     }
+    let finding = without_range(failed, at);
+    if let Some(delivery) = failed.delivery(at.site) {
+        return finding.help(delivery);
+    }
+    let home = fabric.site(packet.to.site());
+    if let Some(Owner::Node(_)) = home.owner(to) {
+        if !home.entry.advertise.node_addresses {
+            return finding.help(format!(
+                "to make the internal addresses of nodes reachable, remove `nodeAddresses: false` from `advertise` of {}",
+                home.cluster
+            ));
+        }
+        return finding.help(format!(
+            "to make the internal addresses of nodes reachable, declare them in `additionalCIDRs` \
+             of {}",
+            home.cluster
+        ));
+    }
+    finding.help(failed.remedy(at.site, LEFT_OUT))
+}
+
+/// Returns a finding about the Peers of a cluster, none of which has the destination.
+fn without_range(failed: FailedPacket, at: At) -> Finding {
+    let FailedPacket { fabric, packet, .. } = failed;
+    let to = packet.destination;
+    let site = fabric.site(at.site);
+    let cluster = site.cluster;
     let goal = match packet.to {
         Goal::Node(node) => speaker(fabric, node),
         Goal::Services(_) | Goal::Network(_) => None,
@@ -123,7 +150,7 @@ fn no_route(failed: FailedPacket, at: At) -> Finding {
         let peer = site.model.peers_with(&key).first()?;
         Some((&site.model.peers[*peer], goal))
     });
-    let finding = match known {
+    match known {
         Some((peer, goal)) => Finding::new(
             &rule::NO_ROUTE,
             format!(
@@ -145,19 +172,7 @@ fn no_route(failed: FailedPacket, at: At) -> Finding {
             &rule::NO_ROUTE,
             format!("no Peer of {cluster} contains {to}"),
         ),
-    };
-    if let Some(delivery) = failed.delivery(at.site) {
-        return finding.help(delivery);
     }
-    let home = fabric.site(packet.to.site());
-    if let Some(Owner::Node(_)) = home.owner(to) {
-        return finding.help(format!(
-            "to make the internal addresses of nodes reachable, declare them in `additionalCIDRs` \
-             of {}",
-            home.cluster
-        ));
-    }
-    finding.help(failed.remedy(at.site, LEFT_OUT))
 }
 
 fn stolen_by(

@@ -65,7 +65,24 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     if let Some((what, value)) = in_common(&node.reason) {
         finding = finding.with_alike(format!("left out: {what}"), Some(value));
     }
-    finding.help = match node.reason {
+    finding.help = help(member, node);
+    if let ExcludedReason::PodCidrTaken {
+        cidr,
+        other,
+        node: winner,
+    } = &node.reason
+    {
+        name_both(&mut finding, member, winner);
+        // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
+        let wrong = if cidr == other { &node.node } else { winner };
+        finding.help = Some(pod_cidr_help(member, wrong));
+    }
+    finding.with_cause(cause(member, &node.reason))
+}
+
+/// Returns what to do about an excluded node, except one that lost its pod CIDR to another.
+fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
+    match node.reason {
         ExcludedReason::NoEndpoint(_) => Some(endpoint_help(member, node)),
         ExcludedReason::NoWireguardIp => {
             let help = wireguard_ip_help(member, node);
@@ -107,19 +124,7 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
             ..
         } => annotation_help(member, node, key),
         _ => None,
-    };
-    if let ExcludedReason::PodCidrTaken {
-        cidr,
-        other,
-        node: winner,
-    } = &node.reason
-    {
-        name_both(&mut finding, member, winner);
-        // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
-        let wrong = if cidr == other { &node.node } else { winner };
-        finding.help = Some(pod_cidr_help(member, wrong));
     }
-    finding.with_cause(cause(member, &node.reason))
 }
 
 /// Returns the finding about a pod CIDR that an excluded node shares with one that is given to others.

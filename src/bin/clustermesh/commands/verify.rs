@@ -201,10 +201,8 @@ fn verify(
 ) -> Result<Outcome, CommandFailure> {
     let inputs = &read.inputs;
     let wanted = WantedPeers::plan(inputs, &args.dumps, &read.applied)?;
-    let mut fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
-    if let Some(undelivered) = &wanted.undelivered {
-        fabric = undelivered.to(fabric);
-    }
+    let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
+    let fabric = wanted.delivered(fabric);
     let clusters = fabric.sites.len();
     let progress = printer.progress(format!("Verifying {clusters} clusters"));
     let asked = Asked {

@@ -1,6 +1,7 @@
 //! The Peers that `render` would write. The proof does not use them: they only show whether the tree is up
 //! to date, and what nodes are the cause of.
 
+use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::plan::Plan;
@@ -24,7 +25,7 @@ pub(super) struct WantedPeers<'a> {
     /// The rendered tree, if it is another one.
     pub(super) outdated: Option<OutdatedTree>,
     /// The changes of the tree that clusters lack, if it is up to date.
-    pub(super) undelivered: Option<Undelivered>,
+    undelivered: Option<Undelivered>,
 }
 
 impl<'a> WantedPeers<'a> {
@@ -55,6 +56,14 @@ impl<'a> WantedPeers<'a> {
             outdated: is_outdated.then(|| outdated(inputs)).transpose()?.flatten(),
             undelivered,
         })
+    }
+
+    /// Adds to a fabric what the tree delivers to clusters that lack it.
+    pub(super) fn delivered<'f>(&'f self, fabric: Fabric<'f>) -> Fabric<'f> {
+        match &self.undelivered {
+            Some(undelivered) => undelivered.to(fabric),
+            None => fabric,
+        }
     }
 
     /// Returns what only the nodes of single clusters cause.
