@@ -231,7 +231,8 @@ func (c *controllers) reconcile(t *testing.T, server *cluster.Server, repository
 	return done, nil
 }
 
-// cleanup is what the controller removes from objects before it applies them: what kubectl has done to them.
+// cleanup is what the controller removes from objects before it applies them: what kubectl has done to them. A
+// test compares it with the source of the controller.
 var cleanup = ssa.ApplyCleanupOptions{
 	Annotations: []string{
 		corev1.LastAppliedConfigAnnotation,
