@@ -22,6 +22,7 @@ mod address_class;
 mod advertise;
 mod anchor;
 mod assumed;
+mod carried;
 mod entry;
 mod gate;
 mod mistakes;

@@ -25,7 +25,7 @@ pub enum AssumedValueError {
     #[error("expected CLUSTER.FIELD=VALUE, for example `east.advertise.podCIDRs=Merged`")]
     Form,
     /// The value is not one of YAML.
-    #[error("`{0}` is not a value in YAML")]
+    #[error("`{0}` is not valid YAML")]
     Value(String),
 }
 

@@ -10,7 +10,6 @@ use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
 use super::accepted::accepted;
-use super::advertise;
 use super::anchor;
 use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::networks::{self, DeclaredNetworks};
@@ -69,7 +68,7 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
     let advertise = Advertise::new(cluster.advertise.as_ref());
     let anchors_place = place.key("anchors");
     let anchors = anchor::anchors(written, advertise, &declared, &anchors_place, findings);
-    let draft = Draft {
+    Draft {
         name,
         state: cluster.state.unwrap_or_default(),
         local: cluster.local.unwrap_or(false),
@@ -98,9 +97,7 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
         advertise,
         text: cluster.name,
         place,
-    };
-    advertise::check(&draft, findings);
-    draft
+    }
 }
 
 impl Draft {

@@ -8,6 +8,7 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::MeshName;
 use crate::place::{Place, Pointer};
 
+use super::carried;
 use super::entry::{self, Draft};
 use super::mistakes::name_or_finding;
 use super::raw::RawMesh;
@@ -36,6 +37,9 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
     let drafts: Vec<Draft> = clusters
         .map(|(index, cluster)| entry::draft(cluster, clusters_place.index(index), findings))
         .collect();
+    for draft in &drafts {
+        carried::check(draft, findings);
+    }
     unique_names(&drafts, findings);
     one_local(&drafts, findings);
     findings.extend(overlap::within(&drafts));

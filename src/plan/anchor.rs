@@ -194,7 +194,8 @@ fn shares<'a>(
             for node in &anchor.nodes {
                 let at = named::position(source, left, &node.name);
                 let contender = at.and_then(|it| contenders.get(it));
-                named::report(source, node, contender, reasons);
+                let problem = named::problem(source, node, contender);
+                named::report(source, node, problem, reasons);
                 named.push(at);
             }
             shares.push(AnchorShare::new(Some(anchor), named, contenders));

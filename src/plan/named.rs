@@ -23,11 +23,11 @@ pub(super) fn position(source: &Member, left: &[Carrier], node: &str) -> Option<
 pub(super) fn report(
     source: &Member,
     named: &Named,
-    contender: Option<Contender>,
+    problem: Option<AnchorProblem>,
     reasons: &mut Vec<TargetReason>,
 ) {
     let is_reported = |it: &TargetReason| matches!(it, TargetReason::UnknownAnchor(it) if it.place == named.place);
-    if let Some(problem) = problem(source, named, contender)
+    if let Some(problem) = problem
         && !reasons.iter().any(is_reported)
     {
         reasons.push(TargetReason::UnknownAnchor(UnknownAnchor {
@@ -40,7 +40,11 @@ pub(super) fn report(
 }
 
 /// Returns the reason why a named node cannot carry anything, if it cannot.
-fn problem(source: &Member, named: &Named, contender: Option<Contender>) -> Option<AnchorProblem> {
+pub(super) fn problem(
+    source: &Member,
+    named: &Named,
+    contender: Option<Contender>,
+) -> Option<AnchorProblem> {
     let mut candidates = source.membership.candidates.iter();
     Some(match contender {
         Some(contender) if contender.is_able => return None,

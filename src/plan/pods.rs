@@ -2,13 +2,13 @@
 
 use super::carrier::Carrier;
 use super::named;
-use super::withheld::{PerNodePods, TargetReason};
+use super::withheld::{AnchorProblem, PerNodePods, TargetReason};
 use crate::fleet::Member;
 use crate::mesh::Anchor;
 use crate::net::Cidr;
 
-/// Gives each range to the segment of the first node that its anchor names, instead of the pod CIDRs of
-/// that segment, and returns those that are given.
+/// Gives each range to the segment of the first node that its anchor names and that Kilo counts, instead of the pod
+/// CIDRs of that segment, and returns those that are given.
 ///
 /// If no named node is left, the pod CIDRs of all nodes stay: no location gets the range that people have not
 /// chosen. Within a location, Kilo's election decides who leads, and so who carries it.
@@ -30,9 +30,14 @@ pub(super) fn carry(
         let mut first = None;
         for node in &anchor.nodes {
             let at = named::position(source, left, &node.name);
-            if at.is_none() {
-                named::report(source, node, None, reasons);
-            }
+            let unready = at.and_then(|it| left.get(it)?.candidate.unready);
+            let problem = match (at, unready) {
+                (_, Some(why)) => Some(AnchorProblem::NotReady(why)),
+                (Some(_), None) => None,
+                (None, None) => named::problem(source, node, None),
+            };
+            let at = at.filter(|_| problem.is_none());
+            named::report(source, node, problem, reasons);
             first = first.or(at);
         }
         // A pod CIDR that is the whole range stays with its node: a target must not get one range twice.

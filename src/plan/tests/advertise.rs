@@ -238,3 +238,27 @@ fn an_anchor_that_is_silent_is_called_silent() {
     u in v: UnknownAnchor x3 NotReady(Stale)
     ");
 }
+
+#[test]
+fn a_silent_node_carries_no_pods_of_others() {
+    // Without a location and an internal IP, Kilo makes a segment of a node that it does not count.
+    let nodes = NODES.replace(
+        "internal-ip=10.9.0.3/24 location=x",
+        "stale=true wg=10.201.0.3/16 external=198.18.113.3",
+    );
+    let fields = "advertise: { podCIDRs: Declared }, anchors: [{ nodes: [x3, x2] }]";
+    insta::assert_snapshot!(given(fields, "", &nodes), @"
+      m--u--x1 10.1.0.0/16 10.201.0.1/32 10.9.0.1/32 10.9.0.2/32 10.9.0.0/16
+      m--u--x3 10.1.3.0/24 10.201.0.3/32
+      m--u--y1 10.1.2.0/24 10.201.0.2/32 10.9.1.1/32
+    u in v: UnknownAnchor x3 NotReady(Stale)
+    ");
+    let fields = "advertise: { podCIDRs: Declared }, anchors: [{ nodes: [x3] }]";
+    insta::assert_snapshot!(given(fields, "", &nodes), @"
+      m--u--x1 10.1.0.0/24 10.1.1.0/24 10.201.0.1/32 10.9.0.1/32 10.9.0.2/32 10.9.0.0/16
+      m--u--x3 10.1.3.0/24 10.201.0.3/32
+      m--u--y1 10.1.2.0/24 10.201.0.2/32 10.9.1.1/32
+    u in v: UnknownAnchor x3 NotReady(Stale)
+    u in v: PerNodePods 10.1.0.0/16
+    ");
+}

@@ -79,13 +79,13 @@ pub(super) fn silent(source: &ClusterName, silent: &SilentAnchor) -> Finding {
 pub(super) fn per_node(source: &ClusterName, pods: &PerNodePods) -> Finding {
     let ranges = listed(pods.ranges.iter());
     let message = format!(
-        "the pod CIDRs of nodes are rendered instead of {ranges}: no node that `anchors` names has a Peer"
+        "no node that `anchors` names for {ranges} can carry it, so the pod CIDRs of each node are rendered"
     );
     Finding::on_cluster(&MISSING_CARRIER, source, message)
         .at(pods.place.clone(), "")
         .help(format!(
-            "name a running node of the location in `nodes`, or correct what other findings report about the \
-             named nodes and run `clustermesh snapshot {source}`"
+            "write a running node of the location that should carry the range in `nodes`, or correct what other \
+             findings report about the named nodes and run `clustermesh snapshot {source}`"
         ))
 }
 

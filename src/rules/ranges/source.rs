@@ -22,15 +22,15 @@ pub(super) fn finding(member: &Member) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "{} without an internal IP ({}): other clusters drop packets of these nodes, because their WireGuard \
-         addresses are not advertised",
+        "other clusters drop packets from {} without an internal IP ({}), because no WireGuard address is \
+         advertised",
         count(names.len(), "node"),
         listed(names.iter())
     );
     let mut finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message);
     let place = entry.place.key("advertise").key("wireguardAddresses");
     finding.labels = vec![label(place, "")];
-    let help = "write `wireguardAddresses: PerNode`, or start Kilo so that it finds an internal IP of each node";
+    let help = "write `wireguardAddresses: PerNode`, or annotate each of these nodes with `kilo.squat.ai/force-internal-ip`";
     finding.help = Some(help.to_owned());
     Some(finding)
 }
@@ -57,7 +57,7 @@ n2 pod=10.1.2.0/24 wg=10.101.0.2/16 key=B external=198.18.113.2 endpoint=198.18.
             lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
         };
         insta::assert_snapshot!(report("wireguardAddresses: None"), @"
-        warning[unadvertised-source] a: 1 node without an internal IP (n1): other clusters drop packets of these nodes, because their WireGuard addresses are not advertised
+        warning[unadvertised-source] a: other clusters drop packets from 1 node without an internal IP (n1), because no WireGuard address is advertised
         ");
         assert_eq!(report("wireguardAddresses: Carrier"), "");
         assert_eq!(report("nodeAddresses: false"), "");

@@ -129,7 +129,7 @@ fn a_location_that_is_gone_leaves_a_warning_and_all_pods() {
     assert_eq!(validate.code, 0, "{}", validate.stderr);
     assert_contains(
         &validate.stdout,
-        "warning[missing-carrier]: aws: the pod CIDRs of nodes are rendered instead of 10.32.0.0/16",
+        "warning[missing-carrier]: aws: no node that `anchors` names for 10.32.0.0/16 can carry it, so the pod",
     );
     assert_contains(&validate.stdout, "warning[unknown-anchor]");
     assert_eq!(pods(&folder), pods(&example()));

@@ -119,7 +119,7 @@ fn a_target_is_reported_with_every_formula() {
       ways to reduce it
         2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer)
+        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
         2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
     ");
 }
@@ -143,7 +143,7 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
       ways to reduce it
         2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer)
+        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
         2 ms → 2 ms  for each change  A 8 → 6  splitting prod--north into 2 clusters, of which one is linked to this target
 
     north, west
@@ -152,7 +152,7 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
       ways to reduce it
         2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer)
+        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
         2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
 
     How many more clusters like west fit?
@@ -397,7 +397,7 @@ fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
       ways to reduce it
         3 ms → 1 ms  for each change  A 10 → 5  splitting this cluster into 2, which share its 2 sources
         3 ms → 1 ms  for each change  A 10 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 3)
-        3 ms → 2 ms  for each change  A 10 → 5  `advertise: { wireguardAddresses: None }` in the sources (5 ranges fewer)
+        3 ms → 2 ms  for each change  A 10 → 5  `advertise: { wireguardAddresses: None }` in the sources (5 ranges fewer; ends some connections of nodes)
         3 ms → 2 ms  for each change  A 10 → 8  splitting prod--north into 2 clusters, of which one is linked to this target
 
     north
@@ -405,7 +405,7 @@ fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
       ways to reduce it
         3 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
         3 ms → 2 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        3 ms → 2 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer)
+        3 ms → 2 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
         3 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
 
     How many more clusters like west fit?

@@ -74,9 +74,9 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "CLUSTER", conflicts_with = "waves", value_parser = NonEmptyStringValueParser::new())]
     like: Option<String>,
 
-    /// Compute the load as if a field of a cluster's entry had this value (repeatable)
+    /// Compute the load with another value of a field in an entry of the mesh (repeatable)
     ///
-    /// No file is changed. Write `*` instead of CLUSTER for all clusters.
+    /// No file is changed. For all clusters, write a quoted star: `--with '*.advertise.podCIDRs=Merged'`.
     #[arg(long, value_name = "CLUSTER.FIELD=VALUE")]
     with: Vec<AssumedValue>,
 

@@ -72,14 +72,14 @@ impl Delay {
     pub(super) fn line(&self) -> String {
         let unknown = self.unknown.join(", ");
         if self.known.is_empty() {
-            return format!("from a new node to its Peers: {unknown} (lengths not known)");
+            return format!("delay until other clusters can reach a new node: unknown ({unknown})");
         }
         let known = self.known.iter();
-        let known = known.map(|it| format!("{} {} ({})", minutes(it.longest), it.what, it.path));
+        let known = known.map(|it| format!("{} {}, {}", minutes(it.longest), it.what, it.path));
         format!(
-            "from a new node to its Peers: up to {} = {}; not known: {unknown}",
+            "delay until other clusters can reach a new node: at most {} ({}), plus steps of unknown length: {unknown}",
             minutes(self.longest()),
-            known.collect::<Vec<_>>().join(" + ")
+            known.collect::<Vec<_>>().join("; ")
         )
     }
 

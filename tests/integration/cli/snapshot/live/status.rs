@@ -118,7 +118,7 @@ fn the_delay_from_a_new_node_to_its_peers() {
     };
     init(&["--ci", "github", "--gitops", "flux"]);
     let (text, json) = delay(&site);
-    insta::assert_snapshot!(text, @"from a new node to its Peers: up to 65m = 60m refresh (.github/workflows/clustermesh-refresh.yml) + 5m Flux (flux/gitrepository.yaml); not known: the run of the job, the checks, the merge");
+    insta::assert_snapshot!(text, @"");
     let step = |step, seconds, file| json!({ "step": step, "seconds": seconds, "file": file });
     let refresh = ".github/workflows/clustermesh-refresh.yml";
     let flux = step("Flux", 300, "flux/gitrepository.yaml");
@@ -135,7 +135,7 @@ fn the_delay_from_a_new_node_to_its_peers() {
     assert_eq!(json["seconds"], 90 * 60 + 90);
     folder.edit(refresh, "7,37 */2 * * *", "7 3 * * 1-5");
     let (text, _) = delay(&site);
-    insta::assert_snapshot!(text, @"from a new node to its Peers: up to 1m30s = 1m30s Flux (flux/gitrepository.yaml); not known: the interval in .github/workflows/clustermesh-refresh.yml, the run of the job, the checks, the merge");
+    insta::assert_snapshot!(text, @"");
     let gallery = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/templates/gallery/github-watch.yml"
@@ -149,7 +149,7 @@ fn the_delay_from_a_new_node_to_its_peers() {
     fs::remove_dir_all(folder.path("flux")).unwrap();
     init(&["--ci", "gitlab", "--gitops", "argocd"]);
     let (text, json) = delay(&site);
-    insta::assert_snapshot!(text, @"from a new node to its Peers: the pipeline schedule of GitLab, Argo CD's `timeout.reconciliation` (default: up to 3m), the run of the job, the checks, the merge (lengths not known)");
+    insta::assert_snapshot!(text, @"");
     assert_eq!(json["seconds"], 0);
 }
 

@@ -70,12 +70,12 @@ fn measure(measure: &Measure) -> String {
         },
         Measure::LeaveOutAddresses { addresses } => {
             format!(
-                "`advertise: {{ nodeAddresses: false }}` in the sources ({} fewer)",
+                "`advertise: {{ nodeAddresses: false }}` in the sources ({} fewer; ends connections of nodes)",
                 plural(*addresses, "range")
             )
         }
         Measure::LeaveOutSubnets { addresses } => format!(
-            "`advertise: {{ wireguardAddresses: None }}` in the sources ({} fewer)",
+            "`advertise: {{ wireguardAddresses: None }}` in the sources ({} fewer; ends some connections of nodes)",
             plural(*addresses, "range")
         ),
         Measure::DeclarePods { fewer } => format!(

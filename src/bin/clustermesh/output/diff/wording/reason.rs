@@ -92,7 +92,7 @@ fn of_peers(reason: PeerReason, number: usize) -> String {
         }
         PeerReason::RangesReplaced => {
             format!(
-                "{peers} with wider or narrower ranges; Kilo removes the old routes before it adds the new ones"
+                "{peers} with wider or narrower ranges: connections may fail for a moment, because Kilo removes the old routes first"
             )
         }
         PeerReason::RangesRemoved => format!("{peers} with fewer ranges"),
