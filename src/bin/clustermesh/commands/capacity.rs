@@ -74,7 +74,7 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "CLUSTER", conflicts_with = "waves", value_parser = NonEmptyStringValueParser::new())]
     like: Option<String>,
 
-    /// Compute the load with another value of a field in an entry of the mesh (repeatable)
+    /// Compute the load with another value of an entry (repeatable)
     ///
     /// No file is changed. For all clusters, write a quoted star: `--with '*.advertise.podCIDRs=Merged'`.
     #[arg(long, value_name = "CLUSTER.FIELD=VALUE")]
