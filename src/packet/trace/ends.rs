@@ -286,8 +286,8 @@ impl<'f, 'a> EndFinder<'f, 'a> {
     }
 }
 
-/// Returns the addresses of a cluster for a packet, one of each family: of the first node that takes part with an
-/// address that the cluster declares, of any other that takes part if there is none, or else of any.
+/// Returns the addresses of a cluster for a packet, one of each family. Nodes that take part with a declared address
+/// come first, then other nodes that take part, then the rest.
 fn picked(fabric: &Fabric, site: SiteId, class: AddressClass) -> Vec<End> {
     let nodes = fabric.site(site).model.topology.nodes.numbered();
     let networks = &fabric.site(site).entry.networks;
