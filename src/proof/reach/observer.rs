@@ -258,6 +258,8 @@ impl Observer<'_, '_> {
             }
         };
         let home = self.fabric.site(home);
+        // Its winner may lead to any segment, each of which has connections of its own.
+        is_uniform &= local.segment.is_some() || !matches!(next_hop, NextHop::Contested(_));
         let is_alone = matches!(onward, PeerLink::One { .. } | PeerLink::Silent);
         let (back, source_check) = if is_alone && (leader.is_none() || leader == speaker) {
             (onward, SourceCheck::Yes)

@@ -997,13 +997,6 @@ fn a_network_that_a_lan_divides_has_all_its_endings() {
         services: None,
         nodes,
     };
-    let first = || {
-        let mut runner = TestRunner::deterministic();
-        let mut draw = || any::<Index>().new_tree(&mut runner).unwrap().current();
-        std::iter::from_fn(|| Some(draw()))
-            .find(|it| it.index(4) == 0)
-            .unwrap()
-    };
     let world = World {
         topology: "{ mode: FullMesh }",
         addresses: Addresses::SharedAndDeclared,
@@ -1014,7 +1007,7 @@ fn a_network_that_a_lan_divides_has_all_its_endings() {
                 spec(Lan::None, Flaw::NoWireguardIp, 17),
             ]),
         ],
-        faults: vec![(first(), first(), Fault::Remove)],
+        faults: vec![(index(0, 2), index(0, 2), Fault::Remove)],
     };
     agree(&world).unwrap();
     let mut sound = world.clone();
@@ -1022,4 +1015,51 @@ fn a_network_that_a_lan_divides_has_all_its_endings() {
     agree(&sound).unwrap();
     sound.clusters[1].nodes[1].flaw = Flaw::None;
     agree(&sound).unwrap();
+}
+
+/// An index that is `wanted` among as many as `of`.
+fn index(wanted: usize, of: usize) -> Index {
+    let mut runner = TestRunner::deterministic();
+    let mut draw = || any::<Index>().new_tree(&mut runner).unwrap().current();
+    let mut draws = std::iter::from_fn(|| Some(draw()));
+    draws.find(|it| it.index(of) == wanted).unwrap()
+}
+
+/// A node receives what is on its LAN, and sends the rest of a declared range on to a Peer with a wider one.
+#[test]
+fn a_contested_range_leads_into_a_lan_in_part() {
+    let cluster = |lan: Lan, host: u8, key: u8| Cluster {
+        granularity: "Full",
+        reported: None,
+        is_flat: false,
+        secret: None,
+        services: None,
+        nodes: vec![Spec {
+            location: "x",
+            host,
+            lan,
+            pods: Pods::V4,
+            shown: Shown::V4,
+            found: Found::Forced,
+            calls: false,
+            stale: false,
+            flaw: Flaw::None,
+            key,
+        }],
+    };
+    let range = Fault::Range(index(0, 9), "192.168.0.0/24".to_owned());
+    let world = World {
+        topology: "{ mode: Hub, hubs: [c1] }",
+        addresses: Addresses::Apart,
+        clusters: vec![
+            cluster(Lan::None, 0, 0),
+            cluster(Lan::Shared(29), 6, 16),
+            cluster(Lan::Shared(27), 0, 32),
+        ],
+        faults: vec![
+            (index(1, 3), index(0, 9), range),
+            (index(2, 3), index(0, 9), Fault::Copy),
+        ],
+    };
+    agree(&world).unwrap();
 }
