@@ -8,8 +8,12 @@ pub(crate) mod figures;
 pub(crate) mod process;
 #[path = "../tests/fleets/random.rs"]
 pub(crate) mod random;
+#[path = "../tests/fleets/scale.rs"]
+pub(crate) mod scale;
 #[path = "../tests/fleets/shape.rs"]
 pub(crate) mod shape;
+#[path = "../tests/fleets/tenants.rs"]
+pub(crate) mod tenants;
 
 /// Returns the folder of a benchmark; none under `cargo test`, where there is no clock worth reading.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {

@@ -19,6 +19,7 @@ mod reference;
 mod release;
 mod rule_pages;
 mod rules;
+mod scale;
 pub(crate) mod schemas;
 
 /// Lists the files of the repository in order of path, without what is built and what git keeps.

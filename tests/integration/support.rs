@@ -17,8 +17,12 @@ pub(crate) mod node;
 mod random;
 #[path = "../fleets/rendered.rs"]
 mod rendered;
+#[path = "../fleets/scale.rs"]
+pub(crate) mod scale;
 #[path = "../fleets/shape.rs"]
 pub(crate) mod shape;
+#[path = "../fleets/tenants.rs"]
+pub(crate) mod tenants;
 
 /// The project's folder.
 pub(crate) fn project() -> &'static Path {

@@ -31,7 +31,7 @@ mod undeclared;
 pub(crate) use joining::JoinVerification;
 pub(crate) use json::WrittenVerification;
 
-/// The number of pairs of clusters that are shown one by one.
+/// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
 const SHOWN: usize = 30;
 
 /// The classes, in the order in which they are shown.
@@ -120,15 +120,20 @@ impl Verified<'_, '_> {
     fn human(&self) -> String {
         let width = terminal::stdout();
         let mut text = self.aligned();
-        for point in &self.verification.single_points {
+        let points = &self.verification.single_points;
+        for point in points.iter().take(SHOWN) {
             let _ = writeln!(text, "{}", width.wrapped(0, &self.single_point(point)));
+        }
+        if SHOWN < points.len() {
+            let more = text::count(points.len() - SHOWN, "more node");
+            let _ = writeln!(text, "… and {more} (see `--output json`)");
         }
         let routes = self.verification.assumptions.iter();
         let routes: Vec<String> = routes.filter_map(|it| self.route(it)).collect();
         for route in &routes {
             let _ = writeln!(text, "{}", width.wrapped(0, route));
         }
-        if !(self.verification.single_points.is_empty() && routes.is_empty()) {
+        if !(points.is_empty() && routes.is_empty()) {
             text.push('\n');
         }
         text.push_str(&self.undeclared_list());
