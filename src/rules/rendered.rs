@@ -54,7 +54,13 @@ pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Ve
     let moves = tree_diff::moves(plan, target.as_str(), &files);
     moves
         .iter()
-        .map(|it| moved(it, None, "pin the range to nodes with `anchors`; "))
+        .map(|it| {
+            moved(
+                it,
+                MoveReason::Unknown,
+                "pin the range to nodes with `anchors`; ",
+            )
+        })
         .collect()
 }
 
@@ -111,7 +117,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
     findings.extend(moves.map(|it| {
         let of_source = pins.get(it.what.source.as_str());
         let pin = pin(&it.what, of_source.into_iter().flatten(), fleet);
-        let finding = moved(it, named(&it.what, fleet), &pin);
+        let finding = moved(it, MoveReason::of(&it.what, fleet), &pin);
         finding.with_cause(wrong_label(fleet, &it.what.source))
     }));
     findings.extend(changes.rekeyed.iter().map(|it| rekeyed(it, fleet)));
@@ -190,41 +196,63 @@ fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
     ))
 }
 
-/// Reports a range that gets another Peer, given where the mesh names the node that gets it, and what keeps it on
-/// one node.
-///
-/// If it does, the move is declared. Otherwise a node that comes, goes or claims another address may
-/// have moved the range. The tree does not record why a Peer carries a range, so an edit
-/// that only removes the old node's name looks the same.
-fn moved(case: &Case<Moved>, named: Option<Place>, pin: &str) -> Finding {
+/// Why a range of a whole cluster gets another Peer. The tree does not record why a Peer carries a range, so an edit that
+/// only removes the old node's name looks the same as a node that is gone.
+enum MoveReason {
+    /// The mesh names the new node here, as one of those that are to carry it.
+    Named(Place),
+    /// Kilo elected another leader of the only location that its cluster has.
+    Elected,
+    /// A node that comes, goes or claims another address may have moved it.
+    Unknown,
+}
+
+impl MoveReason {
+    fn of(moved: &Moved, fleet: &Fleet) -> Self {
+        let is_elected = || members(fleet, &moved.source).all(has_one_location);
+        match named(moved, fleet) {
+            Some(place) => Self::Named(place),
+            None if is_elected() => Self::Elected,
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// Returns whether a cluster is given as one location of several nodes.
+fn has_one_location(member: &Member) -> bool {
+    let candidates = &member.membership.candidates;
+    candidates.len() == 1 && candidates.iter().all(|it| 1 < it.nodes)
+}
+
+/// Reports a range that gets another Peer, given why, and what keeps it on one node.
+fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
     let Moved {
         source,
         range,
         from,
         to,
     } = &case.what;
-    let is_asked = named.is_some();
+    let is_unknown = matches!(reason, MoveReason::Unknown);
+    let (why, named) = match reason {
+        MoveReason::Named(place) => (", as set in `anchors`", Some(place)),
+        MoveReason::Elected => (", because its location has another leader", None),
+        MoveReason::Unknown => (", which the mesh does not request", None),
+    };
+    let (from, to) = (bare(from), bare(to));
     let message = format!(
-        "{range} would move from {} to {to} {}{}",
-        bare(from),
-        within(&case.targets),
-        if is_asked {
-            ", as set in `anchors`"
-        } else {
-            ", which the mesh does not request"
-        }
+        "{range} would move from {from} to {to} {}{why}",
+        within(&case.targets)
     );
     let mut finding = Finding::on_named(&MOVED_ANCHOR, source, message)
         .at(case.place.clone(), "carries the range now")
         .at(named, "set here");
-    if is_asked {
-        finding.severity = Severity::Notice;
-        return finding
-            .help("apply it in a maintenance window: connections to this range will break once");
+    if is_unknown {
+        return finding.help(format!(
+            "{pin}connections to it break once whenever it moves"
+        ));
     }
-    finding.help(format!(
-        "{pin}connections to it break once whenever it moves"
-    ))
+    finding.severity = Severity::Notice;
+    finding.help("apply it in a maintenance window: connections to this range will break once")
 }
 
 /// Returns what keeps a range on one node, given the items of all ranges of its cluster that move: they need one list.
