@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tenants::{Form, Placement, Tenants};
+use tenants::EXAMPLE;
 
 #[path = "../../tests/fleets/random.rs"]
 mod random;
@@ -11,5 +11,5 @@ mod tenants;
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
-    Tenants::new(Form::Declared, Placement::Together).write(Path::new(&folder))
+    EXAMPLE.write(Path::new(&folder))
 }

@@ -28,6 +28,9 @@ pub(crate) struct Tenants {
     pub(crate) has_services: bool,
 }
 
+/// The example in `examples/two-hundred-tenants`.
+pub(crate) const EXAMPLE: Tenants = Tenants::new(Form::Declared, Placement::Together);
+
 /// The ranges that tenants advertise.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {

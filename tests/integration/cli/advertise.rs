@@ -6,6 +6,8 @@ use super::Folder;
 use super::diff::Repository;
 use crate::support::{assert_contains, copy, project};
 
+mod two_hundred_tenants;
+
 /// A node of the first location that does not lead it.
 const MEMBER: &str = "ip-10-30-9-140.eu-west-1.compute.internal";
 

@@ -7,7 +7,7 @@
 //! The working folder is a copy of the one that a comment above the block names, `<!-- in
 //! examples/quickstart -->`. Without a comment it is the example that the page belongs to or has
 //! named last, else an empty folder. A comment that names no folder of the repository also means an
-//! empty folder. `-C examples/NAME` works in a copy of the repository. The copies are kept for the
+//! empty folder. `-C examples/NAME` works in a copy of the repository. A generated example is generated. The copies are kept for the
 //! whole page, so that later blocks of a tutorial find the files of earlier ones. `<!-- file
 //! mesh.yaml -->` above a block writes the block to that file.
 
@@ -20,7 +20,7 @@ use regex::Regex;
 use tempfile::TempDir;
 
 use super::{files, has_extension, shown};
-use crate::support::{clustermesh, copy, project};
+use crate::support::{clustermesh, copy, project, tenants};
 
 /// A code block, with the comment directly above it.
 #[derive(Default)]
@@ -86,6 +86,7 @@ impl Desk {
             match folder {
                 "." => copy(&project().join("examples"), &place.path().join("examples")),
                 "" => {}
+                "examples/two-hundred-tenants" => tenants::EXAMPLE.write(place.path()).unwrap(),
                 _ if project().join(folder).is_dir() => copy(&project().join(folder), place.path()),
                 _ => {}
             }
