@@ -2,6 +2,7 @@
 //! what a cluster is that Kilo runs in.
 
 pub mod carry_over;
+pub mod carried;
 pub mod id;
 pub mod location_label;
 pub mod node;

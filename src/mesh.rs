@@ -220,16 +220,6 @@ impl Entry {
     pub fn keeps(&self, range: &Range) -> bool {
         self.advertise.keeps(&self.networks, range)
     }
-
-    /// Returns the pod ranges that anchors carry as a whole.
-    pub fn carried_pods(&self) -> &[Range] {
-        self.advertise.carried_pods(&self.networks)
-    }
-
-    /// Returns Kilo's subnet, if an anchor carries it as a whole.
-    pub fn carried_subnet(&self) -> Option<&Range> {
-        self.advertise.carried_subnet(&self.networks)
-    }
 }
 
 impl MeshReading {

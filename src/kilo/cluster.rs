@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::carried::{CarriedRanges, SegmentAddresses};
 use super::id::Nodes;
 use super::node::{KiloNode, annotation, endpoint};
 use super::node_checks::{self, NodeChecks};
@@ -38,6 +39,8 @@ pub struct Cluster<'a> {
     pub topology: Arc<KiloTopology>,
     /// The declared ranges of the cluster as a whole.
     pub shared: Vec<Cidr>,
+    /// The ranges of its nodes that anchors carry as a whole.
+    pub carried: CarriedRanges,
     /// The kind of address that its Kilo routes (`kilo.md` §2.5), out of those that it declares.
     pub family: Option<Family>,
 }
@@ -118,6 +121,7 @@ impl<'a> Cluster<'a> {
             segments,
             topology: Arc::new(topology),
             shared: Vec::new(),
+            carried: CarriedRanges::default(),
             family: None,
         };
         let groups: Vec<SegmentGroup> = cluster
@@ -126,7 +130,12 @@ impl<'a> Cluster<'a> {
             .iter()
             .filter_map(|segment| cluster.group(segment))
             .collect();
-        (cluster.shared, cluster.family) = (cluster.shared(&groups), cluster.family());
+        let addresses: Vec<SegmentAddresses> = groups.iter().map(SegmentGroup::addresses).collect();
+        let carried = CarriedRanges::new(entry, &addresses);
+        (cluster.shared, cluster.family) = (cluster.shared(&addresses), cluster.family());
+        // A pool of one location: no other location may get it.
+        cluster.shared.retain(|it| !carried.pods.contains(it));
+        cluster.carried = carried;
         cluster
     }
 
@@ -152,7 +161,7 @@ impl<'a> Cluster<'a> {
     /// more than half of the segments have an address in it. The operator is content with any
     /// segment, so a single node can withdraw a range. Nodes are not counted, because only the
     /// leader of a segment has a `WireGuard` address.
-    fn shared(&self, groups: &[SegmentGroup]) -> Vec<Cidr> {
+    fn shared(&self, segments: &[SegmentAddresses]) -> Vec<Cidr> {
         let allowed = match &self.entry.networks {
             Networks::Typed {
                 services,
@@ -164,9 +173,8 @@ impl<'a> Cluster<'a> {
             }
             Networks::Flat { allowed } => allowed,
         };
-        let segments: Vec<Vec<Cidr>> = groups.iter().map(SegmentGroup::addresses).collect();
         let is_of_nodes = |range: Cidr| {
-            let has_address = |it: &&Vec<Cidr>| it.iter().any(|it| range.contains(*it));
+            let has_address = |it: &&SegmentAddresses| it.all().any(|it| range.contains(it));
             segments.len() < 2 * segments.iter().filter(has_address).count()
         };
         let ranges = allowed.iter().map(|range| range.cidr);
@@ -231,17 +239,16 @@ struct SegmentGroup<'c, 'a> {
 impl SegmentGroup<'_, '_> {
     /// Returns what its nodes have of their own. The pods of its leader count also if the leader is not
     /// selected: the pod CIDR of a single selected node does not decide what the range of all pods is for.
-    fn addresses(&self) -> Vec<Cidr> {
+    fn addresses(&self) -> SegmentAddresses {
         let selected = self.selected.iter();
         let hosts = selected.flat_map(|it| node_checks::internal_addresses(it.node, &it.kilo));
         let showing = self.selected.iter().chain([&self.leader]);
         let pods = showing.flat_map(|it| it.checked.pods.iter().flat_map(|it| &it.used));
-        self.wireguard
-            .into_iter()
-            .chain(hosts)
-            .map(Cidr::host)
-            .chain(pods.copied())
-            .collect()
+        SegmentAddresses {
+            pods: pods.copied().collect(),
+            wireguard: self.wireguard,
+            hosts: hosts.collect(),
+        }
     }
 }
 

@@ -11,16 +11,15 @@ use super::{Anchor, Networks, PodRanges, Range, WireguardAddresses};
 /// Reports what keeps anchors from carrying ranges that are declared for nodes. No node must be able to become the
 /// carrier of all pods, so people name it.
 pub(super) fn check(draft: &Draft, findings: &mut Mistakes) {
-    let carries = draft.advertise.wireguard == WireguardAddresses::Carrier;
     let is_declared = draft.advertise.pods == PodRanges::Declared;
-    if matches!(draft.declared.networks, Some(Networks::Flat { .. })) && (carries || is_declared) {
-        findings.push(flat(draft));
-        return;
-    }
     if is_declared {
         findings.extend(granularity(draft));
         findings.extend(selector(draft));
-        anchors(draft, findings);
+    }
+    match &draft.declared.networks {
+        Some(Networks::Typed { pods, .. }) if is_declared => anchors(draft, pods, findings),
+        Some(Networks::Flat { .. }) => findings.extend(unnamed_flat(draft)),
+        Some(Networks::Typed { .. }) | None => {}
     }
 }
 
@@ -28,15 +27,34 @@ fn value(draft: &Draft) -> Place {
     draft.place.key("advertise").key("podCIDRs")
 }
 
-fn flat(draft: &Draft) -> Finding {
+/// Reports an entry with `allowedNetworks` of which no anchor names the range that it should carry: only that shows
+/// what the range is for.
+fn unnamed_flat(draft: &Draft) -> Option<Finding> {
+    let named = |it: &Anchor| it.ranges.is_some() && !it.nodes.is_empty();
+    if draft.anchors.as_ref()?.iter().any(named) {
+        return None;
+    }
+    let (field, text, what) = if draft.advertise.pods == PodRanges::Declared {
+        ("podCIDRs", "podCIDRs: Declared", "of the pods")
+    } else if draft.advertise.wireguard == WireguardAddresses::Carrier {
+        (
+            "wireguardAddresses",
+            "wireguardAddresses: Carrier",
+            "of Kilo's `--subnet`",
+        )
+    } else {
+        return None;
+    };
     let message = format!(
-        "`podCIDRs: Declared` and `wireguardAddresses: Carrier` need the typed form, but {} has `allowedNetworks`",
+        "no anchor of {} names the range {what}, which `{text}` needs with `allowedNetworks`",
         Quoted(&draft.text)
     );
-    Finding::new(&mistake::CONTRADICTING_FIELDS, message)
-        .at(draft.place.key("advertise").named(), "")
-        .at(draft.place.key("allowedNetworks").named(), "")
-        .help("write `podCIDRs`, `wireguardCIDR` and the fields for other ranges instead of `allowedNetworks`")
+    let places = Finding::new(&mistake::MISSING_FIELD, message)
+        .at(draft.place.key("advertise").key(field), "")
+        .at(draft.place.key("allowedNetworks").named(), "");
+    Some(places.help(format!(
+        "add to `anchors` the range {what}, with a node that should carry it: `{{ ranges: [RANGE], nodes: [NODE] }}`"
+    )))
 }
 
 fn granularity(draft: &Draft) -> Option<Finding> {
@@ -80,12 +98,8 @@ fn selector(draft: &Draft) -> Option<Finding> {
 }
 
 /// Reports pod ranges without a named node, and those that an anchor splits.
-fn anchors(draft: &Draft, findings: &mut Mistakes) {
-    let (Some(anchors), Some(networks)) = (draft.anchors.as_deref(), &draft.declared.networks)
-    else {
-        return;
-    };
-    let Networks::Typed { pods, .. } = networks else {
+fn anchors(draft: &Draft, pods: &[Range], findings: &mut Mistakes) {
+    let Some(anchors) = draft.anchors.as_deref() else {
         return;
     };
     let mut without = Vec::new();
@@ -158,17 +172,26 @@ spec:
     - name: c
       allowedNetworks: [10.4.0.0/16]
       advertise: { podCIDRs: Declared, nodeAddresses: maybe, wireguardAddresses: Carrier }
+    - name: e
+      allowedNetworks: [10.6.0.0/16]
+      granularity: Location
+      anchors: [{ nodes: [n1] }]
+      advertise: { podCIDRs: Declared }
+    - name: f
+      allowedNetworks: [10.7.0.0/16]
+      anchors: [{ ranges: [10.7.0.0/16] }]
+      advertise: { wireguardAddresses: Carrier }
     - name: d
       allowedNetworks: [10.5.0.0/16]
       advertise: { podCIDRs: declared, wireguard: None }
-"), @"
+"), @r#"
         error[invalid-type]: `nodeAddresses` must be `true` or `false`, not the string `maybe`
           21:55 | maybe
         error[invalid-value]: `podCIDRs` cannot be `declared`
-          24:30 | declared
+          33:30 | declared
           help: did you mean `Declared`?
         error[unknown-field]: unknown field `wireguard`
-          24:40 | wireguard
+          33:40 | wireguard
           help: did you mean `wireguardAddresses`?
         error[missing-field]: `a` needs `granularity: Location` for `podCIDRs: Declared`
           11:30 | Declared
@@ -193,7 +216,22 @@ spec:
           14:18 | 10.3.0.0/16
           17:30 | Declared
           help: add to `anchors`, with a node of the location that carries the range: `{ ranges: [10.3.0.0/16], nodes: [NODE] }`
-        ");
+        error[missing-field]: `c` needs `granularity: Location` for `podCIDRs: Declared`
+          21:30 | Declared
+          help: add `granularity: Location` if Kilo runs with it, else write `podCIDRs: Merged`
+        error[missing-field]: no anchor of `c` names the range of the pods, which `podCIDRs: Declared` needs with `allowedNetworks`
+          21:30 | Declared
+          20:7 | allowedNetworks
+          help: add to `anchors` the range of the pods, with a node that should carry it: `{ ranges: [RANGE], nodes: [NODE] }`
+        error[missing-field]: no anchor of `e` names the range of the pods, which `podCIDRs: Declared` needs with `allowedNetworks`
+          26:30 | Declared
+          23:7 | allowedNetworks
+          help: add to `anchors` the range of the pods, with a node that should carry it: `{ ranges: [RANGE], nodes: [NODE] }`
+        error[missing-field]: no anchor of `f` names the range of Kilo's `--subnet`, which `wireguardAddresses: Carrier` needs with `allowedNetworks`
+          30:40 | Carrier
+          28:7 | allowedNetworks
+          help: add to `anchors` the range of Kilo's `--subnet`, with a node that should carry it: `{ ranges: [RANGE], nodes: [NODE] }`
+        "#);
     }
 
     #[test]

@@ -79,10 +79,10 @@ pub(super) fn carry(
         reasons.extend(distant_anchor(source, left, &distance, ranges));
     }
     reasons.extend(silent_anchors(left, &assigned.parts));
-    let subnet = source.entry.carried_subnet();
+    let subnet = source.cluster.carried.subnet;
     for &CarriedPart { carrier, range } in &assigned.parts {
         if let Some(carrier) = left.get_mut(carrier) {
-            if subnet.is_some_and(|it| it.cidr.contains(range)) {
+            if subnet.is_some_and(|it| it.contains(range)) {
                 carrier.others.retain(|it| !range.contains(*it));
             }
             carrier.others.push(range);

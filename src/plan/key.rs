@@ -54,7 +54,7 @@ fn gives(
         .member
         .shared()
         .filter(|_| candidate.endpoint.is_some());
-    let pods = source.member.entry.carried_pods().iter().map(|it| it.cidr);
+    let pods = source.member.cluster.carried.pods.iter().copied();
     candidate.claims().chain(carried).chain(pods).any(|it| {
         let is_withheld = decision.withheld.contains(&it) || own_loops.withheld.contains(&it);
         view.can_route(it) && !is_withheld

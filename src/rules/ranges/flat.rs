@@ -6,9 +6,10 @@ use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE, label};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
-use crate::mesh::{Networks, Range};
+use crate::mesh::{Networks, PodRanges, Range, WireguardAddresses};
 use crate::net::Cidr;
 use crate::rules::Finding;
+use crate::rules::endpoints::MISSING_CARRIER;
 
 /// The WireGuard address of a candidate, and which range of the list holds it.
 struct FlatRange<'a> {
@@ -24,7 +25,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     };
     let held = held(member, allowed);
     let home = home(&held, allowed);
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = unclear(member).collect();
     if let Some((_, home)) =
         home.filter(|(_, range)| holds_pods(range, &member.membership.candidates))
     {
@@ -39,6 +40,41 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
         Some(misplaced(member, stray, range, home))
     }));
     findings
+}
+
+/// Reports ranges of nodes that no anchor carries although the entry requests it, because no range that an anchor names
+/// is clearly for them.
+fn unclear(member: &Member) -> impl Iterator<Item = Finding> {
+    let (entry, carried) = (member.entry, &member.cluster.carried);
+    let is_declared = entry.advertise.pods == PodRanges::Declared;
+    let is_carrier = entry.advertise.wireguard == WireguardAddresses::Carrier;
+    let pods = (is_declared && carried.pods.is_empty()).then_some((
+        "podCIDRs",
+        "pod CIDRs of its nodes",
+        "the pod CIDRs of each node are rendered",
+    ));
+    let subnet = (is_carrier && carried.subnet.is_none()).then_some((
+        "wireguardAddresses",
+        "WireGuard addresses of its nodes",
+        "the WireGuard address of each node is rendered",
+    ));
+    let has_nodes = !member.membership.candidates.is_empty();
+    let missing = pods.into_iter().chain(subnet).filter(move |_| has_nodes);
+    missing.map(|(field, what, instead)| {
+        let message = format!(
+            "no range that `anchors` names for one location contains the {what} and no other addresses of nodes, so \
+             {instead}"
+        );
+        let mut finding = Finding::on_cluster(&MISSING_CARRIER, &entry.name, message);
+        finding.labels = vec![
+            label(entry.place.key("advertise").key(field), ""),
+            label(entry.place.key("anchors").named(), ""),
+        ];
+        finding.help(
+            "declare a range for these addresses alone in `allowedNetworks`, and write it in `ranges` of an item of \
+             `anchors` with `nodes` and without `count`",
+        )
+    })
 }
 
 /// Returns where the candidates' WireGuard addresses lie, except those that are not given to
