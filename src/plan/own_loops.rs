@@ -104,12 +104,11 @@ fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
                 pods.map(|it| (*it, Some(candidate.place.clone())))
                     .collect()
             };
-            member
-                .membership
-                .candidates
-                .iter()
-                .flat_map(claims)
-                .collect()
+            let carried = &member.cluster.carried;
+            let carried = carried.pods.iter().copied().chain(carried.subnet);
+            let carried = carried.map(|it| (it, member.declaration(it).map(|it| it.place.clone())));
+            let candidates = member.membership.candidates.iter();
+            candidates.flat_map(claims).chain(carried).collect()
         }
     }
 }

@@ -371,7 +371,7 @@ fn cluster(i: usize, n: usize) -> impl Strategy<Value = Cluster> {
                 local,
                 nodes,
             };
-            cluster.advertising(advertise)
+            cluster.advertising(i, advertise)
         },
     )
 }
@@ -425,20 +425,28 @@ pub(super) struct OneNode {
 
 impl Cluster {
     /// Lets it advertise something, with all that this needs.
-    fn advertising(mut self, advertise: Option<&'static str>) -> Self {
+    fn advertising(mut self, i: usize, advertise: Option<&'static str>) -> Self {
         let gives = |what: &str| advertise.is_some_and(|it| it.contains(what));
-        if gives("Declared") || gives("Carrier") {
-            self.flat = false;
-        }
+        // A flat list does not contain what its ranges are for, so anchors name them.
+        let [pods, _, subnet, ..] = declared(i);
+        let named = |range: String| Some(range).filter(|_| self.flat);
+        let (pods, subnet) = (named(pods), named(subnet));
         if gives("Declared") {
             self.granularity = Some("Location");
             let named = self.anchors.iter().flat_map(|it| it.nodes.clone());
             let nodes: BTreeSet<String> = named.chain(["node-1".to_owned()]).collect();
             self.anchors = vec![Anchor {
-                ranges: None,
+                ranges: pods,
                 nodes: nodes.into_iter().collect(),
                 count: 1,
             }];
+        }
+        if gives("Carrier") && self.flat {
+            self.anchors.push(Anchor {
+                ranges: subnet,
+                nodes: vec!["node-1".to_owned()],
+                count: 1,
+            });
         }
         self.advertise = advertise;
         self
@@ -453,12 +461,11 @@ impl Cluster {
     /// Returns what it advertises, as far as its other fields let it.
     fn advertised(&self) -> Option<&'static str> {
         let gives = |what: &str| self.advertise.is_some_and(|it| it.contains(what));
-        let is_named = |it: &Anchor| it.ranges.is_none() && !it.nodes.is_empty() && it.count == 1;
-        let is_declared = self.granularity == Some("Location")
-            && !self.selects
-            && matches!(self.anchors.as_slice(), [anchor] if is_named(anchor));
-        let needs_types = gives("Declared") || gives("Carrier");
-        let is_wrong = needs_types && self.flat || gives("Declared") && !is_declared;
+        let is_named = |it: &Anchor| it.ranges.is_some() == self.flat && !it.nodes.is_empty();
+        let is_carried = self.anchors.iter().any(|it| is_named(it) && it.count == 1);
+        let is_declared = self.granularity == Some("Location") && !self.selects && is_carried;
+        let is_wrong =
+            gives("Declared") && !is_declared || gives("Carrier") && self.flat && !is_carried;
         if is_wrong {
             return Some("{ podCIDRs: Merged }");
         }
