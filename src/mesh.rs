@@ -196,6 +196,13 @@ pub fn read_at_most(sources: &[Source], most: usize) -> MeshReading {
     reading
 }
 
+/// Returns the clusters in these meshes of which, as their entries are written, others get no address of a node.
+pub fn without_node_addresses(meshes: &[Mesh]) -> BTreeSet<&ClusterName> {
+    let entries = meshes.iter().flat_map(|it| &it.entries);
+    let keeping = entries.filter(|it| it.state == State::Joined && it.advertise.keeps_nodes());
+    keeping.map(|it| &it.name).collect()
+}
+
 /// Returns the JSON Schema of a `ClusterMesh`.
 pub fn schema() -> schemars::Schema {
     schema::of_input::<raw::RawMesh>()

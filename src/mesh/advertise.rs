@@ -82,6 +82,11 @@ impl Advertise {
         }
     }
 
+    /// Returns whether it is written that no address of a node is given.
+    pub fn keeps_nodes(self) -> bool {
+        !self.node_addresses && self.wireguard == WireguardAddresses::None
+    }
+
     /// Returns the pod ranges that anchors carry as a whole. An entry with `allowedNetworks` does not show which
     /// of its ranges are for pods.
     pub(super) fn carried_pods(self, networks: &Networks) -> &[Range] {

@@ -196,7 +196,7 @@ fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
     ))
 }
 
-/// Why a range of a whole cluster gets another Peer. The tree does not record why a Peer carries a range, so an edit that
+/// The reason why a range of a whole cluster gets another Peer. The tree does not record why a Peer carries a range, so an edit that
 /// only removes the old node's name looks the same as a node that is gone.
 enum MoveReason {
     /// The mesh names the new node here, as one of those that are to carry it.

@@ -2,12 +2,15 @@
 //!
 //! All of it goes to standard error; results are written by the commands.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 
 use annotate_snippets::{Group, Level, Renderer};
 use anstream::{AutoStream, ColorChoice};
 use clustermesh::diagnostic::{Finding, escaped};
+use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
+use clustermesh::text;
 
 use crate::Outcome;
 use crate::disk::tree::TreeSurvey;
@@ -55,6 +58,17 @@ pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
 pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, WrittenVerification};
+
+/// Describes what the clusters do not reach whose entries keep all addresses of their nodes.
+pub(crate) fn keeping_nodes(clusters: &BTreeSet<&ClusterName>) -> Option<String> {
+    let (no, their) = match clusters.len() {
+        0 => return None,
+        1 => ("advertises no address of its nodes", "its"),
+        _ => ("advertise no addresses of their nodes", "their"),
+    };
+    let names = text::listed(clusters);
+    Some(format!("{names} {no}, so only {their} pods are connected."))
+}
 
 /// The printer of a run, for standard output and standard error.
 pub(crate) struct Printer {

@@ -6,12 +6,24 @@ use crate::mesh::WireguardAddresses;
 use crate::rules::{Finding, bare};
 use crate::text::{count, listed};
 
-/// Returns a finding about nodes without an internal address: they send from their address in Kilo's subnet
-/// (`kilo.md` §6.3).
+/// Returns a finding about nodes of which no address is advertised although the entry does not keep them: those that
+/// send from their address in Kilo's subnet, because they have no internal address (`kilo.md` §6.3), or all of a cluster that
+/// declares no network with their internal addresses.
 pub(super) fn finding(member: &Member) -> Option<Finding> {
-    let entry = member.entry;
-    if entry.advertise.wireguard != WireguardAddresses::None {
+    let advertise = member.entry.advertise;
+    if advertise.wireguard != WireguardAddresses::None || !advertise.node_addresses {
         return None;
+    }
+    let candidates = &member.membership.candidates;
+    if !candidates.is_empty() && candidates.iter().all(|it| it.hosts.is_empty()) {
+        let message = "other clusters get no address of a node: no WireGuard address is advertised, and no internal \
+                       IP is in a declared range";
+        return Some(about(
+            member,
+            message.to_owned(),
+            "if only pods should be connected, write `nodeAddresses: false`; otherwise, write \
+             `wireguardAddresses: PerNode`, or declare the network of the nodes",
+        ));
     }
     let nodes = member.cluster.nodes.iter();
     let without = nodes.filter(|it| {
@@ -27,12 +39,19 @@ pub(super) fn finding(member: &Member) -> Option<Finding> {
         count(names.len(), "node"),
         listed(names.iter())
     );
-    let mut finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message);
+    Some(about(
+        member,
+        message,
+        "write `wireguardAddresses: PerNode`, or annotate each of these nodes with `kilo.squat.ai/force-internal-ip`",
+    ))
+}
+
+fn about(member: &Member, message: String, help: &str) -> Finding {
+    let entry = member.entry;
     let place = entry.place.key("advertise").key("wireguardAddresses");
+    let mut finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message);
     finding.labels = vec![label(place, "")];
-    let help = "write `wireguardAddresses: PerNode`, or annotate each of these nodes with `kilo.squat.ai/force-internal-ip`";
-    finding.help = Some(help.to_owned());
-    Some(finding)
+    finding.help(help)
 }
 
 #[cfg(test)]
@@ -40,10 +59,10 @@ mod tests {
     use crate::testing::{findings, mesh_of};
 
     #[test]
-    fn only_nodes_without_an_internal_address_are_reported() {
-        let report = |advertise: &str| {
+    fn nodes_without_an_advertised_address_are_reported() {
+        let declaring = |advertise: &str, lan: &str| {
             let a = format!(
-                "name: a, podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, advertise: {{ {advertise} }}"
+                "name: a, podCIDRs: [10.1.0.0/16], wireguardCIDR: 10.101.0.0/24, {lan}advertise: {{ {advertise} }}"
             );
             let b = "name: b, podCIDRs: [10.2.0.0/16], wireguardCIDR: 10.102.0.0/24";
             let nodes = "
@@ -56,10 +75,14 @@ n2 pod=10.1.2.0/24 wg=10.101.0.2/16 key=B external=198.18.113.2 endpoint=198.18.
                 .filter(|it| it.contains("unadvertised-source"));
             lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
         };
+        let report = |advertise: &str| declaring(advertise, "additionalCIDRs: [192.168.0.0/24], ");
+        insta::assert_snapshot!(declaring("wireguardAddresses: None", ""), @"warning[unadvertised-source] a: other clusters get no address of a node: no WireGuard address is advertised, and no internal IP is in a declared range");
         insta::assert_snapshot!(report("wireguardAddresses: None"), @"
         warning[unadvertised-source] a: other clusters drop packets from 1 node without an internal IP (n1), because no WireGuard address is advertised
         ");
         assert_eq!(report("wireguardAddresses: Carrier"), "");
         assert_eq!(report("nodeAddresses: false"), "");
+        // The entry requests it.
+        assert_eq!(report("wireguardAddresses: None, nodeAddresses: false"), "");
     }
 }

@@ -124,6 +124,33 @@ fn a_node_that_joins_another_location_is_reachable_after_a_render() {
 }
 
 #[test]
+fn a_cluster_that_keeps_all_addresses_of_its_nodes_is_named_in_one_line() {
+    let line = "aws advertises no address of its nodes, so only its pods are connected.";
+    for (fields, is_named) in [
+        (
+            "advertise: { nodeAddresses: false, wireguardAddresses: None }",
+            true,
+        ),
+        ("advertise: { nodeAddresses: false }", false),
+    ] {
+        let folder = example();
+        advertise(&folder, fields);
+        assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
+        for command in ["verify", "capacity"] {
+            let run = folder.run(&[command]);
+            assert_eq!(run.stdout.contains(line), is_named, "{}", run.stdout);
+            let names = &folder.run(&[command, "--output", "json"]).json()["withoutNodeAddresses"];
+            let expected = if is_named {
+                json!(["aws"])
+            } else {
+                Value::Null
+            };
+            assert_eq!(*names, expected);
+        }
+    }
+}
+
+#[test]
 fn a_location_that_is_gone_leaves_a_warning_and_all_pods() {
     let folder = example();
     advertise(&folder, &declared().replace(MEMBER, "removed"));

@@ -1,11 +1,14 @@
 //! `clustermesh capacity`
 
+use std::collections::BTreeSet;
+
 use anyhow::bail;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::capacity::{Cost, Ledger, Outgrowth};
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::joining::Joining;
-use clustermesh::mesh::AssumedValue;
+use clustermesh::mesh::{self, AssumedValue};
+use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use clustermesh::report::page::PageForm;
 use clustermesh::rules::gitops::{self, Fate};
@@ -114,6 +117,14 @@ choice! {
     }
 }
 
+/// The facts about the meshes that are shown beside the load.
+struct AssumedMeshes<'a> {
+    /// The values of `--with`.
+    assumed: &'a [AssumedValue],
+    /// The clusters whose entries keep all addresses of their nodes.
+    keeping_nodes: BTreeSet<&'a ClusterName>,
+}
+
 pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let mut inputs = inputs::gather_assuming(&args.common.files, &args.with)?;
     // Without a mesh no cluster is known, and the mesh is the problem to report.
@@ -158,7 +169,11 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         is_asked(cluster) && ledger.is_unread(cluster)
     });
     of_inputs.extend(unread);
-    let text = text(args, &costs, &outlook)?;
+    let meshes = AssumedMeshes {
+        assumed: &args.with,
+        keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
+    };
+    let text = text(args, &costs, &outlook, &meshes)?;
     printer.answer(&text, args.output == CapacityFormat::Human)?;
     printer.findings(&inputs.files, &of_inputs);
     remind(printer, findings);
@@ -211,15 +226,20 @@ fn outlook(
 }
 
 /// Returns what is asked for.
-fn text(args: &CapacityArgs, costs: &[Cost], outlook: &JoinOutlook) -> anyhow::Result<String> {
+fn text(
+    args: &CapacityArgs,
+    costs: &[Cost],
+    outlook: &JoinOutlook,
+    meshes: &AssumedMeshes,
+) -> anyhow::Result<String> {
     let form = match args.output {
-        CapacityFormat::Json => return Ok(json::text(costs, outlook, &args.with)?),
+        CapacityFormat::Json => return Ok(json::text(costs, outlook, meshes)?),
         CapacityFormat::Human => PageForm::Terminal(terminal::stdout()),
         CapacityFormat::Markdown => PageForm::Markdown,
     };
     Ok(match &outlook.waves {
         Some(waves) => page::waves(waves, outlook, form),
-        None => page::text(costs, outlook, &args.with, !args.targets.is_empty(), form),
+        None => page::text(costs, outlook, meshes, !args.targets.is_empty(), form),
     })
 }
 

@@ -8,6 +8,7 @@ use clustermesh::agent::fabric::Fabric;
 use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::expectations::Expectation;
 use clustermesh::fleet::MissingSnapshot;
+use clustermesh::mesh;
 use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
@@ -248,6 +249,7 @@ fn verify(
         is_passed: !threshold.fails(&findings),
         findings: &findings,
         focus: None,
+        keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
         joining: Some(&outlook),
     };
     drop(progress);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::mesh::AddressClass;
+use clustermesh::name::ClusterName;
 use clustermesh::packet::messages;
 use clustermesh::packet::premise::{Premise, UnshownRoute};
 use clustermesh::proof::expectation::Check;
@@ -97,6 +98,8 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) is_passed: bool,
     /// The clusters of which a table shows all pairs; nothing for all clusters.
     pub(crate) focus: Option<&'a BTreeSet<SiteId>>,
+    /// The clusters whose entries keep all addresses of their nodes.
+    pub(crate) keeping_nodes: BTreeSet<&'a ClusterName>,
     /// The result if the clusters that join were joined.
     pub(crate) joining: Option<&'a JoinVerification<'a, 'f>>,
 }
@@ -316,6 +319,7 @@ impl Verified<'_, '_> {
                 "{clusters} clusters were not checked, because their snapshots are missing or cannot be read."
             )),
         });
+        sentences.extend(super::keeping_nodes(&self.keeping_nodes));
         sentences.join(" ") + "\n"
     }
 }

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 
+use super::AssumedMeshes;
 use super::waves::JoinOutlook;
 use crate::output::number;
 
@@ -23,6 +24,9 @@ pub(crate) struct WrittenCapacityReport<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = ["east.advertise.podCIDRs=Merged"])]
     with: Vec<String>,
+    /// Clusters that advertise no address of a node, by name: only their pods reach other clusters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_node_addresses: Vec<&'a str>,
     /// The clusters, by name.
     targets: Vec<WrittenTarget<'a>>,
     /// All clusters with `state: Joining` that have a snapshot, and the load of each cluster when
@@ -169,10 +173,11 @@ struct WrittenLever<'a> {
 pub(super) fn text(
     costs: &[Cost],
     outlook: &JoinOutlook,
-    assumed: &[AssumedValue],
+    meshes: &AssumedMeshes,
 ) -> serde_json::Result<String> {
     let document = JsonDocument::of(WrittenCapacityReport {
-        with: assumed.iter().map(AssumedValue::to_string).collect(),
+        with: meshes.assumed.iter().map(AssumedValue::to_string).collect(),
+        without_node_addresses: meshes.keeping_nodes.iter().map(|it| it.as_str()).collect(),
         targets: costs.iter().map(target).collect(),
         joining: outlook.together.as_ref().map(wave),
         waiting: &outlook.waiting,

@@ -3,13 +3,12 @@
 use clustermesh::capacity::Cost;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::joining::{self, JoinWave};
-use clustermesh::mesh::AssumedValue;
 use clustermesh::report::page::{PageForm, ReportPage};
 use clustermesh::text;
 
 use super::waves::{self, JoinOutlook};
-use super::{growth, shown};
-use crate::output::COMMENT;
+use super::{AssumedMeshes, growth, shown};
+use crate::output::{self, COMMENT};
 
 /// The room for a table, in bytes.
 const TABLE: usize = COMMENT / 3;
@@ -21,7 +20,7 @@ const LIMITS: usize = COMMENT / 4;
 pub(super) fn text(
     costs: &[Cost],
     outlook: &JoinOutlook,
-    assumed: &[AssumedValue],
+    meshes: &AssumedMeshes,
     is_detailed: bool,
     form: PageForm,
 ) -> String {
@@ -31,8 +30,14 @@ pub(super) fn text(
     } else {
         overview(&mut page, costs, outlook);
     }
-    if !assumed.is_empty() {
-        let values = assumed.iter().map(|it| Quoted(&it.to_string()).to_string());
+    if let Some(sentence) = output::keeping_nodes(&meshes.keeping_nodes) {
+        page.sentence(&sentence);
+    }
+    if !meshes.assumed.is_empty() {
+        let values = meshes
+            .assumed
+            .iter()
+            .map(|it| Quoted(&it.to_string()).to_string());
         page.sentence(&format!("Computed with {}.", text::list(values)));
     }
     if let Some(together) = &outlook.together {

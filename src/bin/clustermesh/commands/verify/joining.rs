@@ -139,6 +139,7 @@ impl JoinPlan {
             is_passed: !threshold.fails(&it.new),
             findings: &it.new,
             focus: Some(&it.focus),
+            keeping_nodes: BTreeSet::new(),
             joining: None,
         });
         JoinVerification {

@@ -50,6 +50,9 @@ pub(crate) struct WrittenVerification<'a> {
     single_points: Vec<WrittenPoint>,
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     apart: Vec<WrittenNode>,
+    /// Clusters that advertise no address of a node, by name: only their pods reach other clusters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_node_addresses: Vec<&'a str>,
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
     #[serde(skip_serializing_if = "Option::is_none")]
     undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
@@ -207,6 +210,11 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         assumptions: each(&verification.assumptions, |it| verified.assumption(it)),
         single_points: each(&verification.single_points, |it| verified.point(it)),
         apart: each(&verification.apart, |it| verified.node(*it)),
+        without_node_addresses: verified
+            .keeping_nodes
+            .iter()
+            .map(|it| it.as_str())
+            .collect(),
         undeclared: verification
             .undeclared
             .as_ref()
