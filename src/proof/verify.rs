@@ -28,6 +28,7 @@ pub use links::Asked;
 pub use single_points::SinglePoint;
 pub use tally::{ClassPair, Pairing, Tallies, Tally};
 pub use undeclared::{Paths, Undeclared};
+pub use unowned::Unowned;
 
 mod single_points;
 mod assumption;
@@ -43,6 +44,7 @@ mod links;
 mod promise;
 mod tally;
 mod undeclared;
+mod unowned;
 
 /// The result of a verification.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +60,8 @@ pub struct Verification {
     pub leaks: Vec<Leak>,
     /// The undeclared paths that work, by range, if they are asked for.
     pub undeclared: Option<Vec<Undeclared>>,
+    /// The addresses of no node that clusters send to each other, if undeclared paths are asked for.
+    pub unowned: Vec<Unowned>,
     /// Peers that do not lead to a node of the fleet.
     pub outsiders: Vec<Outsider>,
     /// Nodes without which something is cut.
@@ -233,6 +237,9 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             is_idle: !self.asked.meshes.iter().any(Mesh::exchanges),
             ..Verification::default()
         };
+        if self.asked.lists_undeclared {
+            verification.unowned = unowned::unowned(self.reach.fabric, &self.links);
+        }
         let mut failures = Failures::default();
         let mut assumptions: BTreeMap<AlikePremises, Assumption> = BTreeMap::new();
         let mut found = undeclared::FoundPaths::new();

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::{called, whose};
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::diagnostic::Finding;
-use crate::mesh::{Entry, Networks, Range};
+use crate::mesh::{Entry, Networks, PodRanges, Range};
 use crate::net::family;
 use crate::packet::rule;
 use crate::packet::trace::NoEnd;
@@ -136,8 +136,14 @@ fn unassigned(fabric: &Fabric, address: IpAddr, cluster: &str) -> Option<Finding
     let holds = |it: &&Range| it.cidr.holds(address);
     let range = entry.networks.all().into_iter().find(holds)?;
     let message = format!(
-        "{address} is in {} of {cluster}, but is neither an address of a node in its snapshot nor in the pod CIDR of one",
-        range.cidr
+        "{address} is in {} of {cluster}, but is neither an address of a node in its snapshot nor in the pod CIDR of one{}",
+        range.cidr,
+        if entry.advertise.pods == PodRanges::Declared {
+            "; with `podCIDRs: Declared`, packets to it leave the cluster again, by the default route of the leader that \
+             carries the range"
+        } else {
+            ""
+        }
     );
     let help = format!("if a node has it now, run `clustermesh snapshot {cluster}`");
     let finding = Finding::new(&rule::UNASSIGNED_ADDRESS, message);

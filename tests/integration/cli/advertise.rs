@@ -124,6 +124,34 @@ fn a_node_that_joins_another_location_is_reachable_after_a_render() {
 }
 
 #[test]
+fn packets_to_addresses_of_no_node_are_listed() {
+    let folder = example();
+    assert_eq!(
+        folder
+            .run(&["verify", "--undeclared", "--output", "json"])
+            .json()["unowned"],
+        Value::Null
+    );
+    advertise(&folder, &declared());
+    let verify = folder.run(&["verify", "--undeclared"]);
+    assert_eq!(verify.code, 0, "{}", verify.stderr);
+    assert_contains(
+        &verify.stdout,
+        "packets from gcp, onprem to 64256 addresses of 10.32.0.0/16 that no node has reach \
+         aws/ip-10-30-4-23.eu-west-1.compute.internal, which sends them on by its default route",
+    );
+    let trace = folder.run(&["trace", "gcp", "10.32.77.5"]);
+    assert_eq!(trace.code, 1);
+    assert_contains(
+        &trace.stdout,
+        "by the default route of the leader that carries the range",
+    );
+    // The hostile cluster can send from them, too.
+    let hostile = folder.run(&["verify", "--assume-hostile", "aws", "--output", "json"]);
+    assert_contains(&hostile.stdout, "10.32.5.0-10.32.255.255");
+}
+
+#[test]
 fn a_cluster_that_keeps_all_addresses_of_its_nodes_is_named_in_one_line() {
     let line = "aws advertises no address of its nodes, so only its pods are connected.";
     for (fields, is_named) in [

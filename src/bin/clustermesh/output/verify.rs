@@ -140,6 +140,7 @@ impl Verified<'_, '_> {
             text.push('\n');
         }
         text.push_str(&self.undeclared_list());
+        text.push_str(&self.unowned_list(width));
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
         for piece in human::pieces(&self.report(), width) {
@@ -161,6 +162,9 @@ impl Verified<'_, '_> {
         text.push_str(&in_markdown(table));
         let _ = write!(text, "\n{rest}{}", self.summary());
         text.push_str(&in_markdown(self.undeclared_table()));
+        for unowned in &self.verification.unowned {
+            let _ = write!(text, "\n{}\n", self.unowned(unowned));
+        }
         if let Some(joining) = self.joining {
             text.push_str(&joining.markdown());
         }

@@ -56,6 +56,9 @@ pub(crate) struct WrittenVerification<'a> {
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
     #[serde(skip_serializing_if = "Option::is_none")]
     undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
+    /// Addresses of no node to which packets are sent, by the node that gets them; only with `--undeclared`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unowned: Vec<undeclared::WrittenUnowned>,
     /// The results of the expectations, in the order of the file.
     expectations: Vec<expected::WrittenExpectationResult>,
     /// The powers of the clusters of `--assume-hostile`.
@@ -219,6 +222,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
             .undeclared
             .as_ref()
             .map(|all| each(all, |it| verified.undeclared(it))),
+        unowned: each(&verification.unowned, |it| verified.written_unowned(it)),
         expectations: expected::written(verified)?,
         hostile: hostile::written(verified),
         findings: findings.map(|it| written(it, report.files)).collect(),

@@ -1,11 +1,13 @@
 //! Undeclared paths: what gets through although no mesh promises it, by range.
 
-use clustermesh::proof::verify::{Paths, Undeclared};
+use clustermesh::packet::messages;
+use clustermesh::proof::verify::{Paths, Undeclared, Unowned};
 use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
+use clustermesh::text;
 
-use super::Verified;
 use super::json::PathSide;
+use super::{SHOWN, Verified};
 
 impl Verified<'_, '_> {
     /// Returns a table; nothing if no undeclared path works or they were not requested.
@@ -38,6 +40,42 @@ impl Verified<'_, '_> {
             written.declared.unwrap_or_else(|| "-".to_owned()),
             written.pairs.to_string(),
         ]
+    }
+
+    /// Returns a line for each range with addresses of no node, for a person.
+    pub(super) fn unowned_list(&self, width: Width) -> String {
+        let unowned = &self.verification.unowned;
+        if unowned.is_empty() {
+            return String::new();
+        }
+        let shown = unowned.iter().take(SHOWN).map(|it| self.unowned(it));
+        let more = unowned.len().saturating_sub(SHOWN);
+        let more = (0 < more).then(|| format!("… and {}", text::count(more, "more range")));
+        let lines = shown.chain(more);
+        let lines = lines.map(|it| width.wrapped(0, &(it + "\n")));
+        lines.collect::<String>() + "\n"
+    }
+
+    /// Describes what becomes of packets to addresses that no node has.
+    pub(super) fn unowned(&self, unowned: &Unowned) -> String {
+        let node = messages::called(self.fabric, unowned.at);
+        let senders = unowned
+            .senders
+            .iter()
+            .map(|&it| self.fabric.site(it).cluster);
+        let addresses = match unowned.addresses {
+            1 => "1 address".to_owned(),
+            // An IPv6 range has more than a person can compare.
+            all if u64::from(u32::MAX) < all => "addresses".to_owned(),
+            all => format!("{all} addresses"),
+        };
+        format!(
+            "packets from {} to {} of {} that no node has reach {node}, which sends them on by its default route with \
+             its own address as the source",
+            text::listed(senders),
+            addresses,
+            unowned.range
+        )
     }
 
     /// Returns the list for a person.

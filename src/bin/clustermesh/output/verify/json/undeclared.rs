@@ -1,11 +1,12 @@
 //! Undeclared paths, as they are written.
 
 use clustermesh::mesh::AddressClass;
-use clustermesh::proof::verify::{Paths, Undeclared};
+use clustermesh::proof::verify::{Paths, Undeclared, Unowned};
 use clustermesh::rules::verified::whose;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::WrittenNode;
 use crate::output::verify::Verified;
 
 /// Paths from or to one range that work although no mesh declares them.
@@ -36,6 +37,21 @@ pub(in crate::output::verify) struct WrittenUndeclared {
     pub(in crate::output::verify) pairs: u64,
 }
 
+/// Addresses that no node has, in a range that a node carries as a whole. Packets to them leave by the node's default route.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::output::verify) struct WrittenUnowned {
+    /// The node that gets the packets.
+    node: WrittenNode,
+    /// The range.
+    #[schemars(example = &"10.42.0.0/16")]
+    range: String,
+    /// The number of its addresses that no node has, at most 2⁶⁴ − 1.
+    addresses: u64,
+    /// The clusters that send packets to them.
+    senders: Vec<String>,
+}
+
 /// A side of a path.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -48,6 +64,17 @@ pub(in crate::output::verify) enum PathSide {
 }
 
 impl Verified<'_, '_> {
+    /// Returns addresses of no node in their written form.
+    pub(super) fn written_unowned(&self, unowned: &Unowned) -> WrittenUnowned {
+        let senders = unowned.senders.iter();
+        WrittenUnowned {
+            node: self.node(unowned.at),
+            range: unowned.range.to_string(),
+            addresses: unowned.addresses,
+            senders: senders.map(|it| self.cluster(*it)).collect(),
+        }
+    }
+
     /// Returns undeclared paths in their written form.
     pub(in crate::output::verify) fn undeclared(
         &self,

@@ -1,0 +1,65 @@
+//! Unowned addresses: those that a cluster sends to another one although no node there has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::linked_peers::linked_peers;
+use super::links::MeshLinks;
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
+use crate::net::Cidr;
+use crate::net::prefixes::Span;
+
+/// Addresses of a node range that other clusters send to a node, which has no route for them: they leave by its default
+/// route. Only a range that an anchor carries as a whole has such addresses.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unowned {
+    /// The node that gets the packets.
+    pub at: At,
+    /// The range.
+    pub range: Cidr,
+    /// The number of its addresses that no node has, at most the largest number of 64 bits.
+    pub addresses: u64,
+    /// The clusters that send to them.
+    pub senders: BTreeSet<SiteId>,
+}
+
+/// Finds what linked clusters send to each other.
+pub(super) fn unowned(fabric: &Fabric, links: &MeshLinks) -> Vec<Unowned> {
+    let mut found: BTreeMap<(At, Cidr), Unowned> = BTreeMap::new();
+    for viewer in fabric.sites.ids() {
+        for peer in linked_peers(fabric, viewer, links) {
+            let at = peer.at;
+            for range in peer.share.kept().map(|it| it.allowed.interface.network) {
+                if let Some(known) = found.get_mut(&(at, range)) {
+                    known.senders.insert(viewer);
+                    continue;
+                }
+                let addresses = addresses(fabric.site(at.site), range);
+                if 0 < addresses {
+                    let senders = BTreeSet::from([viewer]);
+                    found.insert(
+                        (at, range),
+                        Unowned {
+                            at,
+                            range,
+                            addresses,
+                            senders,
+                        },
+                    );
+                }
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+/// Returns how many addresses of a range are only there for nodes to get theirs out of.
+fn addresses(site: &Site, range: Cidr) -> u64 {
+    let owned = site.owned();
+    let pieces = owned.pieces(Span::new(range)).into_iter();
+    let free = pieces.filter(|piece| {
+        let owner = piece.slot.and_then(|it| owned.at(it).1.first());
+        owner == Some(&Owner::Pool)
+    });
+    let all = free.map(|it| (it.span.last - it.span.first).saturating_add(1));
+    u64::try_from(all.fold(0, u128::saturating_add)).unwrap_or(u64::MAX)
+}
