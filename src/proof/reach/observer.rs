@@ -120,6 +120,13 @@ impl Ruling {
         }
     }
 
+    /// Returns whether all nodes do the same with a block. The winner of a contest may lead to any segment, each of which
+    /// has connections of its own.
+    fn is_uniform_for(&self, local: &LocalBlock) -> bool {
+        let is_contested = matches!(self.selected, Err(NextHop::Contested(_)));
+        self.is_uniform && (local.segment.is_some() || !is_contested)
+    }
+
     /// No Peer has them.
     fn kept(is_uniform: bool) -> Self {
         Self {
@@ -238,7 +245,7 @@ impl Observer<'_, '_> {
     }
 
     fn view(&mut self, home: SiteId, local: &LocalBlock, span: Span, ruling: Ruling) -> PieceView {
-        let mut is_uniform = ruling.is_uniform;
+        let mut is_uniform = ruling.is_uniform_for(local);
         // The leader of the addresses, in the view of the viewing cluster.
         let leader = local.leader.map(|it| At {
             site: home,
@@ -258,8 +265,6 @@ impl Observer<'_, '_> {
             }
         };
         let home = self.fabric.site(home);
-        // Its winner may lead to any segment, each of which has connections of its own.
-        is_uniform &= local.segment.is_some() || !matches!(next_hop, NextHop::Contested(_));
         let is_alone = matches!(onward, PeerLink::One { .. } | PeerLink::Silent);
         let (back, source_check) = if is_alone && (leader.is_none() || leader == speaker) {
             (onward, SourceCheck::Yes)
