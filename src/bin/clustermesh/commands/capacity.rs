@@ -7,7 +7,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clustermesh::capacity::{Cost, Ledger, Outgrowth};
 use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::joining::Joining;
-use clustermesh::mesh::{self, AssumedValue};
+use clustermesh::mesh::{self, AssumedValue, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use clustermesh::report::page::PageForm;
@@ -169,11 +169,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         is_asked(cluster) && ledger.is_unread(cluster)
     });
     of_inputs.extend(unread);
-    let meshes = AssumedMeshes {
-        assumed: &args.with,
-        keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
-    };
-    let text = text(args, &costs, &outlook, &meshes)?;
+    let text = text(args, &inputs.meshes, &costs, &outlook)?;
     printer.answer(&text, args.output == CapacityFormat::Human)?;
     printer.findings(&inputs.files, &of_inputs);
     remind(printer, findings);
@@ -228,10 +224,14 @@ fn outlook(
 /// Returns what is asked for.
 fn text(
     args: &CapacityArgs,
+    meshes: &[Mesh],
     costs: &[Cost],
     outlook: &JoinOutlook,
-    meshes: &AssumedMeshes,
 ) -> anyhow::Result<String> {
+    let meshes = &AssumedMeshes {
+        assumed: &args.with,
+        keeping_nodes: mesh::without_node_addresses(meshes),
+    };
     let form = match args.output {
         CapacityFormat::Json => return Ok(json::text(costs, outlook, meshes)?),
         CapacityFormat::Human => PageForm::Terminal(terminal::stdout()),

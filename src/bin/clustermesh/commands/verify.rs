@@ -204,8 +204,7 @@ fn verify(
     let wanted = WantedPeers::plan(inputs, &args.dumps, &read.applied)?;
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let fabric = wanted.delivered(fabric);
-    let clusters = fabric.sites.len();
-    let progress = printer.progress(format!("Verifying {clusters} clusters"));
+    let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
     let asked = Asked {
         lists_undeclared: args.undeclared,
         ..inputs.asked()
