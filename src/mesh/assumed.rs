@@ -37,7 +37,11 @@ impl FromStr for AssumedValue {
         let mut keys = field.split('.').map(str::to_owned);
         let cluster = keys.next().ok_or(AssumedValueError::Form)?;
         let keys: Vec<String> = keys.collect();
-        if cluster.is_empty() || keys.is_empty() || keys.iter().any(String::is_empty) {
+        if value.is_empty()
+            || cluster.is_empty()
+            || keys.is_empty()
+            || keys.iter().any(String::is_empty)
+        {
             return Err(AssumedValueError::Form);
         }
         let wrong = || AssumedValueError::Value(value.to_owned());

@@ -184,7 +184,7 @@ spec:
     - name: d
       allowedNetworks: [10.5.0.0/16]
       advertise: { podCIDRs: declared, wireguard: None }
-"), @r#"
+"), @"
         error[invalid-type]: `nodeAddresses` must be `true` or `false`, not the string `maybe`
           21:55 | maybe
         error[invalid-value]: `podCIDRs` cannot be `declared`
@@ -231,7 +231,7 @@ spec:
           30:40 | Carrier
           28:7 | allowedNetworks
           help: add to `anchors` the range of Kilo's `--subnet`, with a node that should carry it: `{ ranges: [RANGE], nodes: [NODE] }`
-        "#);
+        ");
     }
 
     #[test]

@@ -126,35 +126,35 @@ fn given_flat(advertise: &str, allowed: &str, anchors: &str, nodes: &str) -> Str
 fn a_flat_list_carries_what_an_anchor_names_and_nodes_show() {
     let all = "10.1.0.0/16, 10.201.0.0/16, 10.9.0.0/16";
     let pods = "{ ranges: [10.1.0.0/16], nodes: [x3] }";
-    insta::assert_snapshot!(given_flat("podCIDRs: Declared", all, pods, NODES), @r#"
+    insta::assert_snapshot!(given_flat("podCIDRs: Declared", all, pods, NODES), @"
     m--u--x1 10.1.0.0/16 10.201.0.1/32 10.9.0.1/32 10.9.0.2/32 10.9.0.3/32
     m--u--y1 10.1.2.0/24 10.201.0.2/32 10.9.1.1/32
-    "#);
+    ");
     // A pool for each location, and none of a location whose named node is gone.
     let pools = "10.1.0.0/23, 10.1.2.0/24, 10.1.3.0/24, 10.201.0.0/16";
     let first = "{ ranges: [10.1.0.0/23], nodes: [x1] }, { ranges: [10.1.2.0/24], nodes: [gone] }";
-    insta::assert_snapshot!(given_flat("podCIDRs: Declared", pools, first, NODES), @r#"
+    insta::assert_snapshot!(given_flat("podCIDRs: Declared", pools, first, NODES), @"
       m--u--x1 10.1.0.0/23 10.1.3.0/24 10.201.0.1/32
       m--u--y1 10.1.2.0/24 10.201.0.2/32
     u in v: UnknownAnchor gone NoNode
     u in v: PerNodePods 10.1.2.0/24
-    "#);
+    ");
     let subnet = "{ ranges: [10.201.0.0/16], nodes: [y1] }";
-    insta::assert_snapshot!(given_flat("wireguardAddresses: Carrier", all, subnet, NODES), @r#"
+    insta::assert_snapshot!(given_flat("wireguardAddresses: Carrier", all, subnet, NODES), @"
     m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.201.0.1/32 10.9.0.1/32 10.9.0.2/32 10.9.0.3/32
     m--u--y1 10.1.2.0/24 10.9.1.1/32 10.201.0.0/16
-    "#);
+    ");
     // Addresses of another kind: each node keeps its own.
     let mixed = NODES.replace("ip=10.9.", "ip=10.1.9");
-    insta::assert_snapshot!(given_flat("podCIDRs: Declared", all, pods, &mixed), @r#"
+    insta::assert_snapshot!(given_flat("podCIDRs: Declared", all, pods, &mixed), @"
     m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.201.0.1/32 10.1.90.1/32 10.1.90.2/32 10.1.90.3/32 10.9.0.0/16
     m--u--y1 10.1.2.0/24 10.201.0.2/32 10.1.91.1/32
-    "#);
+    ");
     // The subnet is not given, and no anchor carries it.
-    insta::assert_snapshot!(given_flat("wireguardAddresses: None", all, "", NODES), @r#"
+    insta::assert_snapshot!(given_flat("wireguardAddresses: None", all, "", NODES), @"
     m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.9.0.1/32 10.9.0.2/32 10.9.0.3/32
     m--u--y1 10.1.2.0/24 10.9.1.1/32
-    "#);
+    ");
 }
 
 #[test]

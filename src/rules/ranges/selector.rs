@@ -18,6 +18,9 @@ const NAMED_RANGES: usize = 16;
 /// The field of a range that cannot be split.
 const SERVICES: &str = "serviceCIDR";
 
+/// The field of Kilo's subnet, which an anchor can carry as a whole.
+const SUBNET: &str = "wireguardCIDR";
+
 /// A range or address of an unselected node.
 struct UnselectedRange<'a> {
     /// The node.
@@ -42,8 +45,7 @@ struct UndoneSelector<'m, 'u> {
 /// Returns findings about the declared ranges that undo the selector of a cluster.
 pub(super) fn findings(member: &Member) -> Vec<Finding> {
     let unselected = unselected(member);
-    let shared = &member.cluster.shared;
-    let ranges: Prefixes<()> = shared.iter().map(|it| (*it, ())).collect();
+    let ranges: Prefixes<()> = member.shared().map(|it| (it, ())).collect();
     let mut reached: BTreeMap<Cidr, Vec<&UnselectedRange>> = BTreeMap::new();
     for held in &unselected {
         let around = ranges.containing(held.cidr).next();
@@ -83,8 +85,9 @@ fn unselected<'m>(member: &'m Member) -> Vec<UnselectedRange<'m>> {
             is_pods,
         };
         all.extend(node.kilo.pods().map(|it| range(it, true)));
-        let address = node.kilo.internal_address();
-        all.extend(address.map(|it| range(Cidr::host(it), false)));
+        let tunnel = node.kilo.wireguard_ip().map(|it| it.address);
+        let addresses = node.kilo.internal_address().into_iter().chain(tunnel);
+        all.extend(addresses.map(|it| range(Cidr::host(it), false)));
     }
     all
 }
@@ -94,12 +97,15 @@ fn declared<'m>(member: &'m Member, cidr: Cidr) -> Option<(&'static str, &'m Ran
     let is_meant = |it: &&Range| it.cidr == cidr;
     match &member.entry.networks {
         Networks::Typed {
+            wireguard,
             services,
             additional,
             ..
         } => {
-            let service = services.iter().find(is_meant).map(|it| (SERVICES, it));
-            service.or_else(|| Some(("additionalCIDRs", additional.iter().find(is_meant)?)))
+            let services = services.iter().map(|it| (SERVICES, it));
+            let additional = additional.iter().map(|it| ("additionalCIDRs", it));
+            let mut all = services.chain(additional).chain([(SUBNET, wireguard)]);
+            all.find(|it| is_meant(&it.1))
         }
         Networks::Flat { allowed } => Some(("allowedNetworks", allowed.iter().find(is_meant)?)),
     }
@@ -126,10 +132,14 @@ impl UndoneSelector<'_, '_> {
         finding
             .at(self.range.place.clone(), "declared here")
             .at(member.entry.place.key("nodeSelector"), "excludes the nodes")
-            .help(self.remedy())
+            .help(self.remedy(member.cluster.carried.subnet))
     }
 
-    fn remedy(&self) -> String {
+    /// Returns the remedy, given Kilo's subnet if an anchor carries it.
+    fn remedy(&self, subnet: Option<Cidr>) -> String {
+        if subnet == Some(self.range.cidr) {
+            return "write `wireguardAddresses: PerNode`, or select these nodes".to_owned();
+        }
         let (cidr, field) = (self.range.cidr, self.field);
         let rest = cidr.without(self.reached.iter().map(|it| &it.cidr));
         if field == SERVICES || NAMED_RANGES < rest.len() {

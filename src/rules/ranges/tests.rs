@@ -208,5 +208,10 @@ a1 pod=10.1.128.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 internal-ip=19
       mesh.yaml#/spec/clusters/0/serviceCIDR declared here
       mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
+    insta::assert_snapshot!(with("advertise: { wireguardAddresses: Carrier }"), @"
+    notice[undone-selector] a: 10.201.0.0/24 in `wireguardCIDR` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.201.0.2/32)
+      mesh.yaml#/spec/clusters/0/wireguardCIDR declared here
+      mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
+    ");
     assert_eq!(with("additionalCIDRs: [10.1.129.0/24]"), "");
 }

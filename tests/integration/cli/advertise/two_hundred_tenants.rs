@@ -90,7 +90,7 @@ fn another_leader_changes_one_file() {
     assert_eq!(check.code, 1, "{}", check.stderr);
     let render = folder.run(&["render"]);
     assert_eq!(render.code, 0, "{}", render.stderr);
-    insta::assert_snapshot!(render.stderr, @r#"
+    insta::assert_snapshot!(render.stderr, @"
     warning[unknown-anchor]: tenant-007: anchor ignored: the snapshot has no node `t007-01` (target host)
       --> mesh.yaml:59:47
        |
@@ -104,6 +104,6 @@ fn another_leader_changes_one_file() {
     host: +0 ~1 -0 files, 200 Peers of 200 clusters (+1 ~0 -1)
     200 targets unchanged
     6200 Peers in 201 targets
-    "#);
+    ");
     assert_eq!(folder.run(&["verify"]).code, 0);
 }
