@@ -1,21 +1,24 @@
 //! How many tenants fit around a host in each form of `advertise`.
 //!
 //! `cargo bench --bench tenants` prints the table of docs/concepts/scale.md and writes its chart. A test of the docs
-//! compares both with what it computes itself.
+//! compares both with what it computes itself. Then it measures the commands on 100,000 nodes.
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     clippy::print_stdout,
     reason = "a benchmark starts processes, writes files and talks"
 )]
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context as _;
 
-use support::clustermesh;
-use support::process::remove;
-use support::scale;
+use support::figures::mebibytes;
+use support::process::{clock, python, remove, usage};
+use support::tenants::{Form, Placement, Tenants};
+use support::{clustermesh, scale};
 
 mod support;
 
@@ -32,7 +35,64 @@ fn main() -> anyhow::Result<()> {
     }
     remove(&root)?;
     print!("{}", scale::table(&rows));
-    fs::write(CHART, scale::chart(&rows)).context(CHART)
+    fs::write(CHART, scale::chart(&rows)).context(CHART)?;
+    let Some(python) = python() else {
+        println!("NOT MEASURED: 100,000 nodes, which take python3");
+        return Ok(());
+    };
+    for are_linked in [false, true] {
+        for form in [Form::Location, Form::Merged, Form::Declared] {
+            large(&root, &python, form, are_linked)?;
+        }
+    }
+    Ok(remove(&root)?)
+}
+
+/// Measures the commands on 200 clusters, 199 of them with 500 nodes.
+fn large(root: &Path, python: &Path, form: Form, are_linked: bool) -> anyhow::Result<()> {
+    let tenants = Tenants {
+        count: 199,
+        nodes: 500,
+        are_linked,
+        ..Tenants::new(form, Placement::Together)
+    };
+    remove(root)?;
+    tenants.write(root)?;
+    let links = if are_linked { "full mesh" } else { "hub" };
+    println!("{links}: 199 × 500, {tenants}");
+    let run = |command: &str| -> anyhow::Result<()> {
+        let arguments = [command, "--ceiling", "nodes=200000"];
+        let mut command = clustermesh(root, &arguments);
+        // `diff` runs git.
+        command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        let used = usage(python, &command, "0")?;
+        let peak = mebibytes(Some(used.peak));
+        println!("  {:<10}{:>6.2} s CPU {peak:>10}", arguments[0], used.cpu);
+        Ok(())
+    };
+    for command in ["render", "validate", "verify"] {
+        run(command)?;
+    }
+    git(root, &["init", "--quiet"])?;
+    git(root, &["add", "--all"])?;
+    git(root, &["commit", "--quiet", "--message", "all"])?;
+    // The leader of a tenant gets another endpoint.
+    let snapshot = root.join("snapshots/tenant-007.json");
+    let text = fs::read_to_string(&snapshot)?;
+    fs::write(&snapshot, text.replace("11.0.14.1:", "11.99.14.1:"))?;
+    run("diff")
+}
+
+fn git(root: &Path, arguments: &[&str]) -> anyhow::Result<()> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(root);
+    command.args([
+        "-c",
+        "user.name=bench",
+        "-c",
+        "user.email=bench@example.com",
+    ]);
+    clock(command.args(arguments)).map(drop)
 }
 
 fn capacity(folder: &Path) -> String {

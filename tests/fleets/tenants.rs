@@ -26,6 +26,8 @@ pub(crate) struct Tenants {
     pub(crate) placement: Placement,
     /// Whether the host also gets the Service range of each tenant.
     pub(crate) has_services: bool,
+    /// Whether tenants are also linked with each other.
+    pub(crate) are_linked: bool,
 }
 
 /// The example in `examples/two-hundred-tenants`.
@@ -64,6 +66,7 @@ impl Tenants {
             form,
             placement,
             has_services: false,
+            are_linked: false,
         }
     }
 
@@ -99,20 +102,26 @@ impl Tenants {
 
     /// Returns the text of `mesh.yaml`.
     pub(crate) fn mesh(self) -> String {
-        let mut text = "\
+        let topology = if self.are_linked {
+            "{ mode: FullMesh }"
+        } else {
+            "{ mode: Hub, hubs: [host] }"
+        };
+        let mut text = format!(
+            "\
 apiVersion: kilo.squat.ai/v1alpha1
 kind: ClusterMesh
 metadata:
   name: platform
 spec:
-  topology: { mode: Hub, hubs: [host] }
+  topology: {topology}
   clusters:
     - name: host
       podCIDRs: [172.20.0.0/16]
       wireguardCIDR: 100.127.0.0/20
       granularity: Full
 "
-        .to_owned();
+        );
         for index in 1..=self.count {
             text.push_str(&self.entry(index));
         }
@@ -170,7 +179,12 @@ spec:
         matches!(self.form, Form::Full | Form::Location)
     }
 
-    /// Returns the number of /24 in each pool of a tenant.
+    /// Returns the number of bits of the addresses in a pod CIDR.
+    fn pod_bits(self) -> u32 {
+        if self.nodes <= 128 { 8 } else { 6 }
+    }
+
+    /// Returns the number of pod CIDRs in each pool of a tenant.
     fn pool_size(self) -> u32 {
         match self.placement {
             Placement::Together | Placement::InTurn => self.nodes.next_power_of_two(),
@@ -185,19 +199,20 @@ spec:
         } else {
             1
         };
-        0x0a10_0000 + (index - 1) * pools * (self.pool_size() << 8)
+        0x0a10_0000 + (index - 1) * pools * (self.pool_size() << self.pod_bits())
     }
 
     /// Returns the declared pod ranges of a tenant.
     fn pools(self, index: u32) -> Vec<String> {
-        let length = 24 - self.pool_size().ilog2();
+        let length = 32 - self.pod_bits() - self.pool_size().ilog2();
         let pools = if self.placement == Placement::Pools {
             2
         } else {
             1
         };
         let first = self.pods(index);
-        let pool = |number| Ipv4Addr::from_bits(first + number * (self.pool_size() << 8));
+        let pool =
+            |number| Ipv4Addr::from_bits(first + number * (self.pool_size() << self.pod_bits()));
         (0..pools)
             .map(|it| format!("{}/{length}", pool(it)))
             .collect()
@@ -215,19 +230,22 @@ spec:
         };
         let pods = match (is_host, self.placement) {
             (true, _) => 0xac14_0000 + (place << 8),
-            (false, Placement::Together | Placement::InTurn) => self.pods(index) + (place << 8),
+            (false, Placement::Together | Placement::InTurn) => {
+                self.pods(index) + (place << self.pod_bits())
+            }
             (false, Placement::Pools) => {
-                let pool = (place % locations) * (self.pool_size() << 8);
-                self.pods(index) + pool + (place / locations << 8)
+                let pool = (place % locations) * (self.pool_size() << self.pod_bits());
+                self.pods(index) + pool + (place / locations << self.pod_bits())
             }
         };
         let external = Ipv4Addr::from_bits(0x0b00_0000 + (index << 9) + place + 1);
         let internal = Ipv4Addr::from_bits(0xc0a8_0000 + place + 10);
+        let length = if is_host { 24 } else { 32 - self.pod_bits() };
         let mut annotations = json!({
             "kilo.squat.ai/endpoint": format!("{external}:51820"),
             "kilo.squat.ai/force-endpoint": format!("{external}:51820"),
             "kilo.squat.ai/granularity": if is_by_location { "location" } else { "full" },
-            "kilo.squat.ai/internal-ip": format!("{internal}/24"),
+            "kilo.squat.ai/internal-ip": format!("{internal}/16"),
             "kilo.squat.ai/key": random.key(),
             "kilo.squat.ai/persistent-keepalive": "25",
         });
@@ -244,7 +262,7 @@ spec:
             "annotations": annotations,
             "labels": {},
             "name": node_name(index, place),
-            "podCIDRs": [format!("{}/24", Ipv4Addr::from_bits(pods))],
+            "podCIDRs": [format!("{}/{length}", Ipv4Addr::from_bits(pods))],
             "uid": random.uid(),
         })
     }
