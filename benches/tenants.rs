@@ -6,7 +6,8 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::print_stdout,
-    reason = "a benchmark starts processes, writes files and talks"
+    clippy::unwrap_used,
+    reason = "a benchmark starts processes, writes files, talks and fails loudly"
 )]
 
 use std::fs;

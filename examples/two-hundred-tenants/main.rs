@@ -1,4 +1,5 @@
 //! Writes the mesh and the snapshots of this example into a folder.
+#![allow(clippy::disallowed_methods, reason = "it writes files")]
 
 use std::path::Path;
 

@@ -1,5 +1,9 @@
 //! How many tenants fit around a host in each form of `advertise`: the figures, as a table and as a chart.
-#![allow(dead_code, reason = "each target needs a part of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each target needs a part of it, and fails loudly"
+)]
 
 use std::fmt::Write as _;
 use std::path::Path;

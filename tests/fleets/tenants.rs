@@ -1,7 +1,7 @@
 //! Tenants around a host: the mesh and the snapshots of `examples/two-hundred-tenants`, in every form of `advertise`.
 #![allow(dead_code, reason = "each target needs a part of it")]
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -141,16 +141,16 @@ spec:
         } else {
             "10.4.0.0/16".to_owned()
         };
-        entry.push_str(&format!("      wireguardCIDR: {wireguard}\n"));
+        let _ = writeln!(entry, "      wireguardCIDR: {wireguard}");
         if self.has_services {
             let services = Ipv4Addr::from_bits(0xc612_0000 + (index << 8));
-            entry.push_str(&format!("      serviceCIDR: {services}/24\n"));
+            let _ = writeln!(entry, "      serviceCIDR: {services}/24");
         }
         let granularity = match self.form {
             Form::Full => "Full",
             Form::Location | Form::Merged | Form::Declared => "Location",
         };
-        entry.push_str(&format!("      granularity: {granularity}\n"));
+        let _ = writeln!(entry, "      granularity: {granularity}");
         if self.form == Form::Declared {
             entry.push_str("      anchors:\n");
             for (location, pool) in (0..).zip(&pools) {
@@ -161,16 +161,15 @@ spec:
                     .map(|place| node_name(index, place))
                     .collect();
                 let nodes = nodes.join(", ");
-                entry.push_str(&format!(
-                    "        - {{ ranges: [{pool}], nodes: [{nodes}] }}\n"
-                ));
+                let _ = writeln!(entry, "        - {{ ranges: [{pool}], nodes: [{nodes}] }}");
             }
         }
         if !self.is_default() {
             let pods = self.form;
-            entry.push_str(&format!(
-                "      advertise: {{ podCIDRs: {pods:?}, nodeAddresses: false, wireguardAddresses: None }}\n"
-            ));
+            let _ = writeln!(
+                entry,
+                "      advertise: {{ podCIDRs: {pods:?}, nodeAddresses: false, wireguardAddresses: None }}"
+            );
         }
         entry
     }
@@ -235,7 +234,7 @@ spec:
             }
             (false, Placement::Pools) => {
                 let pool = (place % locations) * (self.pool_size() << self.pod_bits());
-                self.pods(index) + pool + (place / locations << self.pod_bits())
+                self.pods(index) + pool + ((place / locations) << self.pod_bits())
             }
         };
         let external = Ipv4Addr::from_bits(0x0b00_0000 + (index << 9) + place + 1);

@@ -54,10 +54,10 @@ pub(super) fn unowned(fabric: &Fabric, links: &MeshLinks) -> Vec<Unowned> {
 
 /// Returns how many addresses of a range are only there for nodes to get theirs out of.
 fn addresses(site: &Site, range: Cidr) -> u64 {
-    let owned = site.owned();
-    let pieces = owned.pieces(Span::new(range)).into_iter();
+    let owners = site.owned();
+    let pieces = owners.pieces(Span::new(range)).into_iter();
     let free = pieces.filter(|piece| {
-        let owner = piece.slot.and_then(|it| owned.at(it).1.first());
+        let owner = piece.slot.and_then(|it| owners.at(it).1.first());
         owner == Some(&Owner::Pool)
     });
     let all = free.map(|it| (it.span.last - it.span.first).saturating_add(1));
