@@ -134,9 +134,8 @@ fn run(change: &Change) -> io::Result<(usize, bool)> {
     let write = |text: &str| format!("wg setconf kilo0 /dev/stdin <<'END'\n{text}END\n");
     let far = interface(1) + &peer(public[0], "10.9.0.1/32", "192.0.2.1");
     receiver.run(&(write(&far) + "ip route add 10.9.0.1/32 dev kilo0"))?;
-    let routes: String = (1..PEERS)
-        .map(|it| format!("ip route add 10.2.{it}.0/24 dev kilo0\n"))
-        .collect();
+    let route = |it| format!("ip route add 10.2.{it}.0/24 dev kilo0");
+    let routes = (1..PEERS).map(route).collect::<Vec<_>>().join("\n") + "\n";
     sender.run(&(write(&near("10.1.0.0/24")) + &routes + "ip route add 10.1.0.0/24 dev kilo0"))?;
     let mut script = format!("ip -batch - <<'END'\n{}END", change.routes);
     if change.rewrites {
@@ -171,6 +170,6 @@ fn stream(sender: &mut Namespace, receiver: &Namespace, script: &str) -> io::Res
     thread::sleep(Duration::from_millis(300));
     let is_lost = |it: &&u64| !stations.wait(**it, Duration::ZERO).answered;
     let lost = sent.iter().filter(is_lost).count();
-    let last = sent.len() * 2 / 3;
-    Ok((lost, !sent[last..].iter().any(|it| is_lost(&it))))
+    let end = &sent[sent.len() * 2 / 3..];
+    Ok((lost, !end.iter().any(|it| is_lost(&it))))
 }
