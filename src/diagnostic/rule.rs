@@ -20,15 +20,27 @@ macro_rules! rule {
     };
 }
 
-/// Declares the rules of a question, all about one subject, and all of them as `RULES`: with those
-/// that are declared elsewhere.
+/// Declares a question as `QUESTION`, and the rules that answer it, all about one subject. Other rules that answer
+/// it are declared elsewhere.
 macro_rules! rules {
-    ($folder:literal about $subject:ident $(with $other:path),*; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {
+    ($title:literal in $folder:literal about $subject:ident $(with $other:path),*; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {
         $(rule! { $folder about $subject; $rule = $name $severity $($alias)* $(was $($former)*)?; })*
 
-        /// The rules of this question.
-        pub(crate) static RULES: &[&$crate::diagnostic::Rule] = &[$(&$rule,)* $(&$other),*];
+        /// The question that these rules answer.
+        pub(crate) static QUESTION: $crate::diagnostic::Question = $crate::diagnostic::Question {
+            title: $title,
+            rules: &[$(&$rule,)* $(&$other),*],
+        };
     };
+}
+
+/// A question about a mesh.
+#[derive(Debug)]
+pub struct Question {
+    /// The question.
+    pub title: &'static str,
+    /// The rules that answer it.
+    pub rules: &'static [&'static Rule],
 }
 
 /// A kind of finding: its subject and its severity.

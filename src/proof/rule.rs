@@ -1,7 +1,7 @@
 //! The rules about what the proof finds in the manifests as they are applied.
 
 rules! {
-    "../rules/reach" about Proof
+    "Paths between clusters (`verify` and `trace`)" in "../rules/reach" about Proof
     with crate::packet::rule::NO_ROUTE,
     with crate::packet::rule::LOCAL_SHADOW,
     with crate::packet::rule::STOLEN_BY,

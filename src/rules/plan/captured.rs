@@ -1,6 +1,6 @@
 //! Words for ranges that hold what a target's nodes reach by themselves.
 
-use super::{add_declaration, listed_ranges};
+use super::{DECLARED, listed_ranges};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::plan::{Captured, CapturedOutcome, LocalAddress, LocalNetwork};
@@ -15,8 +15,6 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
         LocalAddress::Endpoint(_) => &LOOPING_ENDPOINT,
         LocalAddress::Lan(_) | LocalAddress::Address(_) => &CAPTURED_NETWORK,
     };
-    let mut finding = Finding::on_cluster(rule, source, message(target, captured));
-    add_declaration(&mut finding, &captured.ranges);
     let help = match (captured.own, &captured.outcome) {
         (LocalAddress::Lan(lan), CapturedOutcome::Kept) => format!(
             "if `{target}` uses this LAN, add `localNetworks: ['{lan}']` to its entry in the mesh; \
@@ -31,7 +29,8 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
         ),
     };
     let node = bare(&captured.node);
-    finding
+    Finding::on_cluster(rule, source, message(target, captured))
+        .at(captured.ranges.declared.clone(), DECLARED)
         .at(captured.place.clone(), format!("of {target}/{node}"))
         .help(help)
 }
@@ -89,9 +88,8 @@ pub(super) fn local(source: &ClusterName, target: &ClusterName, local: &LocalNet
     } else {
         format!("{network} removed from {ranges}: a local network of {target}")
     };
-    let mut finding = Finding::on_cluster(&CAPTURED_NETWORK, source, message);
-    add_declaration(&mut finding, &local.ranges);
-    finding
+    Finding::on_cluster(&CAPTURED_NETWORK, source, message)
+        .at(local.ranges.declared.clone(), DECLARED)
         .at(local.place.clone(), "the local network")
         .help(format!(
             "remove these addresses from the ranges of `{source}`, or renumber one of the two \

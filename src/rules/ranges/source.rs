@@ -1,6 +1,6 @@
 //! Source addresses of nodes that their cluster does not advertise.
 
-use super::{UNADVERTISED_SOURCE, label};
+use super::UNADVERTISED_SOURCE;
 use crate::fleet::Member;
 use crate::mesh::WireguardAddresses;
 use crate::rules::{Finding, bare};
@@ -27,12 +27,11 @@ pub(super) fn finding(member: &Member) -> Option<Finding> {
         count(names.len(), "node"),
         listed(names.iter())
     );
-    let mut finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message);
     let place = entry.place.key("advertise").key("wireguardAddresses");
-    finding.labels = vec![label(place, "")];
-    let help = "write `wireguardAddresses: PerNode`, or annotate each of these nodes with `kilo.squat.ai/force-internal-ip`";
-    finding.help = Some(help.to_owned());
-    Some(finding)
+    let finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message).at(place, "");
+    Some(finding.help(
+        "write `wireguardAddresses: PerNode`, or annotate each of these nodes with `kilo.squat.ai/force-internal-ip`",
+    ))
 }
 
 #[cfg(test)]
