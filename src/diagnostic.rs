@@ -231,6 +231,12 @@ impl Finding {
         places.fold(self, |finding, (place, text)| finding.at(place, text))
     }
 
+    /// Adds the places of an item that is there twice.
+    #[must_use]
+    pub(crate) fn at_both(self, again: Place, first: Place) -> Self {
+        self.at(again, "second here").at(first, "first here")
+    }
+
     /// Adds the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
