@@ -138,6 +138,15 @@ impl AppliedFile {
         }
     }
 
+    /// Returns a file with nothing but Peers.
+    pub fn of_peers(source: &Arc<str>, peers: Vec<Applied>) -> Self {
+        let others = Vec::new();
+        Self {
+            source: Arc::clone(source),
+            content: Arc::new(Content { peers, others }),
+        }
+    }
+
     /// Reads files, given by name and text, each text once: what many clusters get is the same.
     pub fn read_all(files: &[(Arc<str>, Arc<str>)]) -> Vec<Self> {
         let mut known: BTreeMap<&str, Arc<Content>> = BTreeMap::new();

@@ -328,6 +328,14 @@ impl<'a> Fabric<'a> {
         self.index.keys.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns the only node of all clusters that has a key, if it is one.
+    pub fn only_holder(&self, key: &[u8; 32]) -> Option<At> {
+        match *self.holders(key) {
+            [at] => Some(at),
+            _ => None,
+        }
+    }
+
     /// Returns the clusters with a node that has a key, each once.
     pub fn holding_sites(&self, key: &[u8; 32]) -> impl Iterator<Item = SiteId> {
         sites_of(self.holders(key))

@@ -229,11 +229,7 @@ impl PeerCounts {
 
 /// Returns the only node that has the key of a Peer.
 fn holder_of(fabric: &Fabric, peer: &ClusterPeer) -> Option<At> {
-    let spec = peer.applied.spec.as_ref().ok()?;
-    let [at] = *fabric.holders(&spec.key) else {
-        return None;
-    };
-    Some(at)
+    fabric.only_holder(&peer.applied.spec.as_ref().ok()?.key)
 }
 
 /// Returns the name of a node.
