@@ -112,7 +112,7 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
         .map(ClusterStatus::outcome)
         .max()
         .unwrap_or(Outcome::Clean)
-        .max(Strict::NO.threshold().outcome(&findings));
+        .max(Strict::default().threshold().outcome(&findings));
     let success = match outcome {
         Outcome::Clean if findings.is_empty() => shown::success(&states),
         _ => String::new(),

@@ -4,9 +4,8 @@ use std::net::IpAddr;
 
 use clustermesh::agent::fabric::{At, Owner, SiteId};
 use clustermesh::agent::model::TunnelClaim;
-use clustermesh::diagnostic::{Label, escaped};
+use clustermesh::diagnostic::escaped;
 use clustermesh::mesh::AddressClass;
-use clustermesh::place::Place;
 use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
 use clustermesh::proof::hostile::{
     Exposure, Hold, Hostile, Onward, OnwardKind, OpenWay, RelayedSource, WhoseKind,
@@ -17,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{NAMED, Verified};
-use crate::output::json::{WrittenPlace, place};
+use crate::output::json::{WrittenPlace, bare_place};
 
 /// The powers of an attacker with root in one cluster over the others.
 #[derive(JsonSchema, Serialize)]
@@ -309,12 +308,8 @@ fn more_onward(onward: &BoundedList<Onward>) -> WrittenMoreOnward {
 
 /// Returns where a range is written.
 fn claimed(verified: &Verified, site: SiteId, claim: TunnelClaim) -> Option<Value> {
-    let written: Place = verified.fabric.site(site).model.place(claim)?;
-    let label = Label {
-        place: written,
-        text: String::new(),
-    };
-    Some(json!(place(&label, verified.files)))
+    let place = verified.fabric.site(site).model.place(claim)?;
+    Some(json!(bare_place(&place, "", verified.files)))
 }
 
 fn cluster(verified: &Verified, site: SiteId) -> String {
