@@ -223,9 +223,9 @@ impl Finding {
 
     /// Adds places, each with a few words for what is there.
     #[must_use]
-    pub(crate) fn at_each<T: Into<String>>(
+    pub(crate) fn at_each<P: Into<Option<Place>>, T: Into<String>>(
         self,
-        places: impl IntoIterator<Item = (Place, T)>,
+        places: impl IntoIterator<Item = (P, T)>,
     ) -> Self {
         let places = places.into_iter();
         places.fold(self, |finding, (place, text)| finding.at(place, text))
