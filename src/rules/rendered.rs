@@ -62,12 +62,11 @@ pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Ve
 fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
     let peers = file.content.peers.iter().filter_map(|peer| {
         let spec = peer.spec.as_ref().ok()?;
-        let ranges = spec.allowed_ips.iter();
         Some(OldPeer {
             name: peer.name.clone(),
             source: None,
             key: Some(spec.key),
-            ranges: ranges.map(|it| it.interface.network).collect(),
+            ranges: spec.networks(),
             endpoint_flaw: spec.endpoint_flaw(),
             bytes: 0..0,
         })
