@@ -17,7 +17,7 @@ mod page;
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
 pub use message::Message;
 pub use mistakes::{LISTED, Mistakes};
-pub use page::{Block, Page, SECTIONS, Section};
+pub use page::{Page, Section};
 pub use rule::{Question, Rule, Subject};
 
 /// The longest part of a text of a finding that is shown, in characters.

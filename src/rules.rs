@@ -38,7 +38,7 @@ pub mod snapshots;
 mod states;
 pub mod verified;
 
-pub use crate::diagnostic::{Block, Finding, Page, Question, Rule, SECTIONS, Section, Subject};
+pub use crate::diagnostic::{Finding, Page, Question, Rule, Section, Subject};
 use crate::diagnostic::{bare, gravest_first};
 pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use command::{annotate_keepalive, annotate_nat};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::agent::fabric::At;
-use crate::agent::flaw::KernelRefusal;
+use crate::agent::refusal::KernelRefusal;
 use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Rule;

@@ -151,9 +151,9 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::SilentAnchor(silent) => anchors::silent(source, silent),
         TargetReason::PerNodePods(pods) => anchors::per_node(source, pods),
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
-        TargetReason::Rangeless { peers, .. } => rangeless(source, *peers),
+        TargetReason::Rangeless { peers } => rangeless(source, *peers),
         TargetReason::Family { family, ranges } => unroutable(source, *family, *ranges),
-        TargetReason::NoInitiator { peers, .. } => no_initiator(source, *peers),
+        TargetReason::NoInitiator { peers } => no_initiator(source, *peers),
     }
 }
 

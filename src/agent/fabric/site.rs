@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::diversion::has_diversions;
 use super::own_addresses::{OwnAddresses, Owner};
 use crate::agent::applied::AppliedFile;
-use crate::agent::flaw::KernelRefusal;
+use crate::agent::refusal::KernelRefusal;
 use crate::agent::model::{Model, Tunnel};
 use crate::agent::peers::{PeerId, Won};
 use crate::kilo::cluster::Cluster;

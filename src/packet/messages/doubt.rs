@@ -2,7 +2,7 @@
 
 use super::{called, peer_of, place, tunnel, upset};
 use crate::agent::fabric::{At, Fabric, Site};
-use crate::agent::flaw::KernelRefusal;
+use crate::agent::refusal::KernelRefusal;
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, Contest, PeerId, PeerStanding, Prize};
 use crate::agent::route::Route;
