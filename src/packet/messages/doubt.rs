@@ -2,9 +2,9 @@
 
 use super::{called, peer_of, place, tunnel, upset};
 use crate::agent::fabric::{At, Fabric, Site};
-use crate::agent::refusal::KernelRefusal;
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, Contest, PeerId, PeerStanding, Prize};
+use crate::agent::refusal::KernelRefusal;
 use crate::agent::route::Route;
 use crate::diagnostic::{Finding, bare};
 use crate::kilo::node::annotation;

@@ -3,6 +3,7 @@
 use super::{DECLARED, listed_ranges};
 use crate::name::ClusterName;
 use crate::net::Cidr;
+use crate::net::prefixes::Span;
 use crate::plan::{Captured, CapturedOutcome, LocalAddress, LocalNetwork};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::ranges::{CAPTURED_NETWORK, LOST_LAN};
@@ -58,14 +59,7 @@ fn message(target: &ClusterName, captured: &Captured) -> String {
     match &captured.outcome {
         CapturedOutcome::Withheld => format!("{cidrs} left out: {it} {lies} {own}"),
         CapturedOutcome::Without(holes) => {
-            let hole = |it: &Cidr| {
-                if it.is_host() {
-                    it.first().to_string()
-                } else {
-                    it.to_string()
-                }
-            };
-            let holes = listed(holes.iter().map(hole));
+            let holes = listed(holes.iter().map(|it| Span::new(*it)));
             format!("{holes} removed from {cidrs}: {it} {lies} {own}")
         }
         CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
