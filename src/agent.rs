@@ -9,7 +9,7 @@ pub mod difference;
 pub mod location_ranges;
 pub mod model;
 pub mod route;
-pub mod flaw;
+pub mod refusal;
 pub mod unapplied;
 pub mod fabric;
 pub mod inventory;

@@ -7,9 +7,9 @@ use std::path::Path;
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, escaped};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::Range;
+use crate::mesh::{Range, invalid_name};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, ExampleFile, pattern};
@@ -265,11 +265,8 @@ impl WrittenConfig {
 }
 
 fn cluster_name(name: &str, place: Place) -> Result<ClusterName, Finding> {
-    name.parse().map_err(|error| {
-        let error = escaped(&format!("{error}"), 200);
-        let message = format!("{} is not a valid cluster name: {error}", Quoted(name));
-        Finding::new(&mistake::INVALID_VALUE, message).at(place, "")
-    })
+    let parsed = name.parse();
+    parsed.map_err(|error| invalid_name("cluster", name, &error, place))
 }
 
 #[cfg(test)]

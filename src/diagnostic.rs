@@ -17,8 +17,8 @@ mod page;
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
 pub use message::Message;
 pub use mistakes::{LISTED, Mistakes};
-pub use page::{Block, Page, SECTIONS, Section};
-pub use rule::{Rule, Subject};
+pub use page::{Page, Section};
+pub use rule::{Question, Rule, Subject};
 
 /// The longest part of a text of a finding that is shown, in characters.
 const SHOWN: usize = 4000;
@@ -87,6 +87,17 @@ pub struct FindingCause {
     pub cluster: Option<String>,
     /// The node that it concerns.
     pub node: Option<String>,
+}
+
+impl FindingCause {
+    /// Returns a finding about a cluster as a cause.
+    pub(crate) fn of(rule: &'static Rule, cluster: &impl ToString) -> Self {
+        Self {
+            rule,
+            cluster: Some(cluster.to_string()),
+            node: None,
+        }
+    }
 }
 
 /// Sorts findings into the order in which all commands list them: the most severe first, and else
@@ -208,6 +219,22 @@ impl Finding {
         let label = place.into().map(|place| Label { place, text });
         self.labels.extend(label);
         self
+    }
+
+    /// Adds places, each with a few words for what is there.
+    #[must_use]
+    pub(crate) fn at_each<P: Into<Option<Place>>, T: Into<String>>(
+        self,
+        places: impl IntoIterator<Item = (P, T)>,
+    ) -> Self {
+        let places = places.into_iter();
+        places.fold(self, |finding, (place, text)| finding.at(place, text))
+    }
+
+    /// Adds the places of an item that is there twice.
+    #[must_use]
+    pub(crate) fn at_both(self, again: Place, first: Place) -> Self {
+        self.at(again, "second here").at(first, "first here")
     }
 
     /// Adds the remedy.

@@ -25,7 +25,7 @@ mod walk;
 
 pub use form::Form;
 pub use nearest::nearest;
-pub use position::{Position, position};
+pub use position::Position;
 pub use tree::{MappingEntries, MappingEntry, Scalar, TreeKey, TreeNode, TreeValue};
 
 /// A file that was read: its text, and a tree for each of its documents.

@@ -107,11 +107,8 @@ fn repeated(expectations: &[Expectation]) -> Vec<Finding> {
             continue;
         };
         let message = format!("duplicate expectation name {}", Quoted(name));
-        problems.push(
-            Finding::new(&mistake::DUPLICATE_NAME, message)
-                .at(expectation.place.key("name"), "second here")
-                .at(before.key("name"), "first here"),
-        );
+        let finding = Finding::new(&mistake::DUPLICATE_NAME, message);
+        problems.push(finding.at_both(expectation.place.key("name"), before.key("name")));
     }
     problems
 }

@@ -183,6 +183,12 @@ impl<'a> Fleet<'a> {
         ids.map(|&id| &self.members[id])
     }
 
+    /// Returns the highest ranking membership of each cluster.
+    pub fn first_memberships(&self) -> impl Iterator<Item = &Member<'a>> {
+        let ids = self.clusters.values().filter_map(|ids| ids.first());
+        ids.map(|&id| &self.members[id])
+    }
+
     /// Returns the sources of a target, in order of rank.
     pub fn sources<'f>(
         &'f self,

@@ -78,8 +78,6 @@ pub struct PeerCandidate {
     pub pods: Vec<Cidr>,
     /// Other addresses of its nodes: the WireGuard address, internal addresses.
     pub hosts: Vec<Cidr>,
-    /// Host routes that another has a better right to.
-    pub withheld: Vec<Cidr>,
 }
 
 impl PeerCandidate {

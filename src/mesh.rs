@@ -40,6 +40,7 @@ pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
+pub use mistakes::invalid_name;
 pub use secret_key_ref::SecretKeyRef;
 pub use state::{Link, State};
 

@@ -173,6 +173,12 @@ pub fn family(address: IpAddr) -> Family {
     }
 }
 
+/// Returns the ranges of a list that another list lacks.
+pub fn without(all: &[Cidr], others: &[Cidr]) -> Vec<Cidr> {
+    let rest = all.iter().filter(|it| !others.contains(it));
+    rest.copied().collect()
+}
+
 /// Returns the fewest ranges that hold exactly the addresses of these, in order of address.
 pub fn merged(ranges: impl IntoIterator<Item = Cidr>) -> Vec<Cidr> {
     let ranges: Vec<IpNet> = ranges.into_iter().map(|it| it.0).collect();

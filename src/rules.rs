@@ -38,7 +38,7 @@ pub mod snapshots;
 mod states;
 pub mod verified;
 
-pub use crate::diagnostic::{Block, Finding, Page, Rule, SECTIONS, Section, Subject};
+pub use crate::diagnostic::{Finding, Page, Question, Rule, Section, Subject};
 use crate::diagnostic::{bare, gravest_first};
 pub use check::{CheckInputs, CheckStandard, CheckedPlan, CheckedTree, check};
 pub use command::{annotate_keepalive, annotate_nat};
@@ -48,7 +48,7 @@ pub use levels::{Levels, Purpose};
 pub use manual::{manual, page_of, page_of_term};
 pub use membership::{granularity_advice, words as excluded};
 pub use of_nodes::of_nodes;
-pub use registry::{QUESTIONS, Question, all, find};
+pub use registry::{QUESTIONS, all, find};
 
 /// Drops duplicates, such as findings about a cluster in two meshes.
 fn once(mut findings: Vec<Finding>) -> Vec<Finding> {

@@ -15,6 +15,7 @@ use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::written::{self, ParsedPeer};
 use crate::name::{self, ClusterName};
+use crate::net::Cidr;
 use crate::place::{Place, Pointer};
 
 mod added_field;
@@ -135,6 +136,15 @@ impl AppliedFile {
                 peers: Vec::new(),
                 others: vec![unread],
             }),
+        }
+    }
+
+    /// Returns a file with nothing but Peers.
+    pub fn of_peers(source: &Arc<str>, peers: Vec<Applied>) -> Self {
+        let others = Vec::new();
+        Self {
+            source: Arc::clone(source),
+            content: Arc::new(Content { peers, others }),
         }
     }
 
@@ -270,6 +280,12 @@ fn is_peer(value: &Value, is_typed: bool) -> bool {
 }
 
 impl Applied {
+    /// Returns the ranges of its allowed IPs, in their order; none of a Peer that no agent reads.
+    pub fn networks(&self) -> Vec<Cidr> {
+        let spec = self.spec.as_ref().ok();
+        spec.map(Translation::networks).unwrap_or_default()
+    }
+
     fn new(spot: Spot, name: String, is_ending: bool, loose: LoosePeer) -> Self {
         Self {
             spot,

@@ -1,7 +1,7 @@
 //! Differences: what two versions of a Peer do not have in common.
 
 use super::peers::ClusterPeer;
-use crate::net::Cidr;
+use crate::net::{Cidr, without};
 use crate::wireguard::Endpoint;
 
 /// A part of a Peer that is another one.
@@ -61,10 +61,6 @@ impl Difference {
             differences.push(Self::PresharedKey);
         }
         let (had, has) = (old.networks(), new.networks());
-        let without = |all: &[Cidr], others: &[Cidr]| -> Vec<Cidr> {
-            let rest = all.iter().filter(|it| !others.contains(it));
-            rest.copied().collect()
-        };
         let (gained, lost) = (without(&has, &had), without(&had, &has));
         if !gained.is_empty() {
             differences.push(Self::RangesGained(gained));

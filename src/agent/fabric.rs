@@ -141,15 +141,7 @@ impl<'a> Fabric<'a> {
         sites.sort_by_key(|site| site.cluster);
         let sites: Sites<Arc<Site>> = Sites::new(sites);
         if let Some(other) = other.filter(|it| it.has_sites(&sites)) {
-            return Self {
-                sites,
-                index: Arc::clone(&other.index),
-                contents: Arc::default(),
-                tried: Tried::default(),
-                followed: Arc::default(),
-                looked_up: Arc::default(),
-                delivery: None,
-            };
+            return Self::with_index(sites, Arc::clone(&other.index));
         }
         let mut keys = KeyHolders::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
@@ -179,13 +171,8 @@ impl<'a> Fabric<'a> {
             has_strangers: false,
         };
         let mut fabric = Self {
-            sites,
-            index: Arc::new(index),
             contents: Arc::new(contents.into()),
-            tried: Tried::default(),
-            followed: Arc::default(),
-            looked_up: Arc::default(),
-            delivery: None,
+            ..Self::with_index(sites, Arc::new(index))
         };
         let mut dialled: Vec<_> = fabric.endpoints().collect();
         dialled.sort_unstable();
@@ -199,6 +186,18 @@ impl<'a> Fabric<'a> {
     }
 
     /// Returns whether its clusters are these ones.
+    fn with_index(sites: Sites<Arc<Site<'a>>>, index: Arc<FabricIndex>) -> Self {
+        Self {
+            sites,
+            index,
+            contents: Arc::default(),
+            tried: Tried::default(),
+            followed: Arc::default(),
+            looked_up: Arc::default(),
+            delivery: None,
+        }
+    }
+
     fn has_sites(&self, sites: &Sites<Arc<Site>>) -> bool {
         let are_same = |(one, other): (&Arc<Site>, &Arc<Site>)| {
             ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
@@ -326,6 +325,14 @@ impl<'a> Fabric<'a> {
     /// Returns the nodes of all clusters that have a key.
     pub fn holders(&self, key: &[u8; 32]) -> &[At] {
         self.index.keys.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the only node of all clusters that has a key, if it is one.
+    pub fn only_holder(&self, key: &[u8; 32]) -> Option<At> {
+        match *self.holders(key) {
+            [at] => Some(at),
+            _ => None,
+        }
     }
 
     /// Returns the clusters with a node that has a key, each once.

@@ -206,13 +206,7 @@ pub fn has_wanted_peers(has: &[AppliedFile], shall: &[AppliedFile], meshes: &[Me
 }
 
 fn foreign(peer: &ClusterPeer, site: Option<SiteId>, fabric: &Fabric) -> Foreign {
-    let ranges: Vec<Cidr> = match &peer.applied.spec {
-        Ok(spec) => {
-            let ranges = spec.allowed_ips.iter();
-            ranges.map(|it| it.interface.network).collect()
-        }
-        Err(_) => Vec::new(),
-    };
+    let ranges = peer.applied.networks();
     let holding = site.and_then(|number| {
         let peers = &fabric.site(number).model.peers;
         let peer = peers.find(|it| it.applied.name.cmp(&peer.applied.name))?;

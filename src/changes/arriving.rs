@@ -12,7 +12,7 @@ use super::followed_addresses::FollowedAddresses;
 use super::independent::are_independent;
 use super::key_move::KeyMove;
 use super::peer_differences::PeerDifferences;
-use crate::agent::applied::{Applied, AppliedFile, Content};
+use crate::agent::applied::{Applied, AppliedFile};
 use crate::agent::comparison::Pair;
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::engine::StepOrder;
@@ -370,13 +370,8 @@ impl<'s> TransientTable<'s> {
     pub(super) fn files(&self, new: &[AppliedFile]) -> Vec<AppliedFile> {
         let mut files: Vec<AppliedFile> = new.iter().map(|it| without(it, &self.absent)).collect();
         if !self.old.is_empty() {
-            files.push(AppliedFile {
-                source: Arc::from(""),
-                content: Arc::new(Content {
-                    peers: self.old.iter().map(|it| (*it).clone()).collect(),
-                    others: Vec::new(),
-                }),
-            });
+            let old = self.old.iter().map(|it| (*it).clone());
+            files.push(AppliedFile::of_peers(&Arc::from(""), old.collect()));
         }
         files
     }
@@ -388,11 +383,6 @@ fn without(file: &AppliedFile, absent: &BTreeSet<&str>) -> AppliedFile {
         return file.clone();
     }
     let peers = file.content.peers.iter();
-    AppliedFile {
-        source: Arc::clone(&file.source),
-        content: Arc::new(Content {
-            peers: peers.filter(|it| !is_absent(it)).cloned().collect(),
-            others: Vec::new(),
-        }),
-    }
+    let present = peers.filter(|it| !is_absent(it)).cloned();
+    AppliedFile::of_peers(&file.source, present.collect())
 }

@@ -9,7 +9,7 @@ use super::passage::Passage;
 use super::peer_change::node_ref;
 use super::versions::Versions;
 use crate::agent::comparison::Pair;
-use crate::agent::fabric::{At, Fabric, Site, SiteId};
+use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::agent::model::RangeHolder;
 use crate::agent::peers::{ClusterPeer, PeerId, has_same_routes};
 use crate::net::Cidr;
@@ -61,7 +61,8 @@ impl CarrierMove {
                 if was.0 == is.0 || names[0] == names[1] {
                     continue;
                 }
-                let (Some(from), Some(to)) = (holder(before, &was.0), holder(after, &is.0)) else {
+                let (Some(from), Some(to)) = (before.only_holder(&was.0), after.only_holder(&is.0))
+                else {
                     continue;
                 };
                 // An address that becomes a node's own, or was one, had another meaning.
@@ -109,13 +110,6 @@ fn carrier(site: &Site, address: IpAddr) -> Option<([u8; 32], PeerId, Cidr)> {
     let peer = claim.peer()?;
     let key = site.model.share(peer)?.translation.key;
     Some((key, peer, site.model.tunnels.at(slot).0))
-}
-
-fn holder(fabric: &Fabric, key: &[u8; 32]) -> Option<At> {
-    let [at] = *fabric.holders(key) else {
-        return None;
-    };
-    Some(at)
 }
 
 /// Returns whether a node has an address.

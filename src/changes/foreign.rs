@@ -1,9 +1,8 @@
 //! Foreign Peers: those of a cluster that belong to no mesh, and that no engine prunes.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use crate::agent::applied::{Applied, AppliedFile, Content};
+use crate::agent::applied::{Applied, AppliedFile};
 use crate::mesh::{Mesh, is_ours};
 
 /// Returns the foreign Peers of a cluster that has some files and gets others; none if it has none. They
@@ -28,14 +27,8 @@ pub fn foreign_peers(
         !is_replaced(it) && !is_ours
     });
     let foreign: Vec<_> = foreign.cloned().collect();
-    let source = Arc::clone(&has.first()?.source);
-    (!foreign.is_empty()).then(|| AppliedFile {
-        source,
-        content: Arc::new(Content {
-            peers: foreign,
-            others: Vec::new(),
-        }),
-    })
+    let source = &has.first()?.source;
+    (!foreign.is_empty()).then(|| AppliedFile::of_peers(source, foreign))
 }
 
 fn key(peer: &Applied) -> Option<[u8; 32]> {

@@ -46,7 +46,7 @@ impl ForgottenAddresses {
         }
         let site = &*passage.peers.after;
         let kilo = |it: NodeId| &*site.node(it).kilo;
-        let public = leaders(site);
+        let public = site.model.topology.all_possible_leaders();
         let public: Vec<NodeId> = public.filter(|it| is_dialled(site, *it)).collect();
         let sends = |it: &&NodeId| 0 < kilo(**it).keepalive;
         let sending = public.iter().filter(sends).count();
@@ -97,7 +97,7 @@ impl ForgottenAddresses {
             return;
         }
         let kilo = |it: NodeId| &*site.node(it).kilo;
-        let leaders: Vec<NodeId> = leaders(site).collect();
+        let leaders: Vec<NodeId> = site.model.topology.all_possible_leaders().collect();
         let behind_nat = leaders.iter().filter(|node| {
             let mut others = forgetting.iter().filter(|it| it != node);
             others.any(|it| is_behind_nat(kilo(**node), kilo(*it)))
@@ -118,13 +118,6 @@ impl ForgottenAddresses {
             self.nodes.extend(own);
         }
     }
-}
-
-/// Returns the nodes that may lead a segment.
-fn leaders(site: &Site) -> impl Iterator<Item = NodeId> {
-    let topology = &site.model.topology;
-    let segments = topology.segments.ids();
-    segments.flat_map(|it| topology.possible_leaders(it))
 }
 
 /// Returns whether other clusters dial a node.

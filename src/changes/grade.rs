@@ -125,16 +125,6 @@ pub enum PeerReason {
 }
 
 impl Grade {
-    /// All of them, the best first.
-    pub const ALL: [Self; 6] = [
-        Self::None,
-        Self::Additive,
-        Self::Cleanup,
-        Self::Brief,
-        Self::Disruptive,
-        Self::Destructive,
-    ];
-
     /// Returns its name, as people and programs write it.
     pub fn name(self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@ use crate::kilo::id::Segments;
 use crate::kilo::node::KiloNode;
 use crate::kilo::reason::ExcludedReason;
 use crate::kilo::topology::TopologySegment;
-use crate::net::Cidr;
+use crate::net::{Cidr, without};
 use crate::wireguard::Endpoint;
 
 /// Finds the causes in the nodes of every cluster that is in both versions.
@@ -124,10 +124,6 @@ fn stays(was: &ClusterNode, is: &ClusterNode) -> Vec<NodeChange> {
         });
     }
     let (had, has): (Vec<Cidr>, Vec<Cidr>) = (was.pods().collect(), is.pods().collect());
-    let without = |all: &[Cidr], others: &[Cidr]| -> Vec<Cidr> {
-        let rest = all.iter().filter(|it| !others.contains(it));
-        rest.copied().collect()
-    };
     let (gained, lost) = (without(&has, &had), without(&had, &has));
     if !gained.is_empty() {
         changes.push(NodeChange::RangesGained(gained));

@@ -13,7 +13,6 @@ use crate::agent::comparison::Pair;
 pub use crate::agent::difference::Difference;
 use crate::agent::fabric::{At, Fabric};
 use crate::agent::peers::ClusterPeer;
-use crate::kilo::peer::Translation;
 use crate::net::Cidr;
 
 /// A change of a Peer of a target.
@@ -140,11 +139,11 @@ impl ChangedPeer {
             }
             (None, Some(it)) => PeerChangeKind::Added {
                 renamed_from: None,
-                ranges: ranges(it),
+                ranges: it.applied.networks(),
             },
             (Some(it), None) => PeerChangeKind::Removed {
                 renamed_to: None,
-                ranges: ranges(it),
+                ranges: it.applied.networks(),
             },
             (None, None) => return None,
         };
@@ -229,11 +228,7 @@ impl PeerCounts {
 
 /// Returns the only node that has the key of a Peer.
 fn holder_of(fabric: &Fabric, peer: &ClusterPeer) -> Option<At> {
-    let spec = peer.applied.spec.as_ref().ok()?;
-    let [at] = *fabric.holders(&spec.key) else {
-        return None;
-    };
-    Some(at)
+    fabric.only_holder(&peer.applied.spec.as_ref().ok()?.key)
 }
 
 /// Returns the name of a node.
@@ -242,9 +237,4 @@ pub(super) fn node_ref(fabric: &Fabric, at: At) -> NodeRef {
         cluster: fabric.site(at.site).cluster.clone(),
         node: fabric.node(at).kilo.name.clone(),
     }
-}
-
-fn ranges(peer: &ClusterPeer) -> Vec<Cidr> {
-    let spec = peer.applied.spec.as_ref().ok();
-    spec.map(Translation::networks).unwrap_or_default()
 }

@@ -157,6 +157,25 @@ pub(super) fn changes(
 }
 
 impl TargetChange {
+    fn new(cluster: ClusterName, peers: Vec<PeerChange>) -> Self {
+        Self {
+            cluster,
+            renamed_from: None,
+            peers_before: 0,
+            peers_after: 0,
+            peers,
+            sources_gone: Vec::new(),
+            lost_ranges: 0,
+            unproved_ranges: 0,
+            pausing: Vec::new(),
+            forgotten: None,
+            key_moves: Vec::new(),
+            carriers: Vec::new(),
+            load: None,
+            reasons: Vec::new(),
+        }
+    }
+
     /// Describes a cluster that left. Only its Peers are known.
     fn left(
         cluster: &ClusterName,
@@ -176,20 +195,8 @@ impl TargetChange {
         });
         let peers: Vec<PeerChange> = removed.collect();
         (!peers.is_empty()).then(|| Self {
-            cluster: cluster.clone(),
-            renamed_from: None,
             peers_before: own.len(),
-            peers_after: 0,
-            peers,
-            sources_gone: Vec::new(),
-            lost_ranges: 0,
-            unproved_ranges: 0,
-            pausing: Vec::new(),
-            forgotten: None,
-            key_moves: Vec::new(),
-            carriers: Vec::new(),
-            load: None,
-            reasons: Vec::new(),
+            ..Self::new(cluster.clone(), peers)
         })
     }
 
@@ -229,18 +236,9 @@ impl TargetChange {
         Some(Self {
             sources_gone: gone.into_iter().collect(),
             renamed_from: old.map(|it| it.cluster.clone()).filter(|it| *it != cluster),
-            cluster,
             peers_before: had.len(),
             peers_after: has.len(),
-            peers,
-            lost_ranges: 0,
-            unproved_ranges: 0,
-            pausing: Vec::new(),
-            forgotten: None,
-            key_moves: Vec::new(),
-            carriers: Vec::new(),
-            load: None,
-            reasons: Vec::new(),
+            ..Self::new(cluster, peers)
         })
     }
 }
@@ -282,10 +280,7 @@ fn sources(fabric: &Fabric, target: Option<SiteId>) -> Sites<bool> {
                 Holding::One(at) => Some(at),
                 Holding::Nobody | Holding::Many => None,
             },
-            (None, Ok(spec)) => match *fabric.holders(&spec.key) {
-                [at] => Some(at),
-                _ => None,
-            },
+            (None, Ok(spec)) => fabric.only_holder(&spec.key),
             (None, Err(_)) => None,
         };
         if let Some(at) = holder {

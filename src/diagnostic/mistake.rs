@@ -1,7 +1,7 @@
 //! The rules about files that people write: each gate names the one that a file breaks.
 
 rules! {
-    "../rules/mesh" about Files;
+    "Errors in the files you write" in "../rules/mesh" about Files;
     BEYOND_CEILING = "beyond-ceiling" Error;
     CONTRADICTING_FIELDS = "contradicting-fields" Error
         was "descending-limits" "invalid-selector" "mixed-networks" "several-local-clusters" "topology-mismatch";

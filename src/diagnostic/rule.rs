@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use super::{Page, Severity};
 
-/// Declares a rule: a static. Its documentation is a page of its name in a folder, seen from the file
-/// that declares it.
+/// Declares rules, all about one subject: statics. The documentation of each is a page of its name in a folder, seen
+/// from the file that declares it.
 macro_rules! rule {
-    ($folder:literal about $subject:ident; $rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;) => {
+    ($folder:literal about $subject:ident; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {$(
         #[doc = concat!("The rule `", $name, "`.")]
         pub(crate) static $rule: $crate::diagnostic::Rule = $crate::diagnostic::Rule {
             name: $name,
@@ -17,18 +17,33 @@ macro_rules! rule {
             subject: $crate::diagnostic::Subject::$subject,
             page: include_str!(concat!($folder, "/", $name, ".md")),
         };
+    )*};
+}
+
+/// Declares a question as `QUESTION`, and the rules that answer it, all about one subject. Other rules that answer
+/// it are declared elsewhere.
+macro_rules! rules {
+    ($title:literal in $folder:literal about $subject:ident $(with $($module:ident)::+: $($other:ident),*)?; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {
+        rule! { $folder about $subject; $($rule = $name $severity $($alias)* $(was $($former)*)?;)* }
+
+        /// The question that these rules answer.
+        pub(crate) static QUESTION: $crate::diagnostic::Question = $crate::diagnostic::Question {
+            title: $title,
+            rules: {
+                $(use $($module)::+::{$($other),*};)?
+                &[$(&$rule,)* $($(&$other),*)?]
+            },
+        };
     };
 }
 
-/// Declares the rules of a question, all about one subject, and all of them as `RULES`: with those
-/// that are declared elsewhere.
-macro_rules! rules {
-    ($folder:literal about $subject:ident $(with $other:path),*; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {
-        $(rule! { $folder about $subject; $rule = $name $severity $($alias)* $(was $($former)*)?; })*
-
-        /// The rules of this question.
-        pub(crate) static RULES: &[&$crate::diagnostic::Rule] = &[$(&$rule,)* $(&$other),*];
-    };
+/// A question about a mesh.
+#[derive(Debug)]
+pub struct Question {
+    /// The question.
+    pub title: &'static str,
+    /// The rules that answer it.
+    pub rules: &'static [&'static Rule],
 }
 
 /// A kind of finding: its subject and its severity.

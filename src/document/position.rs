@@ -79,7 +79,8 @@ impl Mark {
 /// Returns where in `text` a byte stands.
 ///
 /// A byte order mark takes no column, and a byte inside a character counts as its first.
-pub fn position(text: &str, offset: usize) -> Position {
+#[cfg(test)]
+pub(super) fn position(text: &str, offset: usize) -> Position {
     Mark::START.advance(text, offset).position
 }
 

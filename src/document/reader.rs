@@ -330,8 +330,7 @@ impl<'a> Reader<'a> {
     fn repeated_key(&self, text: &str, bytes: Range<usize>, first: Range<usize>) -> Finding {
         let message = format!("duplicate key {}", Quoted(text));
         Finding::new(&mistake::DUPLICATE_ITEM, message)
-            .at(self.place().bytes(&bytes), "second here")
-            .at(self.place().bytes(&first), "first here")
+            .at_both(self.place().bytes(&bytes), self.place().bytes(&first))
     }
 
     fn broken(&self, text: &str, error: &ScanError) -> Finding {

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 
+use super::position::position;
 use super::*;
 
 /// Returns diagnostics as text, each label with its position and the text there.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Expectation, Expected, Selection};
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::mesh::AddressClass;
-use crate::mesh::{WrittenSelector, selector};
+use crate::mesh::{WrittenSelector, invalid_name, selector};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
@@ -264,16 +264,10 @@ fn present<T>(field: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 fn cluster(text: &str, place: &Place, findings: &mut Mistakes) -> Option<ClusterName> {
-    match text.parse() {
-        Ok(name) => Some(name),
-        Err(error) => {
-            let reason = escaped(&format!("{error}"), 200);
-            let message = format!("{} is not a valid cluster name: {reason}", Quoted(text));
-            findings
-                .push(Finding::new(&mistake::INVALID_VALUE, message).at(place.key("cluster"), ""));
-            None
-        }
-    }
+    let parsed = text.parse();
+    parsed
+        .map_err(|error| findings.push(invalid_name("cluster", text, &error, place.key("cluster"))))
+        .ok()
 }
 
 /// Reads a range, of which host bits are dropped, or a single address.

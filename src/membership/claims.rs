@@ -150,14 +150,13 @@ pub(super) fn candidates(
             let mut known = BTreeSet::new();
             let pods = draft.members.iter().flat_map(|it| &it.1).copied();
             let pods: Vec<Cidr> = pods.filter(|cidr| known.insert(*cidr)).collect();
-            let (mut hosts, mut withheld) = (Vec::new(), Vec::new());
+            let mut hosts = Vec::new();
             for (node, address) in draft.host_routes(survey) {
                 let route = Cidr::host(address);
                 let owner = owners.get(&address).copied().unwrap_or(node);
                 if let Some(reason) = survey.objection(&pod_owners, node, owner, address, position)
                 {
                     survey.withhold(node, route.to_string(), reason);
-                    withheld.push(route);
                 } else if known.insert(route) {
                     hosts.push(route);
                 }
@@ -176,7 +175,6 @@ pub(super) fn candidates(
                 seen: SeenAddress::of(&survey.nodes[draft.leader].kilo),
                 pods,
                 hosts,
-                withheld,
             }
         })
         .collect()

@@ -81,8 +81,7 @@ fn duplicate_meshes(meshes: &[Mesh]) -> Vec<Finding> {
                     with the mesh's name";
                 findings.push(
                     Finding::new(&mistake::DUPLICATE_NAME, message)
-                        .at(name_of(mesh), "second here")
-                        .at(name_of(earlier), "first here")
+                        .at_both(name_of(mesh), name_of(earlier))
                         .help(help),
                 );
             }
@@ -148,9 +147,9 @@ impl Twice<'_> {
         let more = and_more(self.more, "pair");
         let message =
             format!("meshes `{before}` and `{again}` both link `{one}` and `{other}`{more}");
+        let name = |it: &Linked| it.entry.place.key("name");
         Finding::new(&mistake::LINKED_TWICE, message)
-            .at(self.later.entry.place.key("name"), "second here")
-            .at(self.earlier.entry.place.key("name"), "first here")
+            .at_both(name(&self.later), name(&self.earlier))
     }
 }
 

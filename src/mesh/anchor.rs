@@ -158,12 +158,8 @@ fn once(
                 Some(cidr) => format!("{cidr} is in two anchors"),
                 None => "two anchors have no `ranges`".to_owned(),
             };
-            findings.push(
-                Finding::new(&mistake::DUPLICATE_ITEM, message)
-                    .at(place, "second here")
-                    .at(first.clone(), "first here")
-                    .help(REMOVE_ONE),
-            );
+            let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
+            findings.push(finding.at_both(place, first.clone()).help(REMOVE_ONE));
         } else {
             named.insert(claim, place);
         }
@@ -194,12 +190,8 @@ fn nodes(names: Option<Vec<String>>, place: &Place, findings: &mut Mistakes) -> 
         let place = place.index(index);
         if let Some(first) = first.get(&name) {
             let message = format!("node {} is listed twice", Quoted(&name));
-            findings.push(
-                Finding::new(&mistake::DUPLICATE_ITEM, message)
-                    .at(place, "second here")
-                    .at(first.clone(), "first here")
-                    .help(REMOVE_ONE),
-            );
+            let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
+            findings.push(finding.at_both(place, first.clone()).help(REMOVE_ONE));
             continue;
         }
         first.insert(name.clone(), place.clone());

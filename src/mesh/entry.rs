@@ -155,12 +155,9 @@ fn endpoint_from(
         let first = sources.iter().position(|other| other == source);
         if let Some(first) = first.filter(|first| *first < index) {
             let message = format!("duplicate endpoint source `{source:?}`");
-            findings.push(
-                Finding::new(&mistake::DUPLICATE_ITEM, message)
-                    .at(place.index(index), "second here")
-                    .at(place.index(first), "first here")
-                    .help(REMOVE_ONE),
-            );
+            let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
+            let finding = finding.at_both(place.index(index), place.index(first));
+            findings.push(finding.help(REMOVE_ONE));
         }
     }
     (findings.len() == before).then_some(sources)

@@ -105,8 +105,7 @@ fn unique_names(drafts: &[Draft], findings: &mut Mistakes) {
         let message = format!("duplicate cluster name {}", Quoted(&again.text));
         findings.push(
             Finding::new(&mistake::DUPLICATE_NAME, message)
-                .at(again.place.key("name"), "second here")
-                .at(first.place.key("name"), "first here")
+                .at_both(again.place.key("name"), first.place.key("name"))
                 .help("give each cluster a name of its own, or remove one of the two entries"),
         );
     }
@@ -123,8 +122,7 @@ fn one_local(drafts: &[Draft], findings: &mut Mistakes) {
         );
         findings.push(
             Finding::new(&mistake::CONTRADICTING_FIELDS, message)
-                .at(again.place.key("local"), "second here")
-                .at(first.place.key("local"), "first here")
+                .at_both(again.place.key("local"), first.place.key("local"))
                 .help("keep `local: true` only for the cluster in which the operator runs"),
         );
     }

@@ -1,11 +1,17 @@
 //! Mistakes: what all checks of a mesh share.
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::NameError;
 use crate::place::Place;
 
 /// The remedy for what is written twice.
 pub(super) const REMOVE_ONE: &str = "remove one of the two";
+
+/// Returns the finding about an invalid name.
+pub fn invalid_name(whose: &str, text: &str, error: &NameError, place: Place) -> Finding {
+    let message = format!("{} is not a valid {whose} name: {error}", Quoted(text));
+    Finding::new(&mistake::INVALID_VALUE, message).at(place, "")
+}
 
 /// Returns a name, or reports why it is invalid.
 pub(super) fn name_or_finding<T>(
@@ -18,9 +24,7 @@ pub(super) fn name_or_finding<T>(
     match parsed {
         Ok(name) => Some(name),
         Err(error) => {
-            let reason = escaped(&error.to_string(), 240);
-            let message = format!("{} is not a valid {whose} name: {reason}", Quoted(text));
-            let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place.clone(), "");
+            let finding = invalid_name(whose, text, &error, place.clone());
             findings.push(if text.is_empty() {
                 finding.shadow()
             } else {

@@ -172,8 +172,7 @@ fn unlinked(drafts: &[Draft], links: &DeclaredLinks, place: &Place) -> Vec<Findi
 
 fn repeated(rule: &'static Rule, message: &str, again: &Place, first: &Place) -> Finding {
     Finding::new(rule, message)
-        .at(again.clone(), "second here")
-        .at(first.clone(), "first here")
+        .at_both(again.clone(), first.clone())
         .help(REMOVE_ONE)
 }
 

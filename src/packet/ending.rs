@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use crate::agent::fabric::At;
-use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
+use crate::agent::refusal::KernelRefusal;
 use crate::diagnostic::Rule;
 use crate::net::Cidr;
 use crate::packet::rule;

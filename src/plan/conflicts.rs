@@ -58,13 +58,12 @@ type DeclaredRanges<'f> = Prefixes<(&'f ClusterName, &'f Range)>;
 
 impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
-        let clusters = fleet.clusters();
         // All meshes have the same ranges of a cluster, so the first one is used.
-        let first = clusters.filter_map(|it| Some((it, fleet.memberships(it).next()?)));
-        let declared: DeclaredRanges = first
-            .flat_map(|(cluster, member)| {
+        let declared: DeclaredRanges = fleet
+            .first_memberships()
+            .flat_map(|member| {
                 let ranges = member.entry.given().into_iter();
-                ranges.map(move |range| (range.cidr, (cluster, range)))
+                ranges.map(move |range| (range.cidr, (&member.entry.name, range)))
             })
             .collect();
         let mut conflicts = Self {

@@ -21,14 +21,13 @@ pub(super) fn settle<'f>(
     decision: &mut SourceDecision,
 ) {
     let own_loops = view.conflicts.own_loops(source.id);
-    let (mut peers, mut nodes) = (0, 0);
+    let mut peers = 0;
     for (index, candidate) in source.member.membership.candidates.numbered() {
         if decision.excluded.contains(&index) || own_loops.excluded.contains(&index) {
             continue;
         }
         if candidate.endpoint.is_none() && source.own.roams() {
             peers += 1;
-            nodes += candidate.nodes;
             decision.excluded.insert(index);
         } else if gives(view, source, candidate, decision)
             && !keeps_key(view, source, candidate, keepers, decision)
@@ -37,7 +36,7 @@ pub(super) fn settle<'f>(
         }
     }
     if 0 < peers {
-        let reason = TargetReason::NoInitiator { peers, nodes };
+        let reason = TargetReason::NoInitiator { peers };
         decision.reasons.push(Arc::new(reason));
     }
 }
@@ -82,7 +81,6 @@ fn keeps_key<'f>(
             place: candidate.place.clone(),
             own: owner.node.to_owned(),
             own_place: owner.place.clone(),
-            nodes: candidate.nodes,
         }));
         return false;
     }
@@ -93,7 +91,6 @@ fn keeps_key<'f>(
         decision.reasons.push(Arc::new(TargetReason::SharedKey {
             node: candidate.leader.clone(),
             place: candidate.place.clone(),
-            nodes: candidate.nodes,
             keeper: (*keeper).clone(),
             keeper_node: keeping.leader.clone(),
             keeper_place: keeping.place.clone(),

@@ -44,7 +44,6 @@ fn exclude_candidate(
             .reasons
             .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
                 node: candidate.leader.clone(),
-                nodes: candidate.nodes,
                 endpoint: WithheldEndpoint {
                     address: inside.address,
                     place: source.member.endpoint_place(candidate),

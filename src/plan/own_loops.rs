@@ -126,7 +126,6 @@ impl OwnLoops {
             self.reasons
                 .push(Arc::new(TargetReason::LoopingPeer(LoopingPeer {
                     node: candidate.leader.clone(),
-                    nodes: candidate.nodes,
                     endpoint: WithheldEndpoint {
                         address: inside.address,
                         place: member.endpoint_place(candidate),

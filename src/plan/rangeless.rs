@@ -33,18 +33,15 @@ pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut De
             .peekable();
         claims.peek().is_some() && claims.all(|it| !view.can_route(it) || is_withheld(&it))
     };
-    let candidates = source.member.membership.candidates.numbered();
-    let (mut peers, mut nodes) = (0, 0);
-    for (index, candidate) in candidates {
-        let is_dropped = decision.is_some_and(|decision| decision.excluded.contains(&index));
-        if !is_dropped && !own_loops.excluded.contains(&index) && is_bare(candidate) {
-            peers += 1;
-            nodes += candidate.nodes;
-        }
-    }
+    let bare = source.member.membership.candidates.numbered();
+    let bare = bare.filter(|(index, candidate)| {
+        let is_dropped = decision.is_some_and(|decision| decision.excluded.contains(index));
+        !is_dropped && !own_loops.excluded.contains(index) && is_bare(candidate)
+    });
+    let peers = bare.count();
     if 0 < peers {
         let decision = decisions.entry(source.id).or_default();
-        let reason = TargetReason::Rangeless { peers, nodes };
+        let reason = TargetReason::Rangeless { peers };
         decision.reasons.push(Arc::new(reason));
     }
 }

@@ -234,8 +234,8 @@ fn two_that_nobody_can_dial_get_nothing_of_each_other() {
     w:
       m--u--a 10.1.1.0/24 10.201.0.1/32
       m--v--b 10.2.1.0/24 10.202.0.1/32
-    v in u: NoInitiator { peers: 1, nodes: 1 }
-    u in v: NoInitiator { peers: 1, nodes: 1 }
+    v in u: NoInitiator { peers: 1 }
+    u in v: NoInitiator { peers: 1 }
     ");
 }
 

@@ -39,8 +39,6 @@ pub enum TargetReason {
         own: String,
         /// Its place.
         own_place: Place,
-        /// The number of its nodes.
-        nodes: usize,
     },
     /// A Peer with the key of a Peer of a cluster that ranks first.
     SharedKey {
@@ -48,8 +46,6 @@ pub enum TargetReason {
         node: NodeName,
         /// Its place.
         place: Place,
-        /// The number of its nodes.
-        nodes: usize,
         /// The cluster that keeps the key.
         keeper: ClusterName,
         /// Its node.
@@ -76,15 +72,11 @@ pub enum TargetReason {
     Rangeless {
         /// Their number.
         peers: usize,
-        /// The number of their nodes.
-        nodes: usize,
     },
     /// Peers that the target cannot dial, and that cannot dial it.
     NoInitiator {
         /// Their number.
         peers: usize,
-        /// The number of their nodes.
-        nodes: usize,
     },
     /// Cluster-wide ranges that no segment with an endpoint can carry.
     NoAnchor {
@@ -108,8 +100,6 @@ pub enum TargetReason {
 pub struct LoopingPeer {
     /// The source's node.
     pub node: NodeName,
-    /// The number of its nodes.
-    pub nodes: usize,
     /// Its endpoint.
     pub endpoint: WithheldEndpoint,
     /// The range, of its own cluster or of another one.

@@ -8,7 +8,7 @@ use crate::name::ClusterName;
 use crate::place::Place;
 
 rules! {
-    "access" about Plan;
+    "Access to clusters as declared in meshes" in "access" about Plan;
     MISSING_ACCESS = "missing-access" Notice;
     UNUSED_SECRET = "unused-secret" Notice;
     INVALID_SECRET = "invalid-secret" Warning;

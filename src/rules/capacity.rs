@@ -15,7 +15,7 @@ use crate::text::count;
 use crate::tree_diff::OnDiskTree;
 
 rules! {
-    "capacity" about Tree;
+    "Capacity of Kilo and GitOps" in "capacity" about Tree;
     SLOW_APPLY = "slow-apply" Warning;
     LARGE_WAVE = "large-wave" Warning;
     CROWDED_NODE = "crowded-node" Warning;
@@ -28,7 +28,7 @@ const GROUP: &str = "other clusters";
 /// Returns whether a rule is about what `clustermesh capacity` counts.
 pub fn is_about(rule: &Rule) -> bool {
     let others = [&CROWDED_TARGET, &LARGE_FILE, &DNS_ENDPOINT];
-    RULES.iter().chain(&others).any(|it| *it == rule)
+    QUESTION.rules.iter().chain(&others).any(|it| *it == rule)
 }
 
 /// Returns what is too much for a target, given the load of each.

@@ -7,7 +7,7 @@ use crate::diagnostic::escaped;
 use crate::name::ClusterName;
 
 rules! {
-    "clusters" about Snapshots;
+    "Failures to read a cluster" in "clusters" about Snapshots;
     INVALID_KUBECONFIG = "invalid-kubeconfig" Error;
     UNKNOWN_CONTEXT = "unknown-context" Error;
     UNSAFE_KUBECONFIG = "unsafe-kubeconfig" Error;

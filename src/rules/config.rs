@@ -5,7 +5,7 @@ use crate::config::{Date, Ignore, RuleLevel};
 use crate::diagnostic::{Quoted, escaped};
 
 rules! {
-    "levels" about Files;
+    "Levels and ignores in the config" in "levels" about Files;
     EXPIRED_IGNORE = "expired-ignore" Warning;
     EXPIRED_LEVEL = "expired-level" Warning;
     UNUSED_IGNORE = "unused-ignore" Warning;

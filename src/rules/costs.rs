@@ -16,7 +16,7 @@ use learned_endpoint::LearnedEndpoints;
 use silent_leaders::SilentLeaders;
 
 rules! {
-    "costs" about Plan;
+    "Costs of changes" in "costs" about Plan;
     PAUSE_AFTER_CHANGE = "pause-after-change" Notice;
     LEARNED_ENDPOINT = "learned-endpoint" Notice;
 }
@@ -31,7 +31,7 @@ pub(super) fn findings(fleet: &Fleet, config: &Config) -> Vec<Finding> {
 
 /// Returns whether a rule is about these costs.
 pub fn is_about(rule: &Rule) -> bool {
-    RULES.contains(&rule)
+    QUESTION.rules.contains(&rule)
 }
 
 fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {

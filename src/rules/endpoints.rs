@@ -12,7 +12,7 @@ mod port;
 mod roaming;
 
 rules! {
-    "endpoints" about Plan with crate::packet::rule::NO_INITIATOR;
+    "Endpoints and who can dial" in "endpoints" about Plan with crate::packet::rule: NO_INITIATOR;
     INVALID_ENDPOINT = "invalid-endpoint" Warning "NodeEndpointInvalid";
     NO_ENDPOINT = "missing-endpoint" Warning "NodeNoEndpoint";
     ROAMING_NODE = "roaming-node" Warning;

@@ -21,7 +21,7 @@ use foreign::{blocked_file, foreign};
 pub(super) use planned::planned;
 
 rules! {
-    "gitops" about Tree;
+    "Limits of Flux, Argo CD and git" in "gitops" about Tree;
     CROWDED_TARGET = "crowded-target" Warning;
     LARGE_FILE = "large-file" Warning;
     LARGE_PEER = "large-peer" Warning;
@@ -83,10 +83,9 @@ pub(super) fn twin_peers(cluster: &str, peers: &[(String, Place)]) -> Finding {
         "the Peers {names} have the same key: deleting one of them removes the tunnel until the \
          agents' next resync (8 minutes measured)"
     );
-    let finding = Finding::on_named(&TWIN_PEERS, cluster, message);
     let places = peers.iter().take(NAMED).map(|(_, place)| place.clone());
-    places
-        .fold(finding, |finding, it| finding.at(it, "same key"))
+    Finding::on_named(&TWIN_PEERS, cluster, message)
+        .at_each(places.map(|it| (it, "same key")))
         .help(format!(
             "in {}, delete all but one, then immediately touch the remaining one: `kubectl annotate peers \
              --overwrite NAME touched=1`",

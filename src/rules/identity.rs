@@ -12,7 +12,7 @@ mod shared_internal_ip;
 mod shared_nodes;
 
 rules! {
-    "identity" about Plan;
+    "Identity of nodes: names, keys, endpoints" in "identity" about Plan;
     NO_PUBLIC_KEY = "missing-public-key" Warning "NodeNoPublicKey";
     INVALID_PUBLIC_KEY = "invalid-public-key" Warning;
     DUPLICATE_KEY = "duplicate-key" Warning;

@@ -22,7 +22,7 @@ mod subnet;
 pub(super) use family::separation;
 
 rules! {
-    "kilo" about Plan;
+    "Kilo's settings on the nodes" in "kilo" about Plan;
     NO_WIREGUARD_IP = "missing-wireguard-ip" Warning "NodeNoWireguardIP";
     INVALID_WIREGUARD_IP = "invalid-wireguard-ip" Warning "WGIPInvalid";
     FULL_SUBNET = "full-subnet" Warning;
@@ -54,10 +54,7 @@ rules! {
 /// Returns findings about Kilo on the nodes. Without a plan, the Peers of their clusters are not known.
 pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for cluster in fleet.clusters() {
-        let Some(member) = fleet.memberships(cluster).next() else {
-            continue;
-        };
+    for member in fleet.first_memberships() {
         let inspected = InspectedCluster::new(member);
         findings.extend(granularity::finding(&inspected));
         findings.extend(subnet::finding(&inspected));
@@ -67,15 +64,15 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
         findings.extend(spelling::findings(&inspected));
         findings.extend(annotations::findings(&inspected));
         findings.extend(location_ranges::findings(fleet, plan, &inspected));
-        findings.extend(fleet.memberships(cluster).flat_map(keepalive::findings));
+        let memberships = fleet.memberships(&member.entry.name);
+        findings.extend(memberships.flat_map(keepalive::findings));
     }
     super::once(findings)
 }
 
 /// Returns the findings about locations of which it is uncertain who leads them.
 pub fn uncertain_leaders(fleet: &Fleet, config: &Config) -> Vec<Finding> {
-    let members = fleet.clusters();
-    let members = members.filter_map(|it| fleet.memberships(it).next());
+    let members = fleet.first_memberships();
     let findings = members.flat_map(|it| location::findings(&InspectedCluster::new(it)));
     let findings = findings.filter(|it| it.rule == &UNCERTAIN_LEADER);
     findings.map(|it| with_access(it, config)).collect()

@@ -5,7 +5,7 @@ use crate::fleet::Member;
 use crate::membership::Contradicted;
 
 rules! {
-    "nodes" about Plan;
+    "Declarations that do not match the nodes" in "nodes" about Plan;
     NODE_NOT_SELECTED = "node-not-selected" Notice;
     SILENT_CLUSTER = "silent-cluster" Warning;
     CONTRADICTED = "contradicted-declaration" Warning;
@@ -24,9 +24,5 @@ pub(super) fn contradicted(
 ) -> Option<FindingCause> {
     let mut found = member.membership.contradictions.iter();
     let is_found = found.any(|it| is_meant(&it.what));
-    is_found.then(|| FindingCause {
-        rule: &CONTRADICTED,
-        cluster: Some(member.entry.name.to_string()),
-        node: None,
-    })
+    is_found.then(|| FindingCause::of(&CONTRADICTED, &member.entry.name))
 }

@@ -9,7 +9,7 @@ use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
 use super::{Finding, Rule};
-use crate::diagnostic::{Label, Message, Quoted};
+use crate::diagnostic::{Message, Quoted};
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::net::Family;
@@ -22,6 +22,9 @@ mod anchors;
 mod captured;
 pub(super) mod cut_off;
 mod loops;
+
+/// The label of the line that declares ranges.
+const DECLARED: &str = "declared here";
 
 /// One cut of a source, and the targets in which it is made.
 struct AlikeWithheld<'p> {
@@ -148,9 +151,9 @@ fn finding(withheld: &Withheld) -> Finding {
         TargetReason::SilentAnchor(silent) => anchors::silent(source, silent),
         TargetReason::PerNodePods(pods) => anchors::per_node(source, pods),
         TargetReason::Unaccepted { ranges, accepted } => unaccepted(source, ranges, accepted),
-        TargetReason::Rangeless { peers, .. } => rangeless(source, *peers),
+        TargetReason::Rangeless { peers } => rangeless(source, *peers),
         TargetReason::Family { family, ranges } => unroutable(source, *family, *ranges),
-        TargetReason::NoInitiator { peers, .. } => no_initiator(source, *peers),
+        TargetReason::NoInitiator { peers } => no_initiator(source, *peers),
     }
 }
 
@@ -202,9 +205,8 @@ fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -
         "{} left out: not in `acceptedNetworks`",
         listed_ranges(ranges)
     );
-    let mut finding = Finding::on_cluster(&UNACCEPTED_RANGE, source, message);
-    add_declaration(&mut finding, ranges);
-    finding
+    Finding::on_cluster(&UNACCEPTED_RANGE, source, message)
+        .at(ranges.declared.clone(), DECLARED)
         .at(accepted.clone(), "does not contain it")
         .help("to accept them, add ranges to `acceptedNetworks` that contain all their addresses")
 }
@@ -212,14 +214,4 @@ fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -
 /// Names the first few ranges.
 fn listed_ranges(ranges: &WithheldRanges) -> String {
     listed(ranges.cidrs.iter())
-}
-
-/// Points to the line that declares ranges.
-fn add_declaration(finding: &mut Finding, ranges: &WithheldRanges) {
-    finding
-        .labels
-        .extend(ranges.declared.iter().map(|place| Label {
-            place: place.clone(),
-            text: "declared here".to_owned(),
-        }));
 }

@@ -1,9 +1,7 @@
 //! Do ranges overlap, or are outside of what was declared?
 
 use super::Finding;
-use crate::diagnostic::Label;
 use crate::fleet::Fleet;
-use crate::place::Place;
 
 mod declared;
 mod flat;
@@ -12,7 +10,7 @@ mod source;
 mod subnet;
 
 rules! {
-    "ranges" about Plan;
+    "Address ranges" in "ranges" about Plan;
     NO_POD_CIDR = "missing-pod-cidr" Warning "NodeNoPodCIDR";
     INVALID_POD_CIDR = "invalid-pod-cidr" Warning "NodeNoPodCIDR";
     POD_CIDR_OUT_OF_RANGE = "undeclared-pod-cidr" Warning "NodePodCIDROutOfRange";
@@ -37,9 +35,8 @@ rules! {
 /// Returns findings about the ranges of clusters and nodes.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     // All meshes have the same ranges of a cluster, so the first one is used.
-    let clusters = fleet.clusters();
-    let members = clusters.filter_map(|cluster| fleet.memberships(cluster).next());
-    let mut findings: Vec<Finding> = members
+    let mut findings: Vec<Finding> = fleet
+        .first_memberships()
         .flat_map(|member| {
             let mut findings = declared::findings(member.entry);
             findings.extend(flat::findings(member));
@@ -52,11 +49,6 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let members = fleet.members().iter();
     findings.extend(super::once(members.flat_map(selector::findings).collect()));
     findings
-}
-
-fn label(place: Place, text: impl Into<String>) -> Label {
-    let text = text.into();
-    Label { place, text }
 }
 
 #[cfg(test)]

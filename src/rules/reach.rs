@@ -118,9 +118,8 @@ fn idle_placeholders(target: &ClusterName, file: &AppliedFile) -> Option<Finding
         _ => idle_placeholder(&format!("the Peers {names}"), "have", "their tunnels"),
     };
     let finding = Finding::on_cluster(&PEER_WITHOUT_ENDPOINT, target, message);
-    let finding = peers.iter().take(NAMED).fold(finding, |finding, it| {
-        finding.at(file.place(&it.spot).key("spec").key("endpoint"), "")
-    });
+    let places = peers.iter().take(NAMED).map(|it| file.place(&it.spot));
+    let finding = finding.at_each(places.map(|it| (it.key("spec").key("endpoint"), "")));
     Some(finding.help("set `persistentKeepalive: 25`, like `clustermesh render`"))
 }
 

@@ -4,84 +4,27 @@ use super::{
     Rule, access, capacity, clusters, config, costs, endpoints, gitops, identity, kilo, nodes,
     ranges, rendered, snapshots, states,
 };
-use crate::diagnostic::mistake;
+use crate::diagnostic::{Question, mistake};
 use crate::proof::rule;
 
-/// A question about a mesh.
-#[derive(Debug)]
-pub struct Question {
-    /// The question.
-    pub title: &'static str,
-    /// The rules that answer it.
-    pub rules: &'static [&'static Rule],
-}
-
 /// Every question, in the order in which they are best asked.
-pub static QUESTIONS: &[Question] = &[
-    Question {
-        title: "Errors in the files you write",
-        rules: mistake::RULES,
-    },
-    Question {
-        title: "Address ranges",
-        rules: ranges::RULES,
-    },
-    Question {
-        title: "Identity of nodes: names, keys, endpoints",
-        rules: identity::RULES,
-    },
-    Question {
-        title: "Endpoints and who can dial",
-        rules: endpoints::RULES,
-    },
-    Question {
-        title: "Kilo's settings on the nodes",
-        rules: kilo::RULES,
-    },
-    Question {
-        title: "Declarations that do not match the nodes",
-        rules: nodes::RULES,
-    },
-    Question {
-        title: "Clusters that join or leave",
-        rules: states::RULES,
-    },
-    Question {
-        title: "Changes to the rendered tree",
-        rules: rendered::RULES,
-    },
-    Question {
-        title: "Costs of changes",
-        rules: costs::RULES,
-    },
-    Question {
-        title: "Limits of Flux, Argo CD and git",
-        rules: gitops::RULES,
-    },
-    Question {
-        title: "Paths between clusters (`verify` and `trace`)",
-        rules: rule::RULES,
-    },
-    Question {
-        title: "Capacity of Kilo and GitOps",
-        rules: capacity::RULES,
-    },
-    Question {
-        title: "Access to clusters as declared in meshes",
-        rules: access::RULES,
-    },
-    Question {
-        title: "Levels and ignores in the config",
-        rules: config::RULES,
-    },
-    Question {
-        title: "Checks of new snapshots",
-        rules: snapshots::RULES,
-    },
-    Question {
-        title: "Failures to read a cluster",
-        rules: clusters::RULES,
-    },
+pub static QUESTIONS: &[&Question] = &[
+    &mistake::QUESTION,
+    &ranges::QUESTION,
+    &identity::QUESTION,
+    &endpoints::QUESTION,
+    &kilo::QUESTION,
+    &nodes::QUESTION,
+    &states::QUESTION,
+    &rendered::QUESTION,
+    &costs::QUESTION,
+    &gitops::QUESTION,
+    &rule::QUESTION,
+    &capacity::QUESTION,
+    &access::QUESTION,
+    &config::QUESTION,
+    &snapshots::QUESTION,
+    &clusters::QUESTION,
 ];
 
 /// Returns every rule, in order of name.

@@ -24,7 +24,7 @@ mod losses;
 pub use losses::{Allowing, PlannedFleet, add_losses, rule_of};
 
 rules! {
-    "rendered" about Tree;
+    "Changes to the rendered tree" in "rendered" about Tree;
     EMPTY_TARGET = "empty-target" Error;
     LOST_TARGET = "lost-target" Error;
     LOST_SOURCE = "lost-source" Error;
@@ -68,12 +68,11 @@ pub fn take_over(plan: &Plan, target: &ClusterName, files: &[AppliedFile]) -> Ve
 fn old_file(target: &ClusterName, file: &AppliedFile) -> ChangedFile {
     let peers = file.content.peers.iter().filter_map(|peer| {
         let spec = peer.spec.as_ref().ok()?;
-        let ranges = spec.allowed_ips.iter();
         Some(OldPeer {
             name: peer.name.clone(),
             source: None,
             key: Some(spec.key),
-            ranges: ranges.map(|it| it.interface.network).collect(),
+            ranges: spec.networks(),
             endpoint_flaw: spec.endpoint_flaw(),
             bytes: 0..0,
         })
@@ -100,11 +99,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
             [target] => cut_off.get(target.as_str()),
             _ => None,
         };
-        let cause = of_target.map(|target| FindingCause {
-            rule: &CUT_OFF,
-            cluster: Some((*target).to_owned()),
-            node: None,
-        });
+        let cause = of_target.map(|target| FindingCause::of(&CUT_OFF, target));
         shrunk(it, fleet).with_cause(cause)
     }));
     findings.extend(changes.renamed.iter().map(|it| renamed(it, config)));

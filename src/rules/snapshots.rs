@@ -10,7 +10,7 @@ use crate::snapshot::listing::Stale;
 use crate::text::listed;
 
 rules! {
-    "snapshots" about Snapshots;
+    "Checks of new snapshots" in "snapshots" about Snapshots;
     EMPTY_SNAPSHOT = "empty-snapshot" Error;
     TOO_MANY_NODES = "too-many-nodes" Error;
     TWIN_CLUSTER = "twin-cluster" Warning;
@@ -45,8 +45,8 @@ pub fn refusals(
                 (&SHRUNK_SNAPSHOT, message)
             }
         };
-        let mut finding = Finding::on_cluster(rule, cluster, format!("{message}; {kept}"));
-        finding.help = Some(match refusal {
+        let finding = Finding::on_cluster(rule, cluster, format!("{message}; {kept}"));
+        finding.help(match refusal {
             GuardRefusal::TooMany { .. } => format!(
                 "if the cluster is that large, add `--accept {cluster}`, or raise `limits.nodes` \
                  in the config"
@@ -56,8 +56,7 @@ pub fn refusals(
                  `--accept {cluster}`"
             ),
             GuardRefusal::Shrunk(loss) => shrunk_help(cluster, loss),
-        });
-        finding
+        })
     });
     findings.collect()
 }
@@ -84,28 +83,34 @@ pub fn lost_since(cluster: &ClusterName, refusals: &[GuardRefusal], version: &st
 pub fn unreadable(cluster: &ClusterName, file: &str, problem: &str) -> Finding {
     let message =
         format!("{file} is not a snapshot, so losses cannot be determined: {problem}; it was kept");
-    let mut finding = Finding::on_cluster(&UNREADABLE_SNAPSHOT, cluster, message);
-    finding.help = Some(format!(
+    Finding::on_cluster(&UNREADABLE_SNAPSHOT, cluster, message).help(format!(
         "restore the committed file, or add `--accept {cluster}` to replace it"
-    ));
-    finding
+    ))
 }
 
 /// Returns that no mesh names `cluster`, so that nothing can be judged; `nearest` is one that a mesh
 /// names.
 pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
     let message = "is in no mesh, so its nodes cannot be checked".to_owned();
-    let mut finding = Finding::on_cluster(&UNNAMED_CLUSTER, cluster, message);
-    finding.help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
-    finding
+    meaning(
+        nearest,
+        Finding::on_cluster(&UNNAMED_CLUSTER, cluster, message),
+    )
 }
 
 /// Returns that the config has a cluster that no mesh names: a typo, or a leftover.
 pub fn unnamed(cluster: &ClusterName, nearest: Option<&str>, place: Place) -> Finding {
     let message = format!("no mesh contains a cluster `{cluster}`");
-    let mut finding = Finding::new(&UNNAMED_CLUSTER, message).at(place, "");
-    finding.help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
-    finding
+    meaning(
+        nearest,
+        Finding::new(&UNNAMED_CLUSTER, message).at(place, ""),
+    )
+}
+
+/// Adds the name that is probably meant, if there is one.
+fn meaning(nearest: Option<&str>, finding: Finding) -> Finding {
+    let help = nearest.map(|name| format!("did you mean {}?", Quoted(name)));
+    Finding { help, ..finding }
 }
 
 /// Returns that a cluster seems to be another cluster under a second name.
@@ -116,11 +121,9 @@ pub fn twin(twin: &SameCluster) -> Finding {
         node,
     } = twin;
     let message = format!("node {} is also a node of `{other}`", Quoted(node));
-    let mut finding = Finding::on_cluster(&TWIN_CLUSTER, cluster, message);
-    finding.help = Some(format!(
+    Finding::on_cluster(&TWIN_CLUSTER, cluster, message).help(format!(
         "check the contexts of `{cluster}` and `{other}`: both probably lead to the same cluster"
-    ));
-    finding
+    ))
 }
 
 /// Returns what was brought back in a snapshot of `cluster`: annotations of these nodes.
@@ -131,13 +134,11 @@ pub fn carried_over(cluster: &ClusterName, nodes: &[String]) -> Vec<Finding> {
             .to_owned();
         let of_all = "no key at the moment (the Kilo agent may be restarting); the annotations of \
             the last snapshot were kept";
-        let mut finding = Finding::on_node(&CARRIED_OVER, cluster, node, message);
-        finding = finding.with_alike(of_all, None);
-        finding.help = Some(format!(
+        let finding = Finding::on_node(&CARRIED_OVER, cluster, node, message);
+        finding.with_alike(of_all, None).help(format!(
             "if Kilo was removed from {} permanently, add `--no-carry-over {cluster}`",
             if nodes.len() == 1 { "it" } else { "them" }
-        ));
-        finding
+        ))
     });
     findings.collect()
 }

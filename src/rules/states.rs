@@ -10,7 +10,7 @@ use crate::name::{ClusterName, MeshName};
 use crate::plan::Plan;
 
 rules! {
-    "states" about Plan;
+    "Clusters that join or leave" in "states" about Plan;
     UNCHECKED_CLUSTER = "unchecked-cluster" Notice;
     LEAVING_CLUSTER = "leaving-cluster" Notice;
 }

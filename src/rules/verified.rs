@@ -130,9 +130,8 @@ fn unapplied(site: &Site) -> Option<Finding> {
     let message =
         format!("{whose} no endpoint: until {it} {connects}, WireGuard does not get {what}");
     let finding = Finding::on_cluster(&PEER_WITHOUT_ENDPOINT, site.cluster, message);
-    let finding = mute.iter().take(NAMED).fold(finding, |finding, it| {
-        finding.at(it.place().key("spec"), "has no endpoint")
-    });
+    let places = mute.iter().take(NAMED).map(|it| it.place().key("spec"));
+    let finding = finding.at_each(places.map(|it| (it, "has no endpoint")));
     Some(finding.help(format!(
         "set the endpoint `{}` and a `persistentKeepalive` above 0, like `clustermesh render`",
         Endpoint::PLACEHOLDER
@@ -167,11 +166,7 @@ fn rendered_otherwise(fabric: &Fabric, failure: &Failure) -> Option<FindingCause
     let sites = [packet.from.site, packet.to.site()];
     let mut sites = sites.iter().map(|it| fabric.site(*it));
     let site = sites.find(|it| it.reading.is_rendered_otherwise())?;
-    Some(FindingCause {
-        rule: &CONTRADICTED,
-        cluster: Some(site.cluster.to_string()),
-        node: None,
-    })
+    Some(FindingCause::of(&CONTRADICTED, site.cluster))
 }
 
 /// Reports a failed path by the smallest packet that shows it, and how many more fail for the same

@@ -42,10 +42,12 @@ pub(crate) enum Fault {
     HostBits,
     /// Two Peers have one name.
     DuplicateName,
+    /// The Peers were rendered before a node joined.
+    LateNode,
 }
 
 impl Fault {
-    /// All of them.
+    /// All that change a part of what was rendered.
     pub(crate) const ALL: [Self; 15] = [
         Self::StolenPrefix,
         Self::MissingRange,
@@ -101,6 +103,7 @@ impl fmt::Display for Fault {
             Self::OwnKey => "key of an own node",
             Self::HostBits => "host bits",
             Self::DuplicateName => "duplicate name",
+            Self::LateNode => "late node",
         })
     }
 }
@@ -198,6 +201,7 @@ impl Scene<'_> {
                 })?;
                 Some(spoilt)
             }),
+            Fault::LateNode => self.render_without_last_node(),
             Fault::DuplicateName => {
                 let other = self.any()?.name().to_owned();
                 self.peer(|_, peer| {
@@ -208,6 +212,15 @@ impl Scene<'_> {
                 })
             }
         }
+    }
+
+    /// Renders as if the last node of the cluster had not joined yet.
+    fn render_without_last_node(&mut self) -> Option<String> {
+        let mut before = self.world.clone();
+        let nodes = &mut before.clusters[self.target].nodes;
+        let node = nodes.pop().filter(|_| !nodes.is_empty())?;
+        *self.manifests = before.manifests();
+        Some(node.name)
     }
 
     fn own_node(&mut self) -> &Node {

@@ -94,6 +94,7 @@ impl Report {
         };
         let faults = Fault::ALL
             .into_iter()
+            .chain([Fault::LateNode])
             .map(fault)
             .filter(|it| !has(it, |tally| 0 < tally.spoilt));
         let verdicts = VERDICTS

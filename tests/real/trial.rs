@@ -15,6 +15,7 @@ use crate::random::Random;
 use crate::socket;
 use crate::verdict::{Expected, Verdict, Verdicts, Whole, verdicts};
 use crate::world::{Manifests, World};
+use crate::{LATE, MESHES};
 
 /// How long an answer is waited for that should not come.
 const DOUBT: Duration = Duration::from_millis(250);
@@ -279,6 +280,11 @@ fn faults(
     random: &mut Random,
     (world, manifests): (&World, &mut Manifests),
 ) -> Vec<(Fault, String)> {
+    if (LATE..MESHES).contains(&seed) {
+        let mut attempts = (0..20).map(|_| Fault::LateNode.inject(random, world, manifests));
+        let what = attempts.find_map(|it| it);
+        return what.into_iter().map(|it| (Fault::LateNode, it)).collect();
+    }
     let turn = usize::try_from(seed).unwrap() % (Fault::ALL.len() + 1);
     let mut wanted: Vec<Fault> = Fault::ALL.get(turn).copied().into_iter().collect();
     while !wanted.is_empty() && random.chance(35) {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::diversion::has_diversions;
 use super::own_addresses::{OwnAddresses, Owner};
 use crate::agent::applied::AppliedFile;
-use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Model, Tunnel};
 use crate::agent::peers::{PeerId, Won};
+use crate::agent::refusal::KernelRefusal;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::{NodeId, Nodes, SegmentId};
 use crate::kilo::node::KiloNode;
@@ -222,12 +222,16 @@ impl<'a> Site<'a> {
         Some(unshown.at(unshown.holding(address).next()?).0)
     }
 
+    /// Returns whether two nodes are the same or in the same segment.
+    fn are_together(&self, one: NodeId, other: NodeId) -> bool {
+        let segment = self.segment(one);
+        one == other || segment.is_some() && self.segment(other) == segment
+    }
+
     /// Returns whether any node of a carrier's segment is in the network of a range.
     pub fn stands_in(&self, carrier: NodeId, range: Cidr) -> bool {
-        let segment = self.segment(carrier);
-        let is_beside =
-            |it: NodeId| it == carrier || segment.is_some() && self.segment(it) == segment;
-        let mut beside = self.reading.nodes.numbered().filter(|it| is_beside(it.0));
+        let nodes = self.reading.nodes.numbered();
+        let mut beside = nodes.filter(|it| self.are_together(carrier, it.0));
         beside.any(|it| NodeNetworks::from_node(it.1).is_in(range))
     }
 
@@ -238,10 +242,9 @@ impl<'a> Site<'a> {
 
     /// Returns whether a node, or another one of its segment, is named as an anchor of a range.
     fn is_anchor(&self, node: NodeId, range: Cidr) -> bool {
-        let segment = self.segment(node);
         let is_beside = |name: &str| {
             let other = self.node_named(name);
-            other.is_some_and(|it| it == node || segment.is_some() && self.segment(it) == segment)
+            other.is_some_and(|it| self.are_together(node, it))
         };
         let mut anchors = self.entry.anchors.iter().filter(|anchor| {
             let ranges = anchor.ranges.as_ref();

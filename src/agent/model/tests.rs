@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::flaw::FlawKind;
 use crate::agent::peers::Prize;
 use crate::granularity::Granularity;
 use crate::snapshot::Snapshot;
@@ -322,33 +321,5 @@ fn an_endpoint_inside_a_range_loops_unless_a_narrower_network_holds_it() {
             model.dial(first(model), Tunnel::Segment(second)),
             Dial::Address(_)
         ));
-    });
-}
-
-#[test]
-fn flaws_are_told_by_range() {
-    let lines = "
-        a A 10.1.0.1/16,fd00::/64,0.0.0.0/0
-        b B 192.168.0.0/24,192.168.0.9/32,10.42.1.0/24
-    ";
-    with(TWO, lines, |model| {
-        let mut finding = String::new();
-        for flaw in model.flaws() {
-            let name = called(model, flaw.claim);
-            let range = flaw.claim.range.unwrap();
-            writeln!(finding, "{name} {range:?} {:?}", flaw.kind).unwrap();
-        }
-        insta::assert_snapshot!(finding, @r"
-        a 0 HostBits
-        a 1 Family(0)
-        a 2 Replaces(Default)
-        b 0 Replaces(Lan(0))
-        b 1 Narrows(Lan(0))
-        b 2 Replaces(Pods(1))
-        b 2 OfSegment(1)
-        ");
-        assert!(model.flaws().iter().any(|it| it.kind == FlawKind::HostBits));
-        let place = model.place(model.flaws()[0].claim).unwrap();
-        assert_eq!(place.pointer.to_string(), "/items/0/spec/allowedIPs/0");
     });
 }

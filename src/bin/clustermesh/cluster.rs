@@ -8,8 +8,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clustermesh::diagnostic::Finding;
 use clustermesh::name::ClusterName;
-use clustermesh::rules::clusters::{Fault, UNREADABLE, Weakness};
+use clustermesh::rules::clusters::{self, Fault, UNREADABLE, Weakness};
 use clustermesh::snapshot::listing::Listing;
 use tokio::runtime;
 use tokio::sync::OwnedSemaphorePermit;
@@ -61,7 +62,7 @@ pub(crate) enum Wanted {
 
 impl Wanted {
     /// Returns what the answers contain, for people.
-    pub(crate) fn answers(self) -> &'static str {
+    fn answers(self) -> &'static str {
         match self {
             Self::Nodes => "node list",
             Self::Peers => "Peers",
@@ -101,9 +102,22 @@ pub(crate) struct ClusterAnswer {
     /// The Peers.
     pub(crate) peers: PeerList,
     /// Reasons for which another server may have answered.
-    pub(crate) weaknesses: Vec<Weakness>,
+    weaknesses: Vec<Weakness>,
     /// The secrets that no message may show.
     pub(crate) hidden: Redactions,
+    /// The requested objects.
+    wanted: Wanted,
+}
+
+impl ClusterAnswer {
+    /// Returns the findings about what weakens the trust in it.
+    pub(crate) fn findings(&self, cluster: &ClusterName) -> Vec<Finding> {
+        let weaknesses = self.weaknesses.iter();
+        let answers = self.wanted.answers();
+        weaknesses
+            .map(|it| clusters::weakness(cluster, *it, answers))
+            .collect()
+    }
 }
 
 /// The time of a cluster, without what it waits for its turn.
@@ -295,6 +309,7 @@ async fn list(connection: Connection, wanted: Wanted) -> Result<ClusterAnswer, F
         peers,
         weaknesses: connection.weaknesses,
         hidden: connection.hidden,
+        wanted,
     })
 }
 

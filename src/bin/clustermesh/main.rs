@@ -64,9 +64,10 @@ mod threads;
 mod threshold;
 
 /// The result of a command for its caller.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 enum Outcome {
     /// Nothing to act on: exit code 0.
+    #[default]
     Clean,
     /// Something to act on, already printed: exit code 1.
     Findings,

@@ -8,7 +8,7 @@ use crate::Outcome;
 use crate::choice::choice;
 
 /// The flag of commands that fail for errors, or for warnings too.
-#[derive(clap::Args)]
+#[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct Strict {
     /// Treat warnings as errors
     #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
@@ -43,11 +43,8 @@ choice! {
 pub(crate) struct Threshold(pub(crate) Severity);
 
 impl Strict {
-    /// Without the flag.
-    pub(crate) const NO: Self = Self { strict: false };
-
     /// Returns the least severity that fails.
-    pub(crate) fn threshold(&self) -> Threshold {
+    pub(crate) fn threshold(self) -> Threshold {
         Threshold(if self.strict {
             Severity::Warning
         } else {

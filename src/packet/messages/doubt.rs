@@ -2,9 +2,9 @@
 
 use super::{called, peer_of, place, tunnel, upset};
 use crate::agent::fabric::{At, Fabric, Site};
-use crate::agent::flaw::KernelRefusal;
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::{ClusterPeer, Contest, PeerId, PeerStanding, Prize};
+use crate::agent::refusal::KernelRefusal;
 use crate::agent::route::Route;
 use crate::diagnostic::{Finding, bare};
 use crate::kilo::node::annotation;
@@ -77,11 +77,13 @@ fn range_owner(fabric: &Fabric, at: At, claims: &[TunnelClaim], range: Cidr) -> 
             ""
         }
     );
-    let mut finding = Finding::new(&rule::AMBIGUOUS, message);
-    for claim in claims.iter().take(LABELLED) {
-        finding = finding.at(place(fabric, at, *claim), "claims the range");
-    }
-    finding.help("keep the range in one Peer only")
+    let places = claims
+        .iter()
+        .take(LABELLED)
+        .map(|it| place(fabric, at, *it));
+    Finding::new(&rule::AMBIGUOUS, message)
+        .at_each(places.map(|it| (it, "claims the range")))
+        .help("keep the range in one Peer only")
 }
 
 /// Reports that the kernel refuses the route to a range of a Peer.
@@ -203,9 +205,8 @@ fn rivals(site: &Site, contest: &Contest) -> Finding {
             "give each of them its own name, or delete all but one".to_owned(),
         ),
     };
-    let mut finding = Finding::new(&rule::AMBIGUOUS, message);
-    for rival in rivals.iter().take(LABELLED) {
-        finding = finding.at(Some(rival.place()), "one of them");
-    }
-    finding.help(help)
+    let places = rivals.iter().take(LABELLED).map(|it| it.place());
+    Finding::new(&rule::AMBIGUOUS, message)
+        .at_each(places.map(|it| (it, "one of them")))
+        .help(help)
 }

@@ -160,12 +160,7 @@ fn without_range(failed: FailedPacket, at: At) -> Finding {
             ),
         )
         .at(
-            Some(
-                peer.file
-                    .place(&peer.applied.spot)
-                    .key("spec")
-                    .key("allowedIPs"),
-            ),
+            peer.place().key("spec").key("allowedIPs"),
             "lacks the address",
         ),
         None => Finding::new(
@@ -227,21 +222,13 @@ fn unknown_key(failed: FailedPacket, &ChosenRange { at, claim, range }: &ChosenR
         ),
     );
     let key = peer(fabric, at.site, claim.tunnel);
-    let key = key.map(|it| it.file.place(&it.applied.spot).key("spec").key("publicKey"));
+    let key = key.map(|it| it.place().key("spec").key("publicKey"));
     let help = failed.of_foreign_peer(at.site, claim, range);
     let renewed =
         "take a new snapshot and run `clustermesh render`: the node has a new key or was removed";
     finding
         .at(key, "no node has this key")
-        .help(help.unwrap_or_else(|| {
-            failed.remedy(
-                at.site,
-                Remedies {
-                    of_old_tree: renewed,
-                    of_current_tree: renewed,
-                },
-            )
-        }))
+        .help(help.unwrap_or_else(|| failed.delivery_or(at.site, renewed)))
 }
 
 fn not_accepted(failed: FailedPacket, by: At, why: Unaccepted) -> Finding {

@@ -71,13 +71,18 @@ impl FailedPacket<'_, '_> {
         ))
     }
 
+    /// Returns what applies the rendered tree, if that helps, else another remedy.
+    pub(super) fn delivery_or(self, site: SiteId, remedy: &str) -> String {
+        self.delivery(site).unwrap_or_else(|| remedy.to_owned())
+    }
+
     /// Returns what helps.
     pub(super) fn remedy(self, site: SiteId, of: Remedies) -> String {
         let own = match self.fabric.delivered() {
             None => of.of_old_tree,
             Some(_) => of.of_current_tree,
         };
-        self.delivery(site).unwrap_or_else(|| own.to_owned())
+        self.delivery_or(site, own)
     }
 
     /// Returns what helps if the Peer with the range is one that clustermesh did not render.

@@ -4,6 +4,7 @@ use crate::agent::fabric::Fabric;
 use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, Selection};
+use crate::net::prefixes::Span;
 use crate::packet::Step;
 use crate::packet::messages::{verdict, whose};
 use crate::packet::trace::Trace;
@@ -160,11 +161,7 @@ fn no_address(
     let Some(range) = selection.addresses.get(index) else {
         return Finding::new(&rule::EMPTY_EXPECTATION, name);
     };
-    let shown = if range.is_host() {
-        range.first().to_string()
-    } else {
-        range.to_string()
-    };
+    let shown = Span::new(*range);
     let owners = fabric.owners(range.first());
     let message = match owners.first() {
         Some((cluster, _)) => format!(

@@ -16,14 +16,6 @@ pub struct BlockLikeness {
     pub is_handled_alike: bool,
 }
 
-impl BlockLikeness {
-    /// Nothing differs.
-    pub const SAME: Self = Self {
-        is_seen_alike: true,
-        is_handled_alike: true,
-    };
-}
-
 impl Reach<'_, '_> {
     /// Compares how `viewer` sees each block of `home`, in the order of
     /// [`address_blocks`](super::address_blocks), with another proof of the same nodes.

@@ -251,8 +251,7 @@ impl Observer<'_, '_> {
             site: home,
             node: it.node(),
         });
-        let known = ruling.selected.map(|peer| (peer, self.known(peer)));
-        let (next_hop, onward, speaker) = match known {
+        let (next_hop, onward, speaker) = match ruling.selected.map(|it| (it, self.known(it))) {
             Err(next_hop) => (next_hop, PeerLink::None, leader),
             Ok((peer, known)) => {
                 is_uniform &= known.is_uniform;

@@ -29,8 +29,7 @@ impl<'f> SilentLeaders<'f> {
 
     fn of(member: &'f Member) -> Self {
         let topology = &member.cluster.topology;
-        let leaders = topology.segments.ids();
-        let leaders = leaders.flat_map(|it| topology.possible_leaders(it));
+        let leaders = topology.all_possible_leaders();
         let silent = leaders.filter(|it| topology.nodes[*it].kilo.keepalive == 0);
         Self {
             cluster: &member.entry.name,

@@ -17,21 +17,17 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
                 "endpoint {endpoint} is a DNS name: Kilo applies no changes on nodes that \
                  cannot resolve it"
             );
-            let mut finding = on_endpoint(dialled, &DNS_ENDPOINT, message);
-            finding.help = Some(
+            Some(on_endpoint(dialled, &DNS_ENDPOINT, message).help(
                 "write an IP address, or make sure that every node of every cluster resolves the \
-                 name"
-                    .to_owned(),
-            );
-            Some(finding)
+                 name",
+            ))
         }
         Host::Ip(address) => {
             let range = documentation(*address)?;
             let message =
                 format!("endpoint {endpoint} is in {range}, which is reserved for documentation");
-            let mut finding = on_endpoint(dialled, &DOCUMENTATION_ENDPOINT, message);
-            finding.help = Some("write the real address of the node".to_owned());
-            Some(finding)
+            let finding = on_endpoint(dialled, &DOCUMENTATION_ENDPOINT, message);
+            Some(finding.help("write the real address of the node"))
         }
     }
 }

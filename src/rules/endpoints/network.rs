@@ -30,11 +30,8 @@ struct UnreachableEndpoints<'f> {
 /// Returns findings about endpoints that some clusters cannot reach.
 pub(super) fn findings<'f>(fleet: &'f Fleet<'f>, members: &[&'f Member<'f>]) -> Vec<Finding> {
     let clusters: BTreeMap<&ClusterName, Surroundings> = fleet
-        .clusters()
-        .filter_map(|cluster| {
-            let member = fleet.memberships(cluster).next()?;
-            Some((cluster, Surroundings::new(member)))
-        })
+        .first_memberships()
+        .map(|member| (&member.entry.name, Surroundings::new(member)))
         .collect();
     let doors: BTreeMap<_, Doors> = members
         .iter()

@@ -2,7 +2,6 @@
 
 use super::dialled::DialledEndpoint;
 use super::{UNANSWERED_PORT, UNDECLARED_PORT, on_endpoint};
-use crate::diagnostic::Label;
 use crate::kilo::node::annotation;
 use crate::membership::Origin;
 use crate::rules::Finding;
@@ -35,20 +34,17 @@ fn unanswered(dialled: &DialledEndpoint, key: &str, kilo: &Endpoint) -> Finding 
         "endpoint {endpoint} does not match the port on which Kilo listens, \
         {port}"
     );
-    let mut finding = on_endpoint(dialled, &UNANSWERED_PORT, message);
-    finding.labels.push(Label {
-        place: dialled.candidate.place.key("annotations").key(key),
-        text: "Kilo listens on this port".to_owned(),
-    });
+    let place = dialled.candidate.place.key("annotations").key(key);
+    let finding = on_endpoint(dialled, &UNANSWERED_PORT, message);
+    let finding = finding.at(place, "Kilo listens on this port");
     let forward = format!("forward UDP {} to {port}", endpoint.port);
-    finding.help = Some(match dialled.origin {
+    finding.help(match dialled.origin {
         Origin::Annotation(key) => format!("write port {port} in annotation `{key}`, or {forward}"),
         Origin::ExternalIP | Origin::InternalIP => {
             let cluster = &dialled.member.entry.name;
             format!("set `wireguardPort: {port}` for `{cluster}` in the mesh, or {forward}")
         }
-    });
-    finding
+    })
 }
 
 fn undeclared(dialled: &DialledEndpoint) -> Finding {
@@ -58,12 +54,8 @@ fn undeclared(dialled: &DialledEndpoint) -> Finding {
         "endpoint {endpoint} has another port than the cluster's \
         `wireguardPort`, {declared}"
     );
-    let mut finding = on_endpoint(dialled, &UNDECLARED_PORT, message);
-    finding.labels.push(Label {
-        place: entry.place.key("wireguardPort"),
-        text: "the cluster's port".to_owned(),
-    });
-    finding
+    let finding = on_endpoint(dialled, &UNDECLARED_PORT, message);
+    finding.at(entry.place.key("wireguardPort"), "the cluster's port")
 }
 
 #[cfg(test)]

@@ -74,9 +74,8 @@ impl RoamingPairs<'_> {
         let own = self.nodes.iter().copied().take(NAMED);
         let others = self.others.iter().map(|it| it.1).take(NAMED);
         let finding = Finding::on_cluster(&NO_INITIATOR, cluster, message);
-        let finding = own.chain(others).fold(finding, |it, node| {
-            it.at(node.place.key("name"), "has no endpoint")
-        });
+        let places = own.chain(others).map(|it| it.place.key("name"));
+        let finding = finding.at_each(places.map(|it| (it, "has no endpoint")));
         Some(finding.help(format!(
             "give the nodes of one side an endpoint, for example `{}`, then run `clustermesh snapshot {cluster}`",
             annotate_endpoint(first)

@@ -25,12 +25,10 @@ struct RoutedAddresses<'f> {
 /// they dial the segment itself (`kilo.md` §2.6).
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for cluster in fleet.clusters() {
-        let taken = fleet.memberships(cluster).next().map(RoutedAddresses::new);
-        let Some(taken) = taken.filter(|it| !it.nodes.is_empty()) else {
-            continue;
-        };
-        for source in fleet.sources(cluster).map(|it| it.member) {
+    let taken = fleet.first_memberships().map(RoutedAddresses::new);
+    for taken in taken.filter(|it| !it.nodes.is_empty()) {
+        let sources = fleet.sources(&taken.member.entry.name);
+        for source in sources.map(|it| it.member) {
             let candidates = source.membership.candidates.iter();
             findings.extend(candidates.filter_map(|it| taken.finding(source, it)));
         }

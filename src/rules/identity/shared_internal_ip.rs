@@ -16,11 +16,7 @@ use crate::snapshot::{Node, Snapshot};
 
 /// Returns findings about usable nodes with the internal address of a node of their cluster before them.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
-    fleet
-        .clusters()
-        .filter_map(|cluster| fleet.memberships(cluster).next())
-        .flat_map(of_cluster)
-        .collect()
+    fleet.first_memberships().flat_map(of_cluster).collect()
 }
 
 fn of_cluster(member: &Member) -> Vec<Finding> {

@@ -154,11 +154,7 @@ pub(in crate::rules) fn separation(fleet: &Fleet, cluster: &ClusterName) -> Opti
         Family::V4 => partners.first()?,
     };
     let is_alone = !partners.is_empty() && partners.iter().all(is_other);
-    is_alone.then(|| FindingCause {
-        rule: &DIFFERENT_FAMILIES,
-        cluster: Some(six.to_string()),
-        node: None,
-    })
+    is_alone.then(|| FindingCause::of(&DIFFERENT_FAMILIES, six))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use super::inspected_cluster::InspectedCluster;
 use super::{MISSING_GRANULARITY, UNCONFIRMED_CROSS};
-use crate::diagnostic::Label;
 use crate::granularity::Granularity;
 use crate::rules::Finding;
 
@@ -30,13 +29,8 @@ pub(super) fn finding(inspected: &InspectedCluster) -> Option<Finding> {
         }
         Some(_) => return None,
     };
-    let mut finding = Finding::on_cluster(rule, &entry.name, message.to_owned());
-    finding.labels.push(Label {
-        place,
-        text: String::new(),
-    });
-    finding.help = Some(help.to_owned());
-    Some(finding)
+    let finding = Finding::on_cluster(rule, &entry.name, message);
+    Some(finding.at(place, "").help(help))
 }
 
 #[cfg(test)]

@@ -81,11 +81,7 @@ fn undeclared(member: &Member) -> Option<Finding> {
     let places = sending
         .iter()
         .map(|it| it.place.key("annotations").key(key));
-    Some(
-        places
-            .take(NAMED)
-            .fold(finding, |it, place| it.at(place, "")),
-    )
+    Some(finding.at_each(places.take(NAMED).map(|it| (it, ""))))
 }
 
 /// Returns the finding about a node behind NAT that sends no keepalives.

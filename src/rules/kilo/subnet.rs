@@ -2,7 +2,6 @@
 
 use super::FULL_SUBNET;
 use super::inspected_cluster::InspectedCluster;
-use crate::diagnostic::Label;
 use crate::kilo::node::{KiloNode, annotation};
 use crate::net::Cidr;
 use crate::rules::Finding;
@@ -20,16 +19,13 @@ pub(super) fn finding(inspected: &InspectedCluster) -> Option<Finding> {
     let (node, _) = inspected.all_nodes().find(|it| is_in(it.1))?;
     let message =
         format!("Kilo's subnet {subnet} has addresses for only {room} of {segments} segments");
-    let mut finding = Finding::on_cluster(&FULL_SUBNET, &inspected.member.entry.name, message);
-    finding.labels.push(Label {
-        place: inspected.annotation(node, annotation::WIREGUARD_IP),
-        text: "has the length of the subnet".to_owned(),
-    });
-    finding.help = Some(
-        "run all Kilo pods of the cluster with a larger `--subnet`, and declare the same range in \
-         the mesh"
-            .to_owned(),
-    );
+    let place = inspected.annotation(node, annotation::WIREGUARD_IP);
+    let finding = Finding::on_cluster(&FULL_SUBNET, &inspected.member.entry.name, message)
+        .at(place, "has the length of the subnet")
+        .help(
+            "run all Kilo pods of the cluster with a larger `--subnet`, and declare the same range in \
+             the mesh",
+        );
     Some(finding)
 }
 

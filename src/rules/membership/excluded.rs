@@ -2,7 +2,7 @@
 
 use super::contradiction::label_correction;
 use super::reasons::{in_common, words};
-use crate::diagnostic::{FindingCause, Label, Quoted};
+use crate::diagnostic::{FindingCause, Quoted};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
@@ -23,7 +23,6 @@ use crate::rules::ranges::{
     WIREGUARD_IP_OUT_OF_RANGE,
 };
 use crate::rules::{Finding, Rule};
-use crate::snapshot::Snapshot;
 
 /// Returns what a node is left out for, where that is a finding of its own.
 pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingCause> {
@@ -32,9 +31,8 @@ pub(super) fn cause(member: &Member, reason: &ExcludedReason) -> Option<FindingC
             let mut excluded = member.membership.excluded.iter();
             let leader = excluded.find(|it| it.node == *leader)?;
             Some(FindingCause {
-                rule: rule_of(&leader.reason),
-                cluster: Some(member.entry.name.to_string()),
                 node: Some(leader.node.clone()),
+                ..FindingCause::of(rule_of(&leader.reason), &member.entry.name)
             })
         }
         ExcludedReason::PodCidrOutOfRange { .. } => {
@@ -66,24 +64,25 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
         finding = finding.with_alike(format!("left out: {what}"), Some(value));
     }
     finding.help = help(member, node);
-    if let ExcludedReason::PodCidrTaken {
-        cidr,
-        other,
-        node: winner,
-    } = &node.reason
-    {
-        name_both(&mut finding, member, winner);
-        // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
-        let wrong = if cidr == other { &node.node } else { winner };
-        finding.help = Some(pod_cidr_help(member, wrong));
+    if let ExcludedReason::PodCidrTaken { node: winner, .. } = &node.reason {
+        finding = finding.at(pod_cidrs(member, winner), "the other");
     }
     finding.with_cause(cause(member, &node.reason))
 }
 
-/// Returns what to do about an excluded node, except one that lost its pod CIDR to another.
+/// Returns what to do about an excluded node.
 fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
-    match node.reason {
+    match &node.reason {
         ExcludedReason::NoEndpoint(_) => Some(endpoint_help(member, node)),
+        ExcludedReason::PodCidrTaken {
+            cidr,
+            other,
+            node: winner,
+        } => {
+            // Of two equal ranges either may be wrong, and the node that is left out carries nothing.
+            let wrong = if cidr == other { &node.node } else { winner };
+            Some(pod_cidr_help(member, wrong))
+        }
         ExcludedReason::NoWireguardIp => {
             let help = wireguard_ip_help(member, node);
             help.or_else(|| Some(agent_help(member)))
@@ -137,14 +136,15 @@ pub(super) fn overlap(member: &Member, overlap: &PodOverlap) -> Finding {
         overlap.other,
         Quoted(&overlap.other_node),
     );
-    let mut finding = Finding::on_node(rule, cluster, &overlap.node, message);
-    let place = member.node_place(&overlap.node);
-    finding.labels.extend(place.map(|it| Label {
-        place: it.key("podCIDRs"),
-        text: String::new(),
-    }));
-    name_both(&mut finding, member, &overlap.other_node);
-    finding.help(pod_cidr_help(member, &overlap.excluded))
+    Finding::on_node(rule, cluster, &overlap.node, message)
+        .at(pod_cidrs(member, &overlap.node), "")
+        .at(pod_cidrs(member, &overlap.other_node), "the other")
+        .help(pod_cidr_help(member, &overlap.excluded))
+}
+
+/// Returns where the snapshot has the pod CIDRs of a node.
+fn pod_cidrs(member: &Member, node: &str) -> Option<Place> {
+    Some(member.node_place(node)?.key("podCIDRs"))
 }
 
 /// Returns what gives a node another pod CIDR.
@@ -186,17 +186,6 @@ fn annotation_help(member: &Member, excluded: &ExcludedNode, key: &str) -> Optio
     Some(format!(
         "run `{command}`, then `clustermesh snapshot {cluster}`"
     ))
-}
-
-/// Adds the node with the other of two pod CIDRs that overlap.
-fn name_both(finding: &mut Finding, member: &Member, other: &str) {
-    let Some(node) = member.node(other) else {
-        return;
-    };
-    finding.labels.push(Label {
-        place: Snapshot::place(&member.file.source, node.position).key("podCIDRs"),
-        text: "the other".to_owned(),
-    });
 }
 
 /// Returns what helps nodes on which Kilo has not run.

@@ -18,11 +18,7 @@ use crate::text::{count, listed};
 pub(super) fn none(source: &ClusterName, ranges: &[Cidr]) -> Finding {
     let ranges = listed(ranges.iter());
     let message = format!("{ranges} left out: no node with an endpoint is left to carry it");
-    let silence = FindingCause {
-        rule: &SILENT_CLUSTER,
-        cluster: Some(source.to_string()),
-        node: None,
-    };
+    let silence = FindingCause::of(&SILENT_CLUSTER, source);
     Finding::on_cluster(&NO_ANCHOR, source, message)
         .with_cause(silence)
         .help(format!(

@@ -1,8 +1,9 @@
 //! Words for ranges that hold what a target's nodes reach by themselves.
 
-use super::{add_declaration, listed_ranges};
+use super::{DECLARED, listed_ranges};
 use crate::name::ClusterName;
 use crate::net::Cidr;
+use crate::net::prefixes::Span;
 use crate::plan::{Captured, CapturedOutcome, LocalAddress, LocalNetwork};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::ranges::{CAPTURED_NETWORK, LOST_LAN};
@@ -15,8 +16,6 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
         LocalAddress::Endpoint(_) => &LOOPING_ENDPOINT,
         LocalAddress::Lan(_) | LocalAddress::Address(_) => &CAPTURED_NETWORK,
     };
-    let mut finding = Finding::on_cluster(rule, source, message(target, captured));
-    add_declaration(&mut finding, &captured.ranges);
     let help = match (captured.own, &captured.outcome) {
         (LocalAddress::Lan(lan), CapturedOutcome::Kept) => format!(
             "if `{target}` uses this LAN, add `localNetworks: ['{lan}']` to its entry in the mesh; \
@@ -31,7 +30,8 @@ pub(super) fn finding(source: &ClusterName, target: &ClusterName, captured: &Cap
         ),
     };
     let node = bare(&captured.node);
-    finding
+    Finding::on_cluster(rule, source, message(target, captured))
+        .at(captured.ranges.declared.clone(), DECLARED)
         .at(captured.place.clone(), format!("of {target}/{node}"))
         .help(help)
 }
@@ -59,14 +59,7 @@ fn message(target: &ClusterName, captured: &Captured) -> String {
     match &captured.outcome {
         CapturedOutcome::Withheld => format!("{cidrs} left out: {it} {lies} {own}"),
         CapturedOutcome::Without(holes) => {
-            let hole = |it: &Cidr| {
-                if it.is_host() {
-                    it.first().to_string()
-                } else {
-                    it.to_string()
-                }
-            };
-            let holes = listed(holes.iter().map(hole));
+            let holes = listed(holes.iter().map(|it| Span::new(*it)));
             format!("{holes} removed from {cidrs}: {it} {lies} {own}")
         }
         CapturedOutcome::Kept if matches!(captured.own, LocalAddress::Lan(_)) => format!(
@@ -89,9 +82,8 @@ pub(super) fn local(source: &ClusterName, target: &ClusterName, local: &LocalNet
     } else {
         format!("{network} removed from {ranges}: a local network of {target}")
     };
-    let mut finding = Finding::on_cluster(&CAPTURED_NETWORK, source, message);
-    add_declaration(&mut finding, &local.ranges);
-    finding
+    Finding::on_cluster(&CAPTURED_NETWORK, source, message)
+        .at(local.ranges.declared.clone(), DECLARED)
         .at(local.place.clone(), "the local network")
         .help(format!(
             "remove these addresses from the ranges of `{source}`, or renumber one of the two \

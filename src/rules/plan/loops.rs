@@ -1,6 +1,6 @@
 //! Words for endpoints in ranges.
 
-use super::{add_declaration, listed_ranges};
+use super::{DECLARED, listed_ranges};
 use crate::name::ClusterName;
 use crate::plan::{LoopingPeer, LoopingRanges};
 use crate::rules::endpoints::LOOPING_ENDPOINT;
@@ -32,7 +32,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
         let text = if place.source == endpoint.place.source {
             "claimed here"
         } else {
-            "declared here"
+            DECLARED
         };
         finding = finding.at(place.clone(), text);
     }
@@ -58,9 +58,8 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     } else {
         format!("{cidrs} left out: they contain {what}, so {WHY}")
     };
-    let mut finding = Finding::on_cluster(&LOOPING_ENDPOINT, source, message);
-    add_declaration(&mut finding, ranges);
-    finding
+    Finding::on_cluster(&LOOPING_ENDPOINT, source, message)
+        .at(ranges.declared.clone(), DECLARED)
         .at(endpoint.place.clone(), format!("of {cluster}/{node}"))
         .help(HELP)
 }

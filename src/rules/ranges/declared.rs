@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::{PUBLIC_RANGE, UNROUTABLE_RANGE, label};
+use super::{PUBLIC_RANGE, UNROUTABLE_RANGE};
 use crate::mesh::{Entry, Range};
 use crate::net::{Cidr, Family};
 use crate::rules::Finding;
@@ -105,21 +105,19 @@ fn of_unroutable(entry: &Entry, range: &Range, what: &str) -> Finding {
         "{} contains {what}, which cannot be routed between clusters",
         range.cidr
     );
-    let mut finding = Finding::on_cluster(&UNROUTABLE_RANGE, &entry.name, message);
-    finding.labels = vec![label(range.place.clone(), "declared here")];
-    finding.help = Some("write only the ranges that the cluster uses".to_owned());
-    finding
+    Finding::on_cluster(&UNROUTABLE_RANGE, &entry.name, message)
+        .at(range.place.clone(), "declared here")
+        .help("write only the ranges that the cluster uses")
 }
 
 fn of_public(entry: &Entry, range: &Range) -> Finding {
     let message = format!("{} contains public addresses", range.cidr);
-    let mut finding = Finding::on_cluster(&PUBLIC_RANGE, &entry.name, message);
-    finding.labels = vec![label(range.place.clone(), "declared here")];
-    finding.help = Some(format!(
-        "remove the range; if `{0}` owns these addresses, ignore this rule for `{0}` in the config",
-        entry.name
-    ));
-    finding
+    Finding::on_cluster(&PUBLIC_RANGE, &entry.name, message)
+        .at(range.place.clone(), "declared here")
+        .help(format!(
+            "remove the range; if `{0}` owns these addresses, ignore this rule for `{0}` in the config",
+            entry.name
+        ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE, label};
+use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
@@ -65,11 +65,9 @@ fn unclear(member: &Member) -> impl Iterator<Item = Finding> {
             "no range that `anchors` names for one location contains the {what} and no other addresses of nodes, so \
              {instead}"
         );
-        let mut finding = Finding::on_cluster(&MISSING_CARRIER, &entry.name, message);
-        finding.labels = vec![
-            label(entry.place.key("advertise").key(field), ""),
-            label(entry.place.key("anchors").named(), ""),
-        ];
+        let finding = Finding::on_cluster(&MISSING_CARRIER, &entry.name, message)
+            .at(entry.place.key("advertise").key(field), "")
+            .at(entry.place.key("anchors").named(), "");
         finding.help(
             "declare a range for these addresses alone in `allowedNetworks`, and write it in `ranges` of an item of \
              `anchors` with `nodes` and without `count`",
@@ -119,12 +117,11 @@ fn umbrella(member: &Member, range: &Range) -> Finding {
          reachable",
         range.cidr
     );
-    let mut finding = Finding::on_cluster(&UMBRELLA_RANGE, &member.entry.name, message);
-    finding.labels = vec![label(range.place.clone(), "declared here")];
-    let help = "declare separate ranges: `podCIDRs`, `wireguardCIDR` and, for services, \
-        `serviceCIDR`";
-    finding.help = Some(help.to_owned());
-    finding
+    Finding::on_cluster(&UMBRELLA_RANGE, &member.entry.name, message)
+        .at(range.place.clone(), "declared here")
+        .help(
+            "declare separate ranges: `podCIDRs`, `wireguardCIDR` and, for services, `serviceCIDR`",
+        )
 }
 
 fn misplaced(member: &Member, stray: &FlatRange, range: &Range, home: Option<&Range>) -> Finding {
@@ -136,14 +133,9 @@ fn misplaced(member: &Member, stray: &FlatRange, range: &Range, home: Option<&Ra
     let message = format!("WireGuard address {address} is in {own}, but {elsewhere}");
     let node = stray.candidate.leader.as_str();
     let cluster = &member.entry.name;
-    let mut finding = Finding::on_node(&MISPLACED_WIREGUARD_IP, cluster, node, message);
     let place = stray.candidate.place.key("annotations");
-    finding.labels = vec![
-        label(place.key(annotation::WIREGUARD_IP), ""),
-        label(range.place.clone(), "contains it"),
-    ];
-    let help = "declare Kilo's subnet as `wireguardCIDR`, so that addresses outside it are \
-        rejected";
-    finding.help = Some(help.to_owned());
-    finding
+    Finding::on_node(&MISPLACED_WIREGUARD_IP, cluster, node, message)
+        .at(place.key(annotation::WIREGUARD_IP), "")
+        .at(range.place.clone(), "contains it")
+        .help("declare Kilo's subnet as `wireguardCIDR`, so that addresses outside it are rejected")
 }

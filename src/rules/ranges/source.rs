@@ -1,6 +1,6 @@
 //! Source addresses of nodes that their cluster does not advertise.
 
-use super::{UNADVERTISED_SOURCE, label};
+use super::UNADVERTISED_SOURCE;
 use crate::fleet::Member;
 use crate::mesh::WireguardAddresses;
 use crate::rules::{Finding, bare};
@@ -49,9 +49,8 @@ pub(super) fn finding(member: &Member) -> Option<Finding> {
 fn about(member: &Member, message: String, help: &str) -> Finding {
     let entry = member.entry;
     let place = entry.place.key("advertise").key("wireguardAddresses");
-    let mut finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message);
-    finding.labels = vec![label(place, "")];
-    finding.help(help)
+    let finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message);
+    finding.at(place, "").help(help)
 }
 
 #[cfg(test)]

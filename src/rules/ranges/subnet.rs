@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::{OVERLAPPING_SUBNET, label};
+use super::OVERLAPPING_SUBNET;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
@@ -59,10 +59,8 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
 }
 
 fn subnets<'f>(fleet: &'f Fleet) -> BTreeMap<&'f ClusterName, Subnet<'f>> {
-    let members = fleet
-        .clusters()
-        .filter_map(|it| fleet.memberships(it).next());
-    members
+    fleet
+        .first_memberships()
         .filter_map(|member| Some((&member.entry.name, subnet(member)?)))
         .collect()
 }
@@ -197,15 +195,12 @@ fn finding(subnet: &Subnet, met: &[MetSubnet]) -> Option<Finding> {
     };
     let more = and_more(met.len() - 1, "");
     let message = format!("Kilo's subnet {own} {clash}{more}");
-    let mut finding = Finding::on_cluster(&OVERLAPPING_SUBNET, cluster, message);
-    finding.labels = vec![label(subnet.place.clone(), "an address in it")];
     let others = met.iter().take(NAMED);
-    finding
-        .labels
-        .extend(others.map(|it| label(it.place.clone(), format!("of `{}`", it.whose))));
-    finding.help = Some(format!(
+    let finding = Finding::on_cluster(&OVERLAPPING_SUBNET, cluster, message)
+        .at(subnet.place.clone(), "an address in it")
+        .at_each(others.map(|it| (it.place.clone(), format!("of `{}`", it.whose))));
+    Some(finding.help(format!(
         "start Kilo in `{cluster}` with a `--subnet` that is not used elsewhere, and declare that \
          range"
-    ));
-    Some(finding)
+    )))
 }

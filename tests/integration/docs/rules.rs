@@ -14,11 +14,14 @@
 use std::fs;
 
 use clustermesh::rules::reach::TERMS;
-use clustermesh::rules::{self, Block, Rule, SECTIONS};
+use clustermesh::rules::{self, Page, Rule};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{Run, assert_contains, clustermesh};
+
+/// The titles of the sections of every page, in order.
+const SECTIONS: [&str; 4] = ["What it finds", "Why it matters", "Example", "Remedy"];
 
 /// The mesh over which examples are laid.
 const MESH: &str = "\
@@ -35,6 +38,37 @@ spec:
       podCIDRs: [10.2.0.0/16]
       wireguardCIDR: 10.102.0.0/24
 ";
+
+/// A block of code in a page.
+struct Block {
+    language: &'static str,
+    code: String,
+}
+
+impl Block {
+    /// Returns the blocks of the example of a page.
+    fn of_example(page: &Page) -> Vec<Self> {
+        let example = page.sections.iter().find(|it| it.title == "Example");
+        let mut blocks = Vec::new();
+        let mut open: Option<Self> = None;
+        for line in example.unwrap().text.lines() {
+            match (line.strip_prefix("```"), open.take()) {
+                (Some(language), None) => {
+                    let code = String::new();
+                    open = Some(Self { language, code });
+                }
+                (Some(_), Some(block)) => blocks.push(block),
+                (None, Some(mut block)) => {
+                    block.code.push_str(line);
+                    block.code.push('\n');
+                    open = Some(block);
+                }
+                (None, None) => {}
+            }
+        }
+        blocks
+    }
+}
 
 /// A folder in which an example stands.
 struct Stage {
@@ -214,8 +248,7 @@ fn examples_show_their_rule() {
 
 /// Returns what is wrong with the example of a rule.
 fn wrong_example(rule: &Rule) -> Option<String> {
-    let page = rule.page();
-    let blocks = page.section("Example")?.blocks();
+    let blocks = Block::of_example(&rule.page());
     if blocks.is_empty() {
         return Some(format!("{}: nothing to run", rule.name()));
     }
@@ -263,7 +296,7 @@ fn words_that_are_no_fault_are_explained() {
             "{}",
             term.name
         );
-        let blocks = page.section("Example").unwrap().blocks();
+        let blocks = Block::of_example(&page);
         let stage = Stage::sound();
         stage.finish();
         let lines = blocks[0].code.lines();

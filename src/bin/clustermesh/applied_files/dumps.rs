@@ -209,11 +209,8 @@ impl Live {
         let answers = contact.ask(&asked, Wanted::Peers, None, |cluster, answer| {
             let answer = answer?;
             let has_crd = !answer.peers.versions.is_empty();
-            let weaknesses = answer.weaknesses.into_iter();
-            let findings = weaknesses
-                .map(|it| clusters::weakness(cluster, it, Wanted::Peers.answers()))
-                .chain((!has_crd).then(|| clusters::missing_crd(cluster)))
-                .collect::<Vec<_>>();
+            let mut findings = answer.findings(cluster);
+            findings.extend((!has_crd).then(|| clusters::missing_crd(cluster)));
             Ok((answer.peers.into_file(cluster)?, findings))
         })?;
         let mut findings = Vec::new();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clustermesh::config::capacity::Quantity;
 use clustermesh::config::ceilings::Counted;
-use clustermesh::config::{Ignore, Limits, RuleLevel};
+use clustermesh::config::{Ignore, RuleLevel};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 
@@ -15,7 +15,7 @@ use crate::failure::CommandFailure;
 use crate::input_file;
 use crate::output::terminal;
 use crate::output::{self, Printer};
-use crate::settings::{ClusterAccess, CommonOptions, Setting, SettingOrigin, Settings};
+use crate::settings::{ClusterAccess, CommonOptions, ConfigFile, Setting, SettingOrigin, Settings};
 
 mod shown;
 
@@ -91,222 +91,169 @@ fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, CommandFa
 
 /// Returns all settings, in the order of the config's fields.
 fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
-    let config = &settings.config;
-    let shown = |name: &str, value: ShownValue, origin: &SettingOrigin| {
-        Shown::new(name, value, origin, config)
-    };
-    let paths = |name: &str, setting: &Setting<Vec<PathBuf>>| {
-        shown(name, ShownValue::paths(&setting.value), &setting.origin)
-    };
-    let path = |name: &str, setting: &Setting<PathBuf>| {
-        shown(name, ShownValue::path(&setting.value), &setting.origin)
-    };
-    let any_path = |name: &str, setting: &Setting<Option<PathBuf>>| {
-        let none = ShownValue::Nothing("none");
-        let value = setting.value.as_deref().map_or(none, ShownValue::path);
-        shown(name, value, &setting.origin)
+    let mut list = SettingList {
+        config: &settings.config,
+        all: Vec::new(),
     };
     // A folder that cannot be listed has no files, and the note explains why.
-    let meshes: Vec<PathBuf> = settings
-        .mesh_files_if_any()
-        .unwrap_or_default()
-        .into_iter()
-        .map(|file| file.path)
-        .collect();
-    let mut all = vec![
-        any_path("config", &config.path),
-        shown(
-            "meshes",
-            ShownValue::paths(&meshes),
-            &settings.meshes.origin,
-        ),
-        path("snapshots", &settings.snapshots),
-        shown(
-            "snapshot.dropLabels",
-            ShownValue::List(settings.dropped_labels.value.clone()),
-            &settings.dropped_labels.origin,
-        ),
-        path("rendered", &settings.rendered),
-        any_path("expectations", &settings.expectations),
-        paths("kubeconfig", &settings.kubeconfig),
-    ];
-    all.extend(clusters.iter().flat_map(|it| of_cluster(settings, it)));
-    all.extend(limits(settings));
-    all.extend(ceilings(settings));
-    all.extend(rules(settings));
-    all.extend(ignores(settings));
-    all
+    let meshes = settings.mesh_files_if_any().unwrap_or_default();
+    let meshes: Vec<PathBuf> = meshes.into_iter().map(|file| file.path).collect();
+    list.add_any_path("config", &settings.config.path);
+    list.add_paths("meshes", &meshes, &settings.meshes.origin);
+    list.add_path("snapshots", &settings.snapshots);
+    let dropped = ShownValue::List(settings.dropped_labels.value.clone());
+    list.add(
+        "snapshot.dropLabels",
+        dropped,
+        &settings.dropped_labels.origin,
+    );
+    list.add_path("rendered", &settings.rendered);
+    list.add_any_path("expectations", &settings.expectations);
+    let Setting { value, origin } = &settings.kubeconfig;
+    list.add_paths("kubeconfig", value, origin);
+    for cluster in clusters {
+        list.add_cluster(settings, cluster);
+    }
+    list.add_limits();
+    list.add_ceilings(settings);
+    list.add_rules();
+    list.add_ignores();
+    list.all
 }
 
-/// Returns the settings of a cluster.
-fn of_cluster(settings: &Settings, cluster: &ClusterName) -> Vec<Shown> {
-    let config = &settings.config;
-    let mut all = Vec::new();
-    let mut add = |field: &str, value: ShownValue, origin: &SettingOrigin| {
-        let name = format!("clusters.{cluster}.{field}");
-        all.push(Shown::new(&name, value, origin, config));
-    };
-    let origin = |field| config.origin(&["clusters", cluster.as_str(), field]);
-    let access = settings.access(cluster);
-    let is_in_cluster = ShownValue::Boolean(matches!(access, ClusterAccess::InCluster));
-    if let ClusterAccess::Secret { namespace, secret } = &access {
-        let value = format!("{namespace}/{} ({})", secret.name, secret.key);
-        let field = "kubeconfigSecret";
-        add(field, ShownValue::Text(value), &origin(field));
+/// A list of settings in progress.
+struct SettingList<'s> {
+    config: &'s ConfigFile,
+    all: Vec<Shown>,
+}
+
+impl SettingList<'_> {
+    fn add(&mut self, name: &str, value: ShownValue, origin: &SettingOrigin) {
+        self.all.push(Shown::new(name, value, origin, self.config));
     }
-    if let ClusterAccess::Kubeconfig { files, context } = access {
-        let value = context
-            .value
-            .map_or(ShownValue::Nothing("the only one"), ShownValue::Text);
-        add("kubeconfig", ShownValue::paths(&files.value), &files.origin);
-        add("context", value, &context.origin);
+
+    /// Adds a value that only the config can change, at these keys.
+    fn add_configured(&mut self, keys: &[&str], value: ShownValue) {
+        self.add(&keys.join("."), value, &self.config.origin(keys));
     }
-    add("inCluster", is_in_cluster, &origin("inCluster"));
-    let accepted = config
-        .content
-        .accepted
-        .get(cluster)
-        .map_or(ShownValue::Nothing("from the mesh"), |ranges| {
+
+    fn add_paths(&mut self, name: &str, paths: &[PathBuf], origin: &SettingOrigin) {
+        self.add(name, ShownValue::paths(paths), origin);
+    }
+
+    fn add_path(&mut self, name: &str, Setting { value, origin }: &Setting<PathBuf>) {
+        self.add(name, ShownValue::path(value), origin);
+    }
+
+    fn add_any_path(&mut self, name: &str, setting: &Setting<Option<PathBuf>>) {
+        let none = ShownValue::Nothing("none");
+        let value = setting.value.as_deref().map_or(none, ShownValue::path);
+        self.add(name, value, &setting.origin);
+    }
+
+    /// Adds the settings of a cluster.
+    fn add_cluster(&mut self, settings: &Settings, cluster: &ClusterName) {
+        let keys = |field| ["clusters", cluster.as_str(), field];
+        let access = settings.access(cluster);
+        let is_in_cluster = ShownValue::Boolean(matches!(access, ClusterAccess::InCluster));
+        if let ClusterAccess::Secret { namespace, secret } = &access {
+            let value = format!("{namespace}/{} ({})", secret.name, secret.key);
+            self.add_configured(&keys("kubeconfigSecret"), ShownValue::Text(value));
+        }
+        if let ClusterAccess::Kubeconfig { files, context } = access {
+            let value = context
+                .value
+                .map_or(ShownValue::Nothing("the only one"), ShownValue::Text);
+            self.add_paths(&keys("kubeconfig").join("."), &files.value, &files.origin);
+            self.add(&keys("context").join("."), value, &context.origin);
+        }
+        self.add_configured(&keys("inCluster"), is_in_cluster);
+        let accepted = self.config.content.accepted.get(cluster);
+        let accepted = accepted.map_or(ShownValue::Nothing("from the mesh"), |ranges| {
             ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
         });
-    add("acceptedNetworks", accepted, &origin("acceptedNetworks"));
-    all
-}
-
-fn ceilings(settings: &Settings) -> impl Iterator<Item = Shown> {
-    Counted::ALL.into_iter().map(|counted| {
-        let config = &settings.config;
-        let most = settings.ceilings.most(counted);
-        let origin = if most == config.content.ceilings.most(counted) {
-            config.origin(&["limits", "ceilings", counted.name()])
-        } else {
-            SettingOrigin::Flag("--ceiling")
-        };
-        let name = format!("limits.ceilings.{}", counted.name());
-        Shown::new(&name, ShownValue::Number(most as u64), &origin, config)
-    })
-}
-
-fn limits(settings: &Settings) -> impl Iterator<Item = Shown> {
-    // Named one by one, so that one more is not forgotten here.
-    let Limits {
-        nodes,
-        lost_nodes,
-        lost_percent,
-        gone_percent,
-        stale_after_seconds,
-        lost_peers,
-        lost_peers_percent,
-        peer_bytes,
-        capacity,
-    } = settings.config.content.limits;
-    let limits = [
-        ("nodes", nodes as u64),
-        ("lostNodes", lost_nodes as u64),
-        ("lostPercent", lost_percent as u64),
-        ("gonePercent", gone_percent as u64),
-        ("staleAfterSeconds", u64::from(stale_after_seconds)),
-        ("lostPeers", lost_peers as u64),
-        ("lostPeersPercent", lost_peers_percent as u64),
-        ("peerBytes", peer_bytes as u64),
-    ];
-    let config = &settings.config;
-    let limits = limits.into_iter().map(|(field, number)| {
-        let origin = config.origin(&["limits", field]);
-        let name = format!("limits.{field}");
-        Shown::new(&name, ShownValue::Number(number), &origin, config)
-    });
-    let steps = Quantity::ALL.iter().map(move |&quantity| {
-        let origin = config.origin(&["limits", "capacity", quantity.key()]);
-        let name = format!("limits.capacity.{}", quantity.key());
-        Shown::new(
-            &name,
-            ShownValue::Steps(capacity.steps(quantity)),
-            &origin,
-            config,
-        )
-    });
-    limits.chain(steps).chain(costs(settings))
-}
-
-fn costs(settings: &Settings) -> impl Iterator<Item = Shown> {
-    let config = &settings.config;
-    let costs = config.content.limits.capacity.costs.all();
-    costs.into_iter().map(move |(field, number)| {
-        let origin = config.origin(&["limits", "capacity", "costs", field]);
-        let name = format!("limits.capacity.costs.{field}");
-        Shown::new(&name, ShownValue::Number(number), &origin, config)
-    })
-}
-
-fn rules(settings: &Settings) -> Vec<Shown> {
-    let mut all = Vec::new();
-    for said in &settings.config.content.rules {
-        let RuleLevel {
-            rule,
-            level,
-            reason,
-            until,
-            place,
-        } = said;
-        let fields = [
-            ("level", Some(level.to_string())),
-            ("reason", reason.clone()),
-            ("until", until.map(|it| it.to_string())),
-        ];
-        all.extend(shown_fields(
-            settings,
-            &format!("rules.{rule}"),
-            place,
-            fields,
-        ));
+        self.add_configured(&keys("acceptedNetworks"), accepted);
     }
-    all
-}
 
-fn ignores(settings: &Settings) -> Vec<Shown> {
-    let mut all = Vec::new();
-    for (index, said) in settings.config.content.ignore.iter().enumerate() {
-        let Ignore {
-            rule,
-            cluster,
-            node,
-            reason,
-            until,
-            place,
-        } = said;
-        let fields = [
-            ("rule", Some(rule.clone())),
-            ("cluster", cluster.as_ref().map(ToString::to_string)),
-            ("node", node.clone()),
-            ("reason", Some(reason.clone())),
-            ("until", until.map(|it| it.to_string())),
-        ];
-        all.extend(shown_fields(
-            settings,
-            &format!("ignore.{index}"),
-            place,
-            fields,
-        ));
+    fn add_limits(&mut self) {
+        let limits = self.config.content.limits;
+        for (field, number) in limits.all() {
+            self.add_configured(&["limits", field], ShownValue::Number(number));
+        }
+        for &quantity in Quantity::ALL {
+            let steps = ShownValue::Steps(limits.capacity.steps(quantity));
+            self.add_configured(&["limits", "capacity", quantity.key()], steps);
+        }
+        for (field, number) in limits.capacity.costs.all() {
+            let keys = ["limits", "capacity", "costs", field];
+            self.add_configured(&keys, ShownValue::Number(number));
+        }
     }
-    all
-}
 
-/// Returns the fields that the config sets at a place.
-fn shown_fields<const N: usize>(
-    settings: &Settings,
-    name: &str,
-    place: &Place,
-    fields: [(&str, Option<String>); N],
-) -> impl Iterator<Item = Shown> {
-    fields.into_iter().filter_map(move |(field, said)| {
-        let origin = SettingOrigin::File(place.key(field));
-        let name = format!("{name}.{field}");
-        Some(Shown::new(
-            &name,
-            ShownValue::Text(said?),
-            &origin,
-            &settings.config,
-        ))
-    })
+    fn add_ceilings(&mut self, settings: &Settings) {
+        for counted in Counted::ALL {
+            let most = settings.ceilings.most(counted);
+            let keys = ["limits", "ceilings", counted.name()];
+            let origin = if most == self.config.content.ceilings.most(counted) {
+                self.config.origin(&keys)
+            } else {
+                SettingOrigin::Flag("--ceiling")
+            };
+            self.add(&keys.join("."), ShownValue::Number(most as u64), &origin);
+        }
+    }
+
+    fn add_rules(&mut self) {
+        for said in &self.config.content.rules {
+            let RuleLevel {
+                rule,
+                level,
+                reason,
+                until,
+                place,
+            } = said;
+            let fields = [
+                ("level", Some(level.to_string())),
+                ("reason", reason.clone()),
+                ("until", until.map(|it| it.to_string())),
+            ];
+            self.add_fields(&format!("rules.{rule}"), place, fields);
+        }
+    }
+
+    fn add_ignores(&mut self) {
+        for (index, said) in self.config.content.ignore.iter().enumerate() {
+            let Ignore {
+                rule,
+                cluster,
+                node,
+                reason,
+                until,
+                place,
+            } = said;
+            let fields = [
+                ("rule", Some(rule.clone())),
+                ("cluster", cluster.as_ref().map(ToString::to_string)),
+                ("node", node.clone()),
+                ("reason", Some(reason.clone())),
+                ("until", until.map(|it| it.to_string())),
+            ];
+            self.add_fields(&format!("ignore.{index}"), place, fields);
+        }
+    }
+
+    /// Adds the fields that the config sets at a place.
+    fn add_fields<const N: usize>(
+        &mut self,
+        name: &str,
+        place: &Place,
+        fields: [(&str, Option<String>); N],
+    ) {
+        for (field, said) in fields {
+            if let Some(said) = said {
+                let origin = SettingOrigin::File(place.key(field));
+                self.add(&format!("{name}.{field}"), ShownValue::Text(said), &origin);
+            }
+        }
+    }
 }

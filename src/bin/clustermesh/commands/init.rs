@@ -212,19 +212,11 @@ fn write(files: &[StarterFile], printer: &mut Printer) -> anyhow::Result<Vec<&'s
 }
 
 /// The result for the nodes that were saved.
+#[derive(Default)]
 struct KeptNodes {
     outcome: Outcome,
     /// The steps before any Peer is applied.
     first: Vec<String>,
-}
-
-impl Default for KeptNodes {
-    fn default() -> Self {
-        Self {
-            outcome: Outcome::Clean,
-            first: Vec::new(),
-        }
-    }
 }
 
 /// Saves the nodes of the proposed mesh, which is not written yet.

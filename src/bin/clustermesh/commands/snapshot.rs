@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "snapshot")]
+use std::sync::LazyLock;
 
 use anyhow::bail;
 use clap::ValueHint;
@@ -95,7 +97,7 @@ impl ListedNodes {
 }
 
 /// The options for nodes that were listed.
-#[derive(clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 struct Handling {
     /// Compare instead of writing; list differences, and exit with 1 if there are any
     #[arg(long)]
@@ -128,10 +130,8 @@ impl Handling {
     fn comparing(&self) -> Self {
         Self {
             check: true,
-            keep_going: self.keep_going,
-            accept: self.accept.clone(),
-            no_carry_over: self.no_carry_over.clone(),
-            strict: Strict::NO,
+            strict: Strict::default(),
+            ..self.clone()
         }
     }
 }
@@ -163,13 +163,7 @@ pub(crate) struct Comparison<'a>(Keeper<'a>);
 impl<'a> Comparison<'a> {
     /// Reads the snapshots.
     pub(crate) fn new(settings: &'a Settings, meshes: &'a [Mesh]) -> Self {
-        static COMPARING: Handling = Handling {
-            check: true,
-            keep_going: false,
-            accept: Vec::new(),
-            no_carry_over: Vec::new(),
-            strict: Strict::NO,
-        };
+        static COMPARING: LazyLock<Handling> = LazyLock::new(|| Handling::default().comparing());
         Self(Keeper::new(&COMPARING, settings, meshes))
     }
 
@@ -275,12 +269,9 @@ pub(crate) fn write_first(
     printer: &mut Printer,
 ) -> anyhow::Result<Outcome> {
     let handling = Handling {
-        check: false,
-        keep_going: false,
         // There is nothing to lose yet.
         accept: nodes.iter().map(|it| it.cluster.clone()).collect(),
-        no_carry_over: Vec::new(),
-        strict: Strict::NO,
+        ..Handling::default()
     };
     let keeper = Keeper::new(&handling, settings, meshes);
     let mut outcome = Outcome::Clean;

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
         .map(ClusterStatus::outcome)
         .max()
         .unwrap_or(Outcome::Clean)
-        .max(Strict::NO.threshold().outcome(&findings));
+        .max(Strict::default().threshold().outcome(&findings));
     let success = match outcome {
         Outcome::Clean if findings.is_empty() => shown::success(&states),
         _ => String::new(),
@@ -225,12 +225,9 @@ impl LiveCluster {
         rendered: &AppliedFiles,
     ) -> Self {
         let read = answer.and_then(|answer| {
+            let findings = answer.findings(cluster);
             let versions = answer.peers.versions.clone();
             let has = answer.peers.into_file(cluster)?;
-            let weaknesses = answer
-                .weaknesses
-                .into_iter()
-                .map(|it| clusters::weakness(cluster, it, Wanted::All.answers()));
             let differences = nodes.differences(cluster, answer.listing, clock::now());
             let found = ClusterState {
                 versions,
@@ -241,7 +238,7 @@ impl LiveCluster {
                     NodeCounts::Compared,
                 ),
             };
-            Ok((found, has, weaknesses.collect::<Vec<Finding>>()))
+            Ok((found, has, findings))
         });
         let mut state = ClusterStatus::new(cluster, kubectl);
         let mut has = Vec::new();

@@ -18,8 +18,7 @@ pub(crate) struct CheckedCounts {
 impl CheckedCounts {
     /// Counts what a plan was made of, and its Peers.
     pub(crate) fn plan(fleet: &Fleet, plan: &Plan) -> Self {
-        let clusters = fleet.clusters();
-        let nodes = clusters.filter_map(|it| fleet.memberships(it).next());
+        let nodes = fleet.first_memberships();
         Self {
             clusters: fleet.clusters().count(),
             nodes: nodes.map(|it| it.file.snapshot.nodes.len()).sum(),

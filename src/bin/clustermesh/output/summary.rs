@@ -18,14 +18,6 @@ const SHOWN: usize = 20;
 /// The longest name of a folder that is shown, in characters.
 const NAME: usize = 253;
 
-/// The number of files of a target that a render changes.
-#[derive(Clone, Copy, Debug, Default)]
-struct FileCounts {
-    added: usize,
-    changed: usize,
-    removed: usize,
-}
-
 /// Returns the lines of the summary.
 pub(super) fn lines(
     plan: &Plan,
@@ -63,9 +55,9 @@ pub(super) fn targets(plan: &Plan, survey: &TreeSurvey, counts: &CountsByTarget)
     lines
 }
 
-/// Returns what changes, by target.
-fn changes(survey: &TreeSurvey) -> BTreeMap<&str, FileCounts> {
-    let mut changes: BTreeMap<&str, FileCounts> = BTreeMap::new();
+/// Returns how many files change, by target.
+fn changes(survey: &TreeSurvey) -> BTreeMap<&str, PeerCounts> {
+    let mut changes: BTreeMap<&str, PeerCounts> = BTreeMap::new();
     for path in &survey.missing {
         changes.entry(target_of(path)).or_default().added += 1;
     }
@@ -79,12 +71,7 @@ fn changes(survey: &TreeSurvey) -> BTreeMap<&str, FileCounts> {
 }
 
 /// Returns what becomes of one target.
-fn line(plan: &Plan, name: &str, change: FileCounts, peers: Option<&PeerCounts>) -> String {
-    let FileCounts {
-        added,
-        changed,
-        removed,
-    } = change;
+fn line(plan: &Plan, name: &str, files: PeerCounts, peers: Option<&PeerCounts>) -> String {
     let target = plan.targets.iter().find(|it| it.cluster.as_str() == name);
     let now = target.map_or_else(
         || "no longer a target".to_owned(),
@@ -98,7 +85,7 @@ fn line(plan: &Plan, name: &str, change: FileCounts, peers: Option<&PeerCounts>)
     );
     let peers = peers.map_or_else(String::new, |it| format!(" ({})", counts(*it)));
     let name = escaped(name, NAME);
-    format!("{name}: +{added} ~{changed} -{removed} files, {now}{peers}")
+    format!("{name}: {} files, {now}{peers}", counts(files))
 }
 
 fn total(plan: &Plan, left_out: usize) -> String {

@@ -213,8 +213,7 @@ impl Verified<'_, '_> {
         let columns = columns.iter().map(String::as_str);
         let mut table = TextTable::new(["FROM", "TO"].into_iter().chain(columns)).named_by(2);
         for pairing in &shown {
-            let name = |site: SiteId| self.fabric.site(site).cluster.to_string();
-            let mut row = vec![name(pairing.from), name(pairing.to)];
+            let mut row = vec![self.cluster(pairing.from), self.cluster(pairing.to)];
             let cell = |classes: &ClassPair| cell(pairing, pairing.tallies.get(*classes));
             row.extend(classes.iter().map(cell));
             table.add(row);

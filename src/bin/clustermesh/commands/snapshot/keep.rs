@@ -46,6 +46,7 @@ pub(super) struct Keeper<'a> {
 }
 
 /// The result for a snapshot.
+#[derive(Default)]
 pub(super) struct KeptSnapshot {
     /// A line for it, if it was looked at.
     pub(super) line: Option<String>,
@@ -144,12 +145,9 @@ impl<'a> Keeper<'a> {
             findings.extend(reported);
         }
         KeptSnapshot {
-            line: None,
             findings,
-            differences: String::new(),
-            is_refused: false,
-            error: None,
             outcome,
+            ..KeptSnapshot::default()
         }
     }
 
@@ -361,12 +359,9 @@ impl KeptSnapshot {
 
     fn failed(error: anyhow::Error) -> Self {
         Self {
-            line: None,
-            findings: Vec::new(),
-            differences: String::new(),
-            is_refused: false,
             error: Some(error),
             outcome: Outcome::Unreadable,
+            ..Self::default()
         }
     }
 }

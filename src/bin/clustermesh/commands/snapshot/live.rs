@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anyhow::bail;
 use clustermesh::mesh::{Mesh, State};
 use clustermesh::name::ClusterName;
-use clustermesh::rules::clusters::{self, UNREADABLE};
+use clustermesh::rules::clusters::UNREADABLE;
 use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
@@ -150,6 +150,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
         Ok(answer) => answer,
         Err(fault) => return keeper.keep_old(&[(cluster, fault)]),
     };
+    let findings = answer.findings(&cluster);
     let mut kept = match keeper.keep(&cluster, answer.listing, Some(clock::now())) {
         Ok(kept) => kept,
         Err(error) => {
@@ -157,11 +158,7 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
             return keeper.keep_old(&[(cluster, useless(&UNREADABLE, &problem))]);
         }
     };
-    let weaknesses = answer
-        .weaknesses
-        .into_iter()
-        .map(|it| clusters::weakness(&cluster, it, Wanted::Nodes.answers()));
-    kept.findings.extend(weaknesses);
+    kept.findings.extend(findings);
     if let Some(line) = kept.line.as_mut().filter(|_| is_terminal) {
         let pages = text::count(answer.pages, "page");
         let _ = write!(line, " ({pages}, {:.1} s)", took.as_secs_f64());

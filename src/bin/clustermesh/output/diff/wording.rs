@@ -8,7 +8,7 @@ use clustermesh::changes::{
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::mesh::State;
-use clustermesh::net::Cidr;
+use clustermesh::net::{Cidr, without};
 use clustermesh::place::Place;
 use clustermesh::rules;
 use clustermesh::text::{count, first};
@@ -238,10 +238,6 @@ fn setting(setting: &ChangedSetting, compared: &Compared) -> String {
 
 /// Describes a node with other addresses.
 fn readdressed(node: &str, from: &[Cidr], to: &[Cidr]) -> String {
-    let without = |all: &[Cidr], others: &[Cidr]| -> Vec<Cidr> {
-        let rest = all.iter().filter(|it| !others.contains(it));
-        rest.copied().collect()
-    };
     let (lost, gained) = (without(from, to), without(to, from));
     match (lost.as_slice(), gained.as_slice()) {
         ([], gained) => format!("{node} got the address {}", ranges(gained)),

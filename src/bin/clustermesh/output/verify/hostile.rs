@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use clustermesh::agent::fabric::SiteId;
 use clustermesh::agent::model::Tunnel;
 use clustermesh::mesh::AddressClass;
+use clustermesh::net::prefixes::Span;
 use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
 use clustermesh::proof::hostile::{
     Breach, Exposure, FarEndKind, Hold, Onward, OnwardKind, OpenWay, Whose,
@@ -26,7 +26,7 @@ impl Verified<'_, '_> {
     pub(super) fn hostilities(&self) -> String {
         let mut text = String::new();
         for hostile in self.hostiles {
-            let _ = writeln!(text, "If {} were hostile:", self.called(hostile.site));
+            let _ = writeln!(text, "If {} were hostile:", self.cluster(hostile.site));
             let exposures = hostile.exposures.iter();
             let (hearing, deaf): (Vec<&Exposure>, Vec<&Exposure>) =
                 exposures.partition(|it| !it.heard.is_empty());
@@ -43,7 +43,7 @@ impl Verified<'_, '_> {
                 );
             }
             if !deaf.is_empty() {
-                let names = text::first(NAMED, deaf.iter().map(|it| self.called(it.site)));
+                let names = text::first(NAMED, deaf.iter().map(|it| self.cluster(it.site)));
                 let _ = writeln!(text, "  directly, none of its packets reach {names}");
             }
             text.push('\n');
@@ -55,7 +55,7 @@ impl Verified<'_, '_> {
     pub(super) fn containment(&self) -> String {
         let mut text = String::new();
         for hostile in self.hostiles {
-            let name = self.called(hostile.site);
+            let name = self.cluster(hostile.site);
             let breaches = hostile.breaches();
             let _ = match breaches.iter().map(Breach::count).sum::<usize>() {
                 0 => writeln!(
@@ -73,7 +73,7 @@ impl Verified<'_, '_> {
     }
 
     fn exposure(&self, exposure: &Exposure) -> String {
-        let name = self.called(exposure.site);
+        let name = self.cluster(exposure.site);
         let mut text = format!(
             "  {name} accepts its packets through {}\n",
             self.heard(exposure)
@@ -101,7 +101,7 @@ impl Verified<'_, '_> {
             onward.partition(|it| it.kind() == OnwardKind::Dropped);
         for onward in ways {
             let passages = onward.passages.listed().iter().map(|it| it.span);
-            let third = self.called(onward.site);
+            let third = self.cluster(onward.site);
             let passages = text::first_of(NAMED, passages, onward.passages.unlisted());
             let _ = writeln!(
                 text,
@@ -115,7 +115,7 @@ impl Verified<'_, '_> {
             let _ = writeln!(text, "    {name} forwards some of its packets to {through}");
         }
         if !shut.is_empty() {
-            let names = shut.iter().map(|it| self.called(it.site));
+            let names = shut.iter().map(|it| self.cluster(it.site));
             let thirds = text::first_of(NAMED, names, more(OnwardKind::Dropped));
             let _ = writeln!(
                 text,
@@ -162,22 +162,13 @@ impl Verified<'_, '_> {
         });
         text::first_of(NAMED, names, holds.unlisted())
     }
-
-    fn called(&self, site: SiteId) -> String {
-        self.fabric.site(site).cluster.to_string()
-    }
 }
 
 /// Names what is open by kind.
 fn open(ways: &BoundedList<OpenWay>) -> String {
-    let mut kinds: BTreeMap<Option<AddressClass>, Vec<String>> = BTreeMap::new();
+    let mut kinds: BTreeMap<Option<AddressClass>, Vec<Span>> = BTreeMap::new();
     for open in ways.listed() {
-        let range = open.range();
-        let shown = if range.is_host() {
-            range.first().to_string()
-        } else {
-            range.to_string()
-        };
+        let shown = Span::new(open.range());
         kinds.entry(open.kind()).or_default().push(shown);
     }
     let lans = kinds.remove(&None).map(|it| (None, it));

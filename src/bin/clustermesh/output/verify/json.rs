@@ -1,8 +1,9 @@
 //! A verification as an object for programs, in a form of its own that is versioned.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use clustermesh::agent::fabric::{At, SiteId};
+use clustermesh::agent::fabric::{At, SiteId, SitePair};
 use clustermesh::diagnostic::escaped;
 use clustermesh::joining::Joiner;
 use clustermesh::mesh::AddressClass;
@@ -232,8 +233,8 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
     JsonDocument::of(written).text()
 }
 
-fn each<T, U>(all: &[T], write: impl Fn(&T) -> U) -> Vec<U> {
-    all.iter().map(write).collect()
+fn each<'a, T: 'a, U>(all: impl IntoIterator<Item = &'a T>, write: impl Fn(&'a T) -> U) -> Vec<U> {
+    all.into_iter().map(write).collect()
 }
 
 fn tally(tally: &Tally) -> WrittenTally {
@@ -260,6 +261,10 @@ impl Verified<'_, '_> {
 
     pub(super) fn cluster(&self, site: SiteId) -> String {
         self.fabric.site(site).cluster.to_string()
+    }
+
+    fn between(&self, between: &BTreeSet<SitePair>) -> Vec<[String; 2]> {
+        each(between, |it| it.both().map(|it| self.cluster(it)))
     }
 
     fn node(&self, at: At) -> WrittenNode {
@@ -289,10 +294,6 @@ impl Verified<'_, '_> {
 
     fn failure(&self, failure: &Failure) -> WrittenFailure {
         let packet = &failure.trace.packet;
-        let between = failure
-            .between
-            .iter()
-            .map(|it| it.both().map(|it| self.cluster(it)));
         WrittenFailure {
             verdict: failure.trace.verdict_name(),
             from: self.node(packet.from),
@@ -300,16 +301,11 @@ impl Verified<'_, '_> {
             to: self.cluster(packet.to.site()),
             destination: packet.destination,
             pairs: failure.pairs,
-            between: between.collect(),
+            between: self.between(&failure.between),
         }
     }
 
     fn assumption(&self, assumption: &Assumption) -> WrittenAssumption {
-        let nodes = assumption.nodes.iter();
-        let between = assumption
-            .between
-            .iter()
-            .map(|it| it.both().map(|it| self.cluster(it)));
         WrittenAssumption {
             premise: match assumption.premise {
                 Premise::Family(it) if it.family == Family::V4 => WrittenPremise::Ipv4,
@@ -318,22 +314,18 @@ impl Verified<'_, '_> {
                 Premise::Distant(_) | Premise::Route(_) => WrittenPremise::Route,
                 Premise::Unencapsulated(_) => WrittenPremise::Unencapsulated,
             },
-            nodes: nodes.map(|it| self.node(*it)).collect(),
+            nodes: each(&assumption.nodes, |it| self.node(*it)),
             pairs: assumption.pairs,
-            between: between.collect(),
+            between: self.between(&assumption.between),
         }
     }
 
     fn point(&self, point: &SinglePoint) -> WrittenPoint {
-        let members = point
-            .members
-            .iter()
-            .map(|&node| self.node(At { node, ..point.at }));
         WrittenPoint {
             node: self.node(point.at),
-            ranges: point.ranges.iter().map(ToString::to_string).collect(),
-            members: members.collect(),
-            viewers: point.viewers.iter().map(|&it| self.cluster(it)).collect(),
+            ranges: each(&point.ranges, ToString::to_string),
+            members: each(&point.members, |&node| self.node(At { node, ..point.at })),
+            viewers: each(&point.viewers, |&it| self.cluster(it)),
         }
     }
 }

@@ -121,8 +121,7 @@ fn read_answer(
     answer: ClusterAnswer,
     settings: &Settings,
 ) -> Result<ReadCluster, Fault> {
-    let weaknesses = answer.weaknesses.into_iter();
-    let findings = weaknesses.map(|it| clusters::weakness(cluster, it, Wanted::Nodes.answers()));
+    let findings = answer.findings(cluster);
     let nodes = ListedNodes {
         cluster: cluster.clone(),
         listing: answer.listing,
@@ -135,6 +134,6 @@ fn read_answer(
     Ok(ReadCluster {
         nodes,
         snapshot,
-        findings: findings.collect(),
+        findings,
     })
 }

@@ -1,6 +1,6 @@
 //! Expectations of a verification as objects for programs.
 
-use clustermesh::diagnostic::{Label, escaped};
+use clustermesh::diagnostic::escaped;
 use clustermesh::expectations::Expected;
 use clustermesh::proof::expectation::Check;
 use clustermesh::report::json::JsonDocument;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{NAMED, Verified};
-use crate::output::json::{WrittenPlace, place};
+use crate::output::json::{WrittenPlace, bare_place};
 use crate::output::trace::{WrittenTrace, value};
 
 /// The result of an expectation.
@@ -55,17 +55,13 @@ pub(super) fn written(verified: &Verified) -> serde_json::Result<Vec<WrittenExpe
 
 fn one(verified: &Verified, check: &Check) -> serde_json::Result<WrittenExpectationResult> {
     let expectation = check.expectation;
-    let label = Label {
-        place: expectation.place.clone(),
-        text: String::new(),
-    };
     let shown = check
         .counterexample
         .as_ref()
         .and_then(|it| verified.traced(it));
     Ok(WrittenExpectationResult {
         name: expectation.name.as_ref().map(|it| escaped(it, NAMED)),
-        place: json!(place(&label, verified.files)),
+        place: json!(bare_place(&expectation.place, "", verified.files)),
         expect: match expectation.expected {
             Expected::Reach => WrittenResultExpected::Reach,
             Expected::Deny => WrittenResultExpected::Deny,

@@ -1,12 +1,10 @@
 //! Possible attacks of hostile clusters, as objects for programs.
 
-use std::net::IpAddr;
-
-use clustermesh::agent::fabric::{At, Owner, SiteId};
+use clustermesh::agent::fabric::{At, SiteId};
 use clustermesh::agent::model::TunnelClaim;
-use clustermesh::diagnostic::{Label, escaped};
+use clustermesh::diagnostic::escaped;
 use clustermesh::mesh::AddressClass;
-use clustermesh::place::Place;
+use clustermesh::net::prefixes::Span;
 use clustermesh::proof::bounded_list::{BoundedList, Kinded as _};
 use clustermesh::proof::hostile::{
     Exposure, Hold, Hostile, Onward, OnwardKind, OpenWay, RelayedSource, WhoseKind,
@@ -16,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{NAMED, Verified};
-use crate::output::json::{WrittenPlace, place};
+use super::{NAMED, Verified, each};
+use crate::output::json::{WrittenPlace, bare_place};
 
 /// The powers of an attacker with root in one cluster over the others.
 #[derive(JsonSchema, Serialize)]
@@ -186,49 +184,34 @@ struct WrittenPassage {
 
 /// Returns every cluster that is taken for hostile, by name.
 pub(super) fn written(verified: &Verified) -> Vec<WrittenHostile> {
-    let hostiles = verified.hostiles.iter();
-    hostiles.map(|it| one(verified, it)).collect()
+    each(verified.hostiles, |it| one(verified, it))
 }
 
 fn one(verified: &Verified, hostile: &Hostile) -> WrittenHostile {
-    let exposures = hostile.exposures.iter();
     WrittenHostile {
-        cluster: cluster(verified, hostile.site),
+        cluster: verified.cluster(hostile.site),
         contained: hostile.breaches().is_empty(),
-        exposures: exposures.map(|it| exposure(verified, it)).collect(),
+        exposures: each(&hostile.exposures, |it| exposure(verified, it)),
     }
 }
 
 fn exposure(verified: &Verified, exposure: &Exposure) -> WrittenExposure {
-    let heard = exposure.heard.listed().iter();
-    let holds = |holds: &BoundedList<Hold>| {
-        let holds = holds.listed().iter();
-        holds.map(|it| hold(verified, exposure.site, it)).collect()
-    };
+    let site = exposure.site;
+    let holds = |holds: &BoundedList<Hold>| each(holds.listed(), |it| hold(verified, site, it));
     WrittenExposure {
-        cluster: cluster(verified, exposure.site),
+        cluster: verified.cluster(site),
         linked: exposure.is_linked,
-        heard_by: heard
-            .map(|it| far_end(verified.fabric, exposure.site, *it))
-            .collect(),
+        heard_by: each(exposure.heard.listed(), |it| {
+            far_end(verified.fabric, site, *it)
+        }),
         heard_by_more: exposure.heard.unlisted(),
         sends_as: holds(&exposure.believed),
         sends_as_more: more_holds(&exposure.believed),
-        sends_to: exposure
-            .open
-            .listed()
-            .iter()
-            .map(|it| open(verified, exposure.site, *it))
-            .collect(),
+        sends_to: each(exposure.open.listed(), |it| open(verified, site, *it)),
         sends_to_more: more_open(&exposure.open),
         captures: holds(&exposure.attracted),
         captures_more: more_holds(&exposure.attracted),
-        through: exposure
-            .onward
-            .listed()
-            .iter()
-            .map(|it| onward(verified, it))
-            .collect(),
+        through: each(exposure.onward.listed(), |it| onward(verified, it)),
         through_more: more_onward(&exposure.onward),
     }
 }
@@ -254,13 +237,9 @@ fn more_holds(holds: &BoundedList<Hold>) -> WrittenMoreHolds {
 
 fn open(verified: &Verified, site: SiteId, open: OpenWay) -> WrittenOpen {
     let node = match open {
-        OpenWay::Owned(Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node), _) => {
-            Some(node)
-        }
-        OpenWay::Owned(Owner::Services | Owner::Network | Owner::Pool, _) | OpenWay::Lan(_) => None,
+        OpenWay::Owned(owner, _) => owner.node(),
+        OpenWay::Lan(_) => None,
     };
-    let range = open.range();
-    let address: Option<IpAddr> = range.is_host().then(|| range.first());
     WrittenOpen {
         kind: match open.class() {
             Some(AddressClass::Pod) => WrittenKind::Pod,
@@ -270,7 +249,7 @@ fn open(verified: &Verified, site: SiteId, open: OpenWay) -> WrittenOpen {
             None => WrittenKind::Lan,
         },
         node: node.map(|node| name(verified, At { site, node })),
-        addresses: address.map_or_else(|| range.to_string(), |it| it.to_string()),
+        addresses: Span::new(open.range()).to_string(),
     }
 }
 
@@ -292,9 +271,9 @@ fn onward(verified: &Verified, onward: &Onward) -> WrittenOnward {
         place: claimed(verified, onward.site, it.claim),
     };
     WrittenOnward {
-        cluster: cluster(verified, onward.site),
+        cluster: verified.cluster(onward.site),
         linked: onward.is_linked,
-        passages: onward.passages.listed().iter().map(passage).collect(),
+        passages: each(onward.passages.listed(), passage),
         passages_more: onward.passages.unlisted(),
     }
 }
@@ -309,16 +288,8 @@ fn more_onward(onward: &BoundedList<Onward>) -> WrittenMoreOnward {
 
 /// Returns where a range is written.
 fn claimed(verified: &Verified, site: SiteId, claim: TunnelClaim) -> Option<Value> {
-    let written: Place = verified.fabric.site(site).model.place(claim)?;
-    let label = Label {
-        place: written,
-        text: String::new(),
-    };
-    Some(json!(place(&label, verified.files)))
-}
-
-fn cluster(verified: &Verified, site: SiteId) -> String {
-    verified.fabric.site(site).cluster.to_string()
+    let place = verified.fabric.site(site).model.place(claim)?;
+    Some(json!(bare_place(&place, "", verified.files)))
 }
 
 fn name(verified: &Verified, at: At) -> String {

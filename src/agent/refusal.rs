@@ -1,41 +1,14 @@
-//! Flaws: ranges of Peers with which a cluster's Kilo does something else than route them
-//! (`kilo.md` §2.4 and §2.5).
+//! Refused routes: what of a cluster's Kilo the kernels of its nodes do not take (`kilo.md` §2.4 and
+//! §2.5), and the Peers with the key of a node.
 
 use std::collections::BTreeMap;
 
-use super::model::{Model, Tunnel, TunnelClaim};
+use super::model::Model;
 use super::peers::{PeerId, PeerShare};
 use super::route::Route;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
-use crate::net::prefixes::{Prefixes, Span};
-use crate::net::{Cidr, Family, family};
-
-/// A problem with a range of a Peer.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Flaw {
-    /// The range, with its Peer.
-    pub claim: TunnelClaim,
-    /// The problem.
-    pub kind: FlawKind,
-}
-
-/// A kind of problem with a range.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FlawKind {
-    /// Host bits are set: the kernel refuses the route, and Kilo, which compares with the masked
-    /// range that WireGuard stores, rewrites the device on every resync.
-    HostBits,
-    /// A node's internal address is of the other family: it gets no route, though WireGuard has the
-    /// range.
-    Family(NodeId),
-    /// Its route takes the place of a node's own for the very same addresses.
-    Replaces(Local),
-    /// Its route takes some of the addresses of a node's own.
-    Narrows(Local),
-    /// A segment of the cluster has the same range: who of them gets it changes.
-    OfSegment(SegmentId),
-}
+use crate::net::{Family, family};
 
 /// The largest number of nodes of a cluster of which each one's routes to all others are compared. In a larger one, a
 /// refused route on any node counts for all.
@@ -60,44 +33,7 @@ pub enum KernelRefusal {
     },
 }
 
-/// A route that a node has without Peers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Local {
-    /// Everything that has no other case.
-    Default,
-    /// The network that it is connected to.
-    Lan(NodeId),
-    /// Its pods.
-    Pods(NodeId),
-}
-
 impl Model<'_> {
-    /// Finds what is wrong with the ranges that Peers keep; of several nodes that it is wrong on, the
-    /// first is named.
-    pub fn flaws(&self) -> Vec<Flaw> {
-        let (local, missing) = (self.local(), self.without_route());
-        let mut flaws = Vec::new();
-        for (id, peer) in self.peers.numbered() {
-            for kept in peer.share().into_iter().flat_map(PeerShare::kept) {
-                let claim = TunnelClaim {
-                    tunnel: Tunnel::Peer(id),
-                    range: Some(kept.id),
-                    is_certain: kept.is_certain,
-                };
-                let range = kept.allowed.interface.network;
-                let is_masked = kept.allowed.interface.is_network();
-                let kinds = [
-                    (!is_masked).then_some(FlawKind::HostBits),
-                    missing(range.family()).map(FlawKind::Family),
-                    collision(&local, range),
-                    self.segment_with(range).map(FlawKind::OfSegment),
-                ];
-                flaws.extend(kinds.into_iter().flatten().map(|kind| Flaw { claim, kind }));
-            }
-        }
-        flaws
-    }
-
     /// Finds the first route that the kernels of each segment refuse, where a pass of Kilo's ends: to a range of a Peer,
     /// or else to another node of the cluster itself. Nodes of other segments are not concerned.
     pub fn refused(&self) -> BTreeMap<SegmentId, KernelRefusal> {
@@ -213,36 +149,4 @@ impl Model<'_> {
         }
         found.into_iter().collect()
     }
-
-    /// Returns the ranges that nodes route without Peers, by Kilo or not.
-    fn local(&self) -> Prefixes<Local> {
-        let mut local = Vec::new();
-        for (number, node) in self.topology.nodes.numbered() {
-            local.extend(node.kilo.lan.map(|it| (it, Local::Lan(number))));
-            local.extend(node.kilo.pods().map(|it| (it, Local::Pods(number))));
-        }
-        Prefixes::new(&local)
-    }
-
-    fn segment_with(&self, range: Cidr) -> Option<SegmentId> {
-        let (_, claims) = self.tunnels.at(self.tunnels.exactly(range)?);
-        claims.iter().find_map(|claim| match claim.tunnel {
-            Tunnel::Segment(segment) => Some(segment),
-            Tunnel::Peer(_) => None,
-        })
-    }
-}
-
-fn collision(local: &Prefixes<Local>, range: Cidr) -> Option<FlawKind> {
-    if range.prefix_length() == 0 {
-        return Some(FlawKind::Replaces(Local::Default));
-    }
-    let around = local.around(Span::new(range)).next();
-    let (found, claims) = local.at(around?);
-    let first = *claims.first()?;
-    Some(if found == range {
-        FlawKind::Replaces(first)
-    } else {
-        FlawKind::Narrows(first)
-    })
 }
