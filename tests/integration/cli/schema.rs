@@ -266,6 +266,11 @@ fn describes_every_field_of_a_verification() {
     let joining = format!("{NORTH}{}{}", joins("later", 4), joins("unknown", 5));
     folder.edit("mesh.yaml", NORTH, &joining);
     folder.keep("later", &[node(4, 1)]);
+    let subnet = "wireguardCIDR: 10.103.0.0/24";
+    let fields = "granularity: Location\n      anchors: [{ nodes: [n1] }]\n      \
+                  advertise: { podCIDRs: Declared, nodeAddresses: false, wireguardAddresses: None }";
+    folder.edit("mesh.yaml", subnet, &format!("{subnet}\n      {fields}"));
+    folder.keep("west", &location(vec![node(3, 1), node(3, 2)]));
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.edit(
         "rendered/west/prod--east.yaml",
@@ -311,6 +316,7 @@ spec:
         ("SinglePoint", "/singlePoints/0"),
         ("Node", "/apart/0"),
         ("Undeclared", "/undeclared/0"),
+        ("Unowned", "/unowned/0"),
         ("Expectation", "/expectations/0"),
         ("Hostile", "/hostile/0"),
         ("Exposure", "/hostile/0/exposures/0"),
