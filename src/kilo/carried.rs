@@ -8,20 +8,25 @@ use crate::net::Cidr;
 /// The ranges of the nodes of a cluster that anchors carry as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct CarriedRanges {
-    /// The pod ranges.
+    /// The pod ranges. Of a flat list, all ranges that anchors name: none of them goes to another node, so that no
+    /// node decides by its addresses what a range is for.
     pub pods: Vec<Cidr>,
+    /// Those of them without pods of the segment of a named node, such as the range of services.
+    pub networks: Vec<Cidr>,
     /// Kilo's subnet.
     pub subnet: Option<Cidr>,
 }
 
 /// The addresses of the nodes of a segment by their kinds.
-pub(super) struct SegmentAddresses {
+pub(super) struct SegmentAddresses<'a> {
+    /// The names of its nodes.
+    pub(super) names: Vec<&'a str>,
     pub(super) pods: Vec<Cidr>,
     pub(super) wireguard: Option<IpAddr>,
     pub(super) hosts: Vec<IpAddr>,
 }
 
-impl SegmentAddresses {
+impl SegmentAddresses<'_> {
     /// Returns all of them.
     pub(super) fn all(&self) -> impl Iterator<Item = Cidr> {
         let hosts = self.wireguard.iter().chain(&self.hosts);
@@ -32,42 +37,8 @@ impl SegmentAddresses {
     }
 }
 
-/// The kinds of address that most of the segments with addresses in a range have there.
-#[derive(Clone, Copy, Eq, PartialEq)]
-struct Kinds {
-    pods: bool,
-    wireguard: bool,
-    hosts: bool,
-}
-
-impl Kinds {
-    const PODS: Self = Self {
-        pods: true,
-        wireguard: false,
-        hosts: false,
-    };
-    const WIREGUARD: Self = Self {
-        pods: false,
-        wireguard: true,
-        hosts: false,
-    };
-
-    fn of(range: Cidr, segments: &[SegmentAddresses]) -> Self {
-        let count =
-            |has: &dyn Fn(&SegmentAddresses) -> bool| segments.iter().filter(|it| has(it)).count();
-        let holders = count(&|it| it.all().any(|it| range.contains(it)));
-        let most = |has: &dyn Fn(&SegmentAddresses) -> bool| holders < 2 * count(has);
-        Self {
-            pods: most(&|it| it.pods.iter().any(|it| range.contains(*it))),
-            wireguard: most(&|it| it.wireguard.is_some_and(|it| range.holds(it))),
-            hosts: most(&|it| it.hosts.iter().any(|it| range.holds(*it))),
-        }
-    }
-}
-
 impl CarriedRanges {
-    /// Returns those that an entry declares. A flat list does not contain the purpose of a range: one that an anchor names
-    /// counts if most segments with addresses in it have some of that kind there, and of no other.
+    /// Returns those that an entry declares.
     pub(super) fn new(entry: &Entry, segments: &[SegmentAddresses]) -> Self {
         let is_declared = entry.advertise.pods == PodRanges::Declared;
         let is_carrier = entry.advertise.wireguard == WireguardAddresses::Carrier;
@@ -75,36 +46,55 @@ impl CarriedRanges {
             Networks::Typed {
                 pods, wireguard, ..
             } => Self {
-                pods: pods
-                    .iter()
-                    .filter(|_| is_declared)
-                    .map(|it| it.cidr)
-                    .collect(),
+                pods: cidrs(pods.iter().filter(|_| is_declared)),
+                networks: Vec::new(),
                 subnet: is_carrier.then_some(wireguard.cidr),
             },
-            Networks::Flat { allowed } if is_declared || is_carrier => {
+            Networks::Flat { allowed } => {
                 let named = allowed.iter().filter(|it| is_named(&entry.anchors, it));
-                let of = |kinds| {
-                    let named = named.clone().map(|it| it.cidr);
-                    named.filter(move |it| Kinds::of(*it, segments) == kinds)
-                };
+                let named = cidrs(named);
+                let subnet = subnet(&named, segments);
+                let pods = named.into_iter().filter(|it| Some(*it) != subnet);
+                let pods: Vec<Cidr> = pods.filter(|_| is_declared).collect();
+                let networks = pods.iter().copied();
                 Self {
-                    pods: of(Kinds::PODS).filter(|_| is_declared).collect(),
-                    subnet: of(Kinds::WIREGUARD).find(|_| is_carrier),
+                    networks: networks
+                        .filter(|it| is_network(entry, *it, segments))
+                        .collect(),
+                    pods,
+                    subnet: subnet.filter(|_| is_carrier),
                 }
             }
-            Networks::Flat { .. } => Self::default(),
         }
     }
 }
 
+fn cidrs<'r>(ranges: impl Iterator<Item = &'r Range>) -> Vec<Cidr> {
+    ranges.map(|it| it.cidr).collect()
+}
+
 /// Returns whether one location carries a range, as an anchor names it.
 fn is_named(anchors: &[Anchor], range: &Range) -> bool {
-    let names = |it: &Anchor| {
-        it.ranges
-            .as_ref()
-            .is_some_and(|it| it.contains(&range.cidr))
-    };
+    let names = |it: &Anchor| (it.ranges.as_ref()).is_some_and(|it| it.contains(&range.cidr));
     let mut anchors = anchors.iter();
     anchors.any(|it| names(it) && it.spread == 0 && !it.nodes.is_empty())
+}
+
+/// Returns whether the first named node that is there carries a range in which its segment has no pods.
+fn is_network(entry: &Entry, range: Cidr, segments: &[SegmentAddresses]) -> bool {
+    let nodes = Anchor::of(&entry.anchors, range).map_or(&[][..], |it| &it.nodes);
+    let mut nodes = nodes.iter().map(|it| it.name.as_str());
+    let segment = nodes.find_map(|name| segments.iter().find(|it| it.names.contains(&name)));
+    segment.is_some_and(|it| !it.pods.iter().any(|it| range.contains(*it)))
+}
+
+/// Returns the range with the WireGuard addresses of more than half of the segments, and with pods of fewer.
+fn subnet(ranges: &[Cidr], segments: &[SegmentAddresses]) -> Option<Cidr> {
+    let most = |has: &dyn Fn(&SegmentAddresses) -> bool| {
+        segments.len() < 2 * segments.iter().filter(|it| has(it)).count()
+    };
+    ranges.iter().copied().find(|range| {
+        most(&|it| it.wireguard.is_some_and(|it| range.holds(it)))
+            && !most(&|it| it.pods.iter().any(|it| range.contains(*it)))
+    })
 }

@@ -133,7 +133,7 @@ impl<'a> Cluster<'a> {
         let addresses: Vec<SegmentAddresses> = groups.iter().map(SegmentGroup::addresses).collect();
         let carried = CarriedRanges::new(entry, &addresses);
         (cluster.shared, cluster.family) = (cluster.shared(&addresses), cluster.family());
-        // A pool of one location: no other location may get it.
+        // Only the named nodes carry these.
         cluster.shared.retain(|it| !carried.pods.contains(it));
         cluster.carried = carried;
         cluster
@@ -236,15 +236,18 @@ struct SegmentGroup<'c, 'a> {
     selected: Vec<&'c ClusterNode<'a>>,
 }
 
-impl SegmentGroup<'_, '_> {
+impl<'a> SegmentGroup<'_, 'a> {
     /// Returns what its nodes have of their own. The pods of its leader count also if the leader is not
     /// selected: the pod CIDR of a single selected node does not decide what the range of all pods is for.
-    fn addresses(&self) -> SegmentAddresses {
+    fn addresses(&self) -> SegmentAddresses<'a> {
         let selected = self.selected.iter();
-        let hosts = selected.flat_map(|it| node_checks::internal_addresses(it.node, &it.kilo));
+        let hosts = selected
+            .clone()
+            .flat_map(|it| node_checks::internal_addresses(it.node, &it.kilo));
         let showing = self.selected.iter().chain([&self.leader]);
         let pods = showing.flat_map(|it| it.checked.pods.iter().flat_map(|it| &it.used));
         SegmentAddresses {
+            names: selected.map(|it| it.node.name.as_str()).collect(),
             pods: pods.copied().collect(),
             wireguard: self.wireguard,
             hosts: hosts.collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, mistake};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -90,8 +90,10 @@ fn ranges(
         if is_shared(range.cidr, advertise, declared) {
             return Some(range);
         }
+        let is_declared = declared.ranges.iter().any(|it| it.cidr == range.cidr);
         findings.push(undeclared(&range, declared));
-        None
+        // It has no effect, so that `advertise` can be switched alone.
+        is_declared.then_some(range)
     });
     ranges.into_iter().collect()
 }
@@ -126,9 +128,25 @@ fn undeclared(range: &Range, declared: &DeclaredNetworks) -> Finding {
     let message = format!("{cidr} is not declared in {fields}");
     let finding = Finding::new(&mistake::INVALID_ANCHOR, message).at(range.place.clone(), "");
     match around.find(|it| it.cidr.contains(cidr)) {
-        Some(around) if around.cidr == cidr => finding
-            .at(around.place.clone(), "declared here")
-            .help("remove it: every node carries its own pod CIDR and address"),
+        Some(around) if around.cidr == cidr => {
+            let (what, value) = match &declared.networks {
+                Some(Networks::Typed { wireguard, .. }) if wireguard.cidr == cidr => {
+                    ("address", "wireguardAddresses: Carrier")
+                }
+                _ => ("pod CIDR", "podCIDRs: Declared"),
+            };
+            let message = format!(
+                "{cidr} has no effect in `anchors`, because each node carries its own {what}"
+            );
+            let mut finding = Finding::new(&mistake::INVALID_ANCHOR, message);
+            finding.severity = Severity::Warning;
+            finding
+                .at(range.place.clone(), "")
+                .at(around.place.clone(), "declared here")
+                .help(format!(
+                    "write `advertise: {{ {value} }}` if one location should carry the whole range, else remove the range here"
+                ))
+        }
         Some(around) => finding
             .at(around.place.clone(), "inside this range")
             .help("write the declared range, and use `count` to spread it over several nodes"),
@@ -227,47 +245,47 @@ spec:
       allowedNetworks: [10.2.0.0/16, 10.102.0.0/24]
       anchors: [{ ranges: [10.102.0.9/24] }, { ranges: [10.2.4.0/24] }]
 "), @r#"
-error[invalid-anchor]: 10.1.0.0/16 is not declared in `serviceCIDR` or `additionalCIDRs`
-  13:37 | 10.1.0.0/16
-  8:18 | 10.1.0.0/16 | declared here
-  help: remove it: every node carries its own pod CIDR and address
-error[invalid-anchor]: 10.201.4.0/24 is not declared in `serviceCIDR` or `additionalCIDRs`
-  13:50 | 10.201.4.0/24
-  10:20 | 10.201.0.0/16 | inside this range
-  help: write the declared range, and use `count` to spread it over several nodes
-error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` or `additionalCIDRs`
-  13:65 | 10.9.0.0/16
-  help: write the range exactly as declared
-error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
-  13:78 | 10.9.0.0/33
-  help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
-error[invalid-anchor]: `count` must be a power of two, not `3`
-  14:66 | 3
-  help: write `2` or `4`
-error[duplicate-item]: node `n1` is listed twice
-  14:54 | n1 | second here
-  14:46 | n1 | first here
-  help: remove one of the two
-error[duplicate-item]: 10.111.0.0/24 is in two anchors
-  15:22 | 10.111.0.0/24 | second here
-  14:22 | 10.111.0.0/24 | first here
-  help: remove one of the two
-error[duplicate-item]: node `\u{1b}[31m` is listed twice
-  15:56 | "\e[31m" | second here
-  15:46 | "\e[31m" | first here
-  help: remove one of the two
-error[duplicate-item]: two anchors have no `ranges`
-  17:11 | {} | second here
-  16:11 | { count: 256 } | first here
-  help: remove one of the two
-warning[host-bits]: `10.102.0.9/24` has host bits set; clustermesh reads it as 10.102.0.0/24
-  20:28 | 10.102.0.9/24
-  help: write `10.102.0.0/24`
-error[invalid-anchor]: 10.2.4.0/24 is not declared in `allowedNetworks`
-  20:57 | 10.2.4.0/24
-  19:25 | 10.2.0.0/16 | inside this range
-  help: write the declared range, and use `count` to spread it over several nodes
-"#);
+        warning[invalid-anchor]: 10.1.0.0/16 has no effect in `anchors`, because each node carries its own pod CIDR
+          13:37 | 10.1.0.0/16
+          8:18 | 10.1.0.0/16 | declared here
+          help: write `advertise: { podCIDRs: Declared }` if one location should carry the whole range, else remove the range here
+        error[invalid-anchor]: 10.201.4.0/24 is not declared in `serviceCIDR` or `additionalCIDRs`
+          13:50 | 10.201.4.0/24
+          10:20 | 10.201.0.0/16 | inside this range
+          help: write the declared range, and use `count` to spread it over several nodes
+        error[invalid-anchor]: 10.9.0.0/16 is not declared in `serviceCIDR` or `additionalCIDRs`
+          13:65 | 10.9.0.0/16
+          help: write the range exactly as declared
+        error[invalid-range]: invalid range: `33` is not a prefix length from 0 to 32
+          13:78 | 10.9.0.0/33
+          help: write ADDRESS/LENGTH, for example `10.42.0.0/16` or `fd00:42::/56`
+        error[invalid-anchor]: `count` must be a power of two, not `3`
+          14:66 | 3
+          help: write `2` or `4`
+        error[duplicate-item]: node `n1` is listed twice
+          14:54 | n1 | second here
+          14:46 | n1 | first here
+          help: remove one of the two
+        error[duplicate-item]: 10.111.0.0/24 is in two anchors
+          15:22 | 10.111.0.0/24 | second here
+          14:22 | 10.111.0.0/24 | first here
+          help: remove one of the two
+        error[duplicate-item]: node `\u{1b}[31m` is listed twice
+          15:56 | "\e[31m" | second here
+          15:46 | "\e[31m" | first here
+          help: remove one of the two
+        error[duplicate-item]: two anchors have no `ranges`
+          17:11 | {} | second here
+          16:11 | { count: 256 } | first here
+          help: remove one of the two
+        warning[host-bits]: `10.102.0.9/24` has host bits set; clustermesh reads it as 10.102.0.0/24
+          20:28 | 10.102.0.9/24
+          help: write `10.102.0.0/24`
+        error[invalid-anchor]: 10.2.4.0/24 is not declared in `allowedNetworks`
+          20:57 | 10.2.4.0/24
+          19:25 | 10.2.0.0/16 | inside this range
+          help: write the declared range, and use `count` to spread it over several nodes
+        "#);
     }
 
     #[test]

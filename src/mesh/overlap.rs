@@ -122,8 +122,8 @@ fn field(range: &Range) -> String {
 fn default_subnet(own: Cidr, other: Cidr) -> Option<String> {
     (own == other && own.to_string() == KILO_SUBNET).then(|| {
         format!(
-            "start Kilo in one of the two clusters with another `--subnet` than the default \
-             {KILO_SUBNET}, and declare that range"
+            "start Kilo in one of the two clusters with another `--subnet` than the default {KILO_SUBNET}, and declare \
+             that range; or, with `wireguardCIDR`, write `wireguardAddresses: None` in `advertise` of both"
         )
     })
 }
@@ -199,7 +199,7 @@ spec:
         error[overlapping-ranges]: 10.4.0.0/16 of `b` overlaps 10.4.0.0/16 of `a`
           7:36 | 10.4.0.0/16 | of `b`
           6:36 | 10.4.0.0/16 | of `a`
-          help: start Kilo in one of the two clusters with another `--subnet` than the default 10.4.0.0/16, and declare that range
+          help: start Kilo in one of the two clusters with another `--subnet` than the default 10.4.0.0/16, and declare that range; or, with `wireguardCIDR`, write `wireguardAddresses: None` in `advertise` of both
         ");
     }
 

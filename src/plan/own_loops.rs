@@ -51,7 +51,7 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
     });
     let is_sent_to = |it: &&PeerCandidate| it.endpoint.is_some() || it.outer_address().is_some();
     let sent_to = candidates.iter().filter(is_sent_to).count();
-    for &range in &member.cluster.shared {
+    for range in for_all(member) {
         let is_in = |it: &Inside| range.holds(it.address);
         let lying: Vec<Inside> = inside.iter().copied().filter(is_in).collect();
         if sent_to < 2 * lying.len() {
@@ -89,6 +89,15 @@ pub(super) fn own_loops(member: &Member, mut inside: Vec<Inside>) -> OwnLoops {
     own_loops
 }
 
+/// Returns the ranges of the cluster as a whole. Those of a flat list that anchors name may be for pods, but the addresses
+/// of one node must not decide that.
+fn for_all(member: &Member) -> impl Iterator<Item = Cidr> {
+    let cluster = &member.cluster;
+    let is_flat = matches!(member.entry.networks, Networks::Flat { .. });
+    let named = cluster.carried.pods.iter().filter(move |_| is_flat);
+    cluster.shared.iter().chain(named).copied()
+}
+
 /// Returns the ranges that are there for nodes: those of these uses, or else the pod CIDRs.
 fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
     match &member.entry.networks {
@@ -104,8 +113,7 @@ fn of_nodes(member: &Member) -> Prefixes<Option<Place>> {
                 pods.map(|it| (*it, Some(candidate.place.clone())))
                     .collect()
             };
-            let carried = &member.cluster.carried;
-            let carried = carried.pods.iter().copied().chain(carried.subnet);
+            let carried = member.cluster.carried.subnet.into_iter();
             let carried = carried.map(|it| (it, member.declaration(it).map(|it| it.place.clone())));
             let candidates = member.membership.candidates.iter();
             candidates.flat_map(claims).chain(carried).collect()

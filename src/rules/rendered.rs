@@ -10,6 +10,7 @@ use crate::agent::applied::AppliedFile;
 use crate::config::Config;
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
+use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::name::{ClusterName, peer_name};
@@ -204,7 +205,8 @@ enum MoveReason {
 
 impl MoveReason {
     fn of(moved: &Moved, fleet: &Fleet) -> Self {
-        let is_elected = || members(fleet, &moved.source).all(has_one_location);
+        let is_elected =
+            || members(fleet, &moved.source).all(|it| has_one_location(it, &moved.from));
         match named(moved, fleet) {
             Some(place) => Self::Named(place),
             None if is_elected() => Self::Elected,
@@ -213,10 +215,13 @@ impl MoveReason {
     }
 }
 
-/// Returns whether a cluster is given as one location of several nodes.
-fn has_one_location(member: &Member) -> bool {
+/// Returns whether a cluster is given as one location, in which the node of a Peer still is.
+fn has_one_location(member: &Member, peer: &str) -> bool {
+    let (mesh, cluster) = (member.mesh.name.as_str(), member.entry.name.as_str());
+    let is_of_peer = |node: &ClusterNode| peer_name(mesh, cluster, &node.node.name) == peer;
     let candidates = &member.membership.candidates;
-    candidates.len() == 1 && candidates.iter().all(|it| 1 < it.nodes)
+    let mut nodes = candidates.iter().flat_map(|it| &it.members);
+    candidates.len() == 1 && nodes.any(|it| is_of_peer(&member.cluster.nodes[*it]))
 }
 
 /// Reports a range that gets another Peer, given why, and what keeps it on one node.
@@ -228,8 +233,8 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
         to,
     } = &case.what;
     let is_unknown = matches!(reason, MoveReason::Unknown);
-    let (why, named) = match reason {
-        MoveReason::Named(place) => (", as set in `anchors`", Some(place)),
+    let (why, named) = match &reason {
+        MoveReason::Named(place) => (", as set in `anchors`", Some(place.clone())),
         MoveReason::Elected => (", because its location has another leader", None),
         MoveReason::Unknown => (", which the mesh does not request", None),
     };
@@ -241,6 +246,12 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
     let mut finding = Finding::on_named(&MOVED_ANCHOR, source, message)
         .at(case.place.clone(), "carries the range now")
         .at(named, "set here");
+    if matches!(reason, MoveReason::Elected) {
+        finding.severity = Severity::Notice;
+        return finding.help(
+            "apply it soon: until then, packets go to the old leader, which does not deliver them",
+        );
+    }
     if is_unknown {
         return finding.help(format!(
             "{pin}connections to it break once whenever it moves"

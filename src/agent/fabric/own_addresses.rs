@@ -87,7 +87,8 @@ fn owned(cluster: &Cluster) -> Prefixes<Owner> {
         }
         Networks::Flat { allowed } => {
             for range in allowed {
-                let whose = if cluster.shared.contains(&range.cidr) {
+                let mut for_all = cluster.shared.iter().chain(&cluster.carried.networks);
+                let whose = if for_all.any(|it| *it == range.cidr) {
                     Owner::Network
                 } else {
                     Owner::Pool

@@ -59,15 +59,17 @@ pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
 pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, WrittenVerification};
 
-/// Describes what the clusters do not reach whose entries keep all addresses of their nodes.
+/// Describes the clusters whose entries keep all addresses of their nodes.
 pub(crate) fn keeping_nodes(clusters: &BTreeSet<&ClusterName>) -> Option<String> {
-    let (no, their) = match clusters.len() {
+    let verb = match clusters.len() {
         0 => return None,
-        1 => ("advertises no address of its nodes", "its"),
-        _ => ("advertise no addresses of their nodes", "their"),
+        1 => "advertises",
+        _ => "advertise",
     };
     let names = text::listed(clusters);
-    Some(format!("{names} {no}, so only {their} pods are connected."))
+    Some(format!(
+        "{names} {verb} neither WireGuard addresses nor internal IPs of nodes."
+    ))
 }
 
 /// The printer of a run, for standard output and standard error.

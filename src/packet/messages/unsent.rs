@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use super::{called, whose};
-use crate::agent::fabric::{Fabric, SiteId};
+use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::diagnostic::Finding;
-use crate::mesh::{Entry, Networks, PodRanges, Range};
+use crate::mesh::{Entry, Networks, Range};
 use crate::net::family;
 use crate::packet::rule;
 use crate::packet::trace::NoEnd;
@@ -135,12 +135,18 @@ fn unassigned(fabric: &Fabric, address: IpAddr, cluster: &str) -> Option<Finding
     let entry = fabric.site(fabric.site_named(cluster)?).entry;
     let holds = |it: &&Range| it.cidr.holds(address);
     let range = entry.networks.all().into_iter().find(holds)?;
+    let sends = |site: &Site| {
+        let mut around = site.model.tunnels.holding(address);
+        around.any(|slot| (site.model.tunnels.at(slot).1.iter()).any(|it| it.peer().is_some()))
+    };
+    let mut others = (fabric.sites.iter()).filter(|it| it.cluster.as_str() != cluster);
+    let is_sent = others.any(|it| sends(it));
     let message = format!(
         "{address} is in {} of {cluster}, but is neither an address of a node in its snapshot nor in the pod CIDR of one{}",
         range.cidr,
-        if entry.advertise.pods == PodRanges::Declared {
-            "; with `podCIDRs: Declared`, packets to it leave the cluster again, by the default route of the leader that \
-             carries the range"
+        if is_sent {
+            "; other clusters send packets to it to the leader that carries the range, which sends them on by its default \
+             route"
         } else {
             ""
         }

@@ -144,16 +144,48 @@ fn a_flat_list_carries_what_an_anchor_names_and_nodes_show() {
     m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.201.0.1/32 10.9.0.1/32 10.9.0.2/32 10.9.0.3/32
     m--u--y1 10.1.2.0/24 10.9.1.1/32 10.201.0.0/16
     ");
-    // Addresses of another kind: each node keeps its own.
-    let mixed = NODES.replace("ip=10.9.", "ip=10.1.9");
-    insta::assert_snapshot!(given_flat("podCIDRs: Declared", all, pods, &mixed), @"
-    m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.201.0.1/32 10.1.90.1/32 10.1.90.2/32 10.1.90.3/32 10.9.0.0/16
-    m--u--y1 10.1.2.0/24 10.201.0.2/32 10.1.91.1/32
-    ");
     // The subnet is not given, and no anchor carries it.
     insta::assert_snapshot!(given_flat("wireguardAddresses: None", all, "", NODES), @"
     m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.9.0.1/32 10.9.0.2/32 10.9.0.3/32
     m--u--y1 10.1.2.0/24 10.9.1.1/32
+    ");
+}
+
+#[test]
+fn no_node_decides_what_a_range_of_a_flat_list_is_for() {
+    let pools = "10.1.0.0/16, 10.201.0.0/16, 10.50.0.0/16";
+    let named = "{ ranges: [10.1.0.0/16], nodes: [x1] }, { ranges: [10.50.0.0/16], nodes: [x2] }";
+    let gone =
+        "{ ranges: [10.1.0.0/16], nodes: [gone] }, { ranges: [10.50.0.0/16], nodes: [lost] }";
+    let of_others = |given: &str| -> Vec<String> {
+        let lines = given.lines().filter(|it| !it.contains("m--u--y1"));
+        lines.map(str::to_owned).collect()
+    };
+    for anchors in [named, gone] {
+        let before = given_flat("podCIDRs: Declared", pools, anchors, NODES);
+        // `y1` claims an address in the pool of the other location, or pods in the services.
+        for (own, claimed) in [
+            ("10.9.1.1/24", "10.1.77.77/24"),
+            ("10.1.2.0/24", "10.50.7.0/24"),
+        ] {
+            let claim = NODES.replace(own, claimed);
+            let after = given_flat("podCIDRs: Declared", pools, anchors, &claim);
+            assert_eq!(of_others(&after), of_others(&before), "{claimed}");
+        }
+    }
+    // The subnet is the range with the addresses of most segments.
+    let services_first = "10.50.0.0/16, 10.1.0.0/16, 10.201.0.0/16";
+    let anchors = "{ ranges: [10.50.0.0/16, 10.201.0.0/16], nodes: [x1] }";
+    let claim = NODES.replace("10.201.0.2/16", "10.50.0.7/16");
+    let given = given_flat(
+        "wireguardAddresses: Carrier",
+        services_first,
+        anchors,
+        &claim,
+    );
+    insta::assert_snapshot!(given, @"
+    m--u--x1 10.1.0.0/24 10.1.1.0/24 10.1.3.0/24 10.201.0.1/32 10.50.0.0/16 10.201.0.0/16
+    m--u--y1 10.1.2.0/24 10.50.0.7/32
     ");
 }
 

@@ -36,9 +36,7 @@ pub(super) fn unknown(source: &ClusterName, unknown: &UnknownAnchor) -> Finding 
         ),
         AnchorProblem::NoNode => (
             format!("the snapshot has no node {node}"),
-            "correct the name; if the node is gone, write another node in its place, because removing a line moves the parts of \
-             all nodes after it"
-                .to_owned(),
+            "correct the name; if the node is gone, write another node of its location in its place".to_owned(),
         ),
         AnchorProblem::LeftOut => (
             format!("the Peer of {node} is left out"),
@@ -75,7 +73,7 @@ pub(super) fn silent(source: &ClusterName, silent: &SilentAnchor) -> Finding {
 pub(super) fn per_node(source: &ClusterName, pods: &PerNodePods) -> Finding {
     let ranges = listed(pods.ranges.iter());
     let message = format!(
-        "no node that `anchors` names for {ranges} can carry it, so the pod CIDRs of each node are rendered"
+        "no node that `anchors` names for {ranges} can carry it, so only the pod CIDRs of each node are rendered"
     );
     Finding::on_cluster(&MISSING_CARRIER, source, message)
         .at(pods.place.clone(), "")

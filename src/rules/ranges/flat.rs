@@ -6,10 +6,11 @@ use super::{MISPLACED_WIREGUARD_IP, UMBRELLA_RANGE};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
-use crate::mesh::{Networks, PodRanges, Range, WireguardAddresses};
+use crate::mesh::{Anchor, Networks, PodRanges, Range, WireguardAddresses};
 use crate::net::Cidr;
 use crate::rules::Finding;
 use crate::rules::endpoints::MISSING_CARRIER;
+use crate::text::{list, listed};
 
 /// The WireGuard address of a candidate, and which range of the list holds it.
 struct FlatRange<'a> {
@@ -25,7 +26,7 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     };
     let held = held(member, allowed);
     let home = home(&held, allowed);
-    let mut findings: Vec<Finding> = unclear(member).collect();
+    let mut findings = uncarried(member, allowed);
     if let Some((_, home)) =
         home.filter(|(_, range)| holds_pods(range, &member.membership.candidates))
     {
@@ -42,37 +43,57 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
     findings
 }
 
-/// Reports ranges of nodes that no anchor carries although the entry requests it, because no range that an anchor names
-/// is clearly for them.
-fn unclear(member: &Member) -> impl Iterator<Item = Finding> {
+/// Reports ranges of nodes that no anchor carries although the entry requests it. An entry without any range in an anchor is
+/// a mistake of its own.
+fn uncarried(member: &Member, allowed: &[Range]) -> Vec<Finding> {
     let (entry, carried) = (member.entry, &member.cluster.carried);
-    let is_declared = entry.advertise.pods == PodRanges::Declared;
-    let is_carrier = entry.advertise.wireguard == WireguardAddresses::Carrier;
-    let pods = (is_declared && carried.pods.is_empty()).then_some((
-        "podCIDRs",
-        "pod CIDRs of its nodes",
-        "the pod CIDRs of each node are rendered",
-    ));
-    let subnet = (is_carrier && carried.subnet.is_none()).then_some((
-        "wireguardAddresses",
-        "WireGuard addresses of its nodes",
-        "the WireGuard address of each node is rendered",
-    ));
-    let has_nodes = !member.membership.candidates.is_empty();
-    let missing = pods.into_iter().chain(subnet).filter(move |_| has_nodes);
-    missing.map(|(field, what, instead)| {
-        let message = format!(
-            "no range that `anchors` names for one location contains the {what} and no other addresses of nodes, so \
-             {instead}"
-        );
-        let finding = Finding::on_cluster(&MISSING_CARRIER, &entry.name, message)
-            .at(entry.place.key("advertise").key(field), "")
-            .at(entry.place.key("anchors").named(), "");
-        finding.help(
-            "declare a range for these addresses alone in `allowedNetworks`, and write it in `ranges` of an item of \
-             `anchors` with `nodes` and without `count`",
-        )
-    })
+    let names = |it: &Anchor| it.ranges.is_some() && !it.nodes.is_empty();
+    if !entry.anchors.iter().any(names) {
+        return Vec::new();
+    }
+    let candidates = &member.membership.candidates;
+    let mut findings = Vec::new();
+    if entry.advertise.pods == PodRanges::Declared {
+        let is_left = |it: &&Range| !carried.pods.contains(&it.cidr);
+        let left = allowed.iter().filter(is_left);
+        let left: Vec<&Range> = left.filter(|it| holds_pods(it, candidates)).collect();
+        if !left.is_empty() {
+            findings.push(uncarried_ranges(member, &left, "podCIDRs", "pod CIDRs"));
+        }
+    }
+    if entry.advertise.wireguard == WireguardAddresses::Carrier && carried.subnet.is_none() {
+        let is_subnet = |it: &&Range| {
+            let nodes = member.cluster.nodes.iter();
+            let mut addresses = nodes.filter_map(|node| node.kilo.wireguard_ip());
+            addresses.any(|address| it.cidr.holds(address.address))
+        };
+        let left: Vec<&Range> = allowed.iter().filter(is_subnet).collect();
+        findings.push(uncarried_ranges(
+            member,
+            &left,
+            "wireguardAddresses",
+            "WireGuard addresses",
+        ));
+    }
+    findings
+}
+
+fn uncarried_ranges(member: &Member, left: &[&Range], field: &str, what: &str) -> Finding {
+    let entry = member.entry;
+    let ranges = listed(left.iter().map(|it| it.cidr));
+    let message = format!(
+        "no item of `anchors` names {ranges} for one location, so the {what} of each node there are rendered"
+    );
+    let items = left
+        .iter()
+        .map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
+    Finding::on_cluster(&MISSING_CARRIER, &entry.name, message)
+        .at(entry.place.key("advertise").key(field), "")
+        .at(entry.place.key("anchors").named(), "")
+        .help(format!(
+            "add to `anchors`, without `count`: `{}`",
+            list(items)
+        ))
 }
 
 /// Returns where the candidates' WireGuard addresses lie, except those that are not given to

@@ -21,8 +21,7 @@ pub(super) fn finding(member: &Member) -> Option<Finding> {
         return Some(about(
             member,
             message.to_owned(),
-            "if only pods should be connected, write `nodeAddresses: false`; otherwise, write \
-             `wireguardAddresses: PerNode`, or declare the network of the nodes",
+            "if only pods should be connected, write `nodeAddresses: false`; otherwise, write `wireguardAddresses: PerNode`",
         ));
     }
     let nodes = member.cluster.nodes.iter();

@@ -144,7 +144,7 @@ fn packets_to_addresses_of_no_node_are_listed() {
     assert_eq!(trace.code, 1);
     assert_contains(
         &trace.stdout,
-        "by the default route of the leader that carries the range",
+        "to the leader that carries the range, which sends them on by its default route",
     );
     // The hostile cluster can send from them, too.
     let hostile = folder.run(&["verify", "--assume-hostile", "aws", "--output", "json"]);
@@ -153,7 +153,7 @@ fn packets_to_addresses_of_no_node_are_listed() {
 
 #[test]
 fn a_cluster_that_keeps_all_addresses_of_its_nodes_is_named_in_one_line() {
-    let line = "aws advertises no address of its nodes, so only its pods are connected.";
+    let line = "aws advertises neither WireGuard addresses nor internal IPs of nodes.";
     for (fields, is_named) in [
         (
             "advertise: { nodeAddresses: false, wireguardAddresses: None }",
@@ -186,7 +186,7 @@ fn a_location_that_is_gone_leaves_a_warning_and_all_pods() {
     assert_eq!(validate.code, 0, "{}", validate.stderr);
     assert_contains(
         &validate.stdout,
-        "warning[missing-carrier]: aws: no node that `anchors` names for 10.32.0.0/16 can carry it, so the pod",
+        "warning[missing-carrier]: aws: no node that `anchors` names for 10.32.0.0/16 can carry it, so only the pod",
     );
     assert_contains(&validate.stdout, "warning[unknown-anchor]");
     assert_eq!(pods(&folder), pods(&example()));

@@ -133,11 +133,11 @@ fn a_result_that_would_be_invalid_is_refused_for_that() {
     folder.edit(
         "mesh.yaml",
         "      podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24\n",
-        "      allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]\n      anchors: [{ ranges: [10.1.0.0/16], nodes: [n1] }]\n",
+        "      allowedNetworks: [10.1.1.0/24, 10.1.2.0/24, 10.101.0.0/24]\n      granularity: Location\n      \
+         advertise: { podCIDRs: Declared }\n      anchors: [{ ranges: [10.1.1.0/24], nodes: [n1] }]\n",
     );
     let run = folder.run(&["convert", "--to", "typed"]);
-    let reason =
-        "`east` would be invalid in the typed form: 10.1.0.0/16 is not declared in `serviceCIDR`";
+    let reason = "`east` would be invalid in the typed form: no anchor of `east` names a node for 10.1.2.0/24";
     assert_contains(&run.stderr, reason);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
 }

@@ -82,9 +82,10 @@ fn a_node_that_comes_or_goes_changes_its_snapshot_and_nothing_else() {
 fn another_leader_changes_one_file() {
     let folder = example();
     change_nodes(&folder, |nodes| {
-        let address = nodes[0]["annotations"]["kilo.squat.ai/wireguard-ip"].clone();
-        nodes.remove(0);
-        nodes[0]["annotations"]["kilo.squat.ai/wireguard-ip"] = address;
+        let address = nodes[0]["annotations"]["kilo.squat.ai/wireguard-ip"].take();
+        nodes[0]["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("");
+        nodes[4]["annotations"]["kilo.squat.ai/wireguard-ip"] = address;
+        nodes[4]["annotations"]["kilo.squat.ai/leader"] = json!("");
     });
     let check = folder.run(&["render", "--check"]);
     assert_eq!(check.code, 1, "{}", check.stderr);

@@ -24,7 +24,7 @@ pub(crate) struct WrittenCapacityReport<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = ["east.advertise.podCIDRs=Merged"])]
     with: Vec<String>,
-    /// Clusters that advertise no address of a node, by name: only their pods reach other clusters.
+    /// Clusters whose entries advertise neither WireGuard addresses nor internal IPs of nodes, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     without_node_addresses: Vec<&'a str>,
     /// The clusters, by name.

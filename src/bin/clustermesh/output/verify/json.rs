@@ -51,7 +51,7 @@ pub(crate) struct WrittenVerification<'a> {
     single_points: Vec<WrittenPoint>,
     /// Nodes without any declared path, because Kilo ignores them or they are not selected.
     apart: Vec<WrittenNode>,
-    /// Clusters that advertise no address of a node, by name: only their pods reach other clusters.
+    /// Clusters whose entries advertise neither WireGuard addresses nor internal IPs of nodes, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     without_node_addresses: Vec<&'a str>,
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
