@@ -48,15 +48,18 @@ pub(super) fn findings(member: &Member) -> Vec<Finding> {
 fn uncarried(member: &Member, allowed: &[Range]) -> Vec<Finding> {
     let (entry, carried) = (member.entry, &member.cluster.carried);
     let names = |it: &Anchor| it.ranges.is_some() && !it.nodes.is_empty();
-    if !entry.anchors.iter().any(names) {
+    let candidates = &member.membership.candidates;
+    if candidates.is_empty() || !entry.anchors.iter().any(names) {
         return Vec::new();
     }
-    let candidates = &member.membership.candidates;
     let mut findings = Vec::new();
     if entry.advertise.pods == PodRanges::Declared {
-        let is_left = |it: &&Range| !carried.pods.contains(&it.cidr);
-        let left = allowed.iter().filter(is_left);
-        let left: Vec<&Range> = left.filter(|it| holds_pods(it, candidates)).collect();
+        let has_pods = |range: Cidr| {
+            let mut pods = candidates.iter().flat_map(|it| &it.pods);
+            pods.any(|it| range.contains(*it))
+        };
+        let is_left = |it: &&Range| !carried.pods.contains(&it.cidr) && has_pods(it.cidr);
+        let left: Vec<&Range> = allowed.iter().filter(is_left).collect();
         if !left.is_empty() {
             findings.push(uncarried_ranges(member, &left, "podCIDRs", "pod CIDRs"));
         }
@@ -91,7 +94,7 @@ fn uncarried_ranges(member: &Member, left: &[&Range], field: &str, what: &str) -
         .at(entry.place.key("advertise").key(field), "")
         .at(entry.place.key("anchors").named(), "")
         .help(format!(
-            "add to `anchors`, without `count`: `{}`",
+            "write in `anchors`, without `count`: `{}`",
             list(items)
         ))
 }

@@ -215,3 +215,30 @@ a1 pod=10.1.128.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 internal-ip=19
     ");
     assert_eq!(with("additionalCIDRs: [10.1.129.0/24]"), "");
 }
+
+#[test]
+fn ranges_of_a_flat_list_that_no_anchor_carries_are_reported() {
+    let with = |fields: &str| {
+        let a = format!(
+            "name: a, allowedNetworks: [10.1.0.0/24, 10.1.1.0/24, 10.1.2.0/24, 10.201.0.0/24], granularity: Location, \
+             topologyLabel: location, {fields}"
+        );
+        let nodes = "\
+a0 pod=10.1.0.0/24 wg=10.201.0.1/24 key=A external=198.18.113.1 endpoint=198.18.113.1:51820 internal-ip=192.168.0.1/24 location=x granularity=location
+a1 pod=10.1.1.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 endpoint=198.18.113.3:51820 internal-ip=192.168.0.2/24 location=y granularity=location";
+        let found = report(&[&a, B], nodes, OTHER);
+        let lines = found.lines().filter(|it| it.contains("missing-carrier"));
+        lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    let declared = "advertise: { podCIDRs: Declared }";
+    insta::assert_snapshot!(with(&format!(
+        "{declared}, anchors: [{{ ranges: [10.1.0.0/24], nodes: [a0] }}, {{ ranges: [10.1.1.0/24], nodes: [a1], count: 2 }}]"
+    )), @"warning[missing-carrier] a: no item of `anchors` names 10.1.1.0/24 for one location, so the pod CIDRs of each node there are rendered");
+    let carrier = "advertise: { wireguardAddresses: Carrier }";
+    insta::assert_snapshot!(with(&format!(
+        "{carrier}, anchors: [{{ ranges: [10.1.2.0/24], nodes: [a0] }}]"
+    )), @"warning[missing-carrier] a: no item of `anchors` names 10.201.0.0/24 for one location, so the WireGuard addresses of each node there are rendered");
+    let all = "anchors: [{ ranges: [10.1.0.0/24, 10.201.0.0/24], nodes: [a0] }, { ranges: [10.1.1.0/24], nodes: [a1] }]";
+    assert_eq!(with(&format!("{declared}, {all}")), "");
+    assert_eq!(with(&format!("{carrier}, {all}")), "");
+}
