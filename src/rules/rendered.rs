@@ -233,8 +233,9 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
         to,
     } = &case.what;
     let is_unknown = matches!(reason, MoveReason::Unknown);
-    let (why, named) = match &reason {
-        MoveReason::Named(place) => (", as set in `anchors`", Some(place.clone())),
+    let is_elected = matches!(reason, MoveReason::Elected);
+    let (why, named) = match reason {
+        MoveReason::Named(place) => (", as set in `anchors`", Some(place)),
         MoveReason::Elected => (", because its location has another leader", None),
         MoveReason::Unknown => (", which the mesh does not request", None),
     };
@@ -246,7 +247,7 @@ fn moved(case: &Case<Moved>, reason: MoveReason, pin: &str) -> Finding {
     let mut finding = Finding::on_named(&MOVED_ANCHOR, source, message)
         .at(case.place.clone(), "carries the range now")
         .at(named, "set here");
-    if matches!(reason, MoveReason::Elected) {
+    if is_elected {
         finding.severity = Severity::Notice;
         return finding.help(
             "apply it soon: until then, packets go to the old leader, which does not deliver them",
