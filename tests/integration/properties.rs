@@ -13,7 +13,7 @@ use clustermesh::manifest::{self, Kustomization, Tree};
 use clustermesh::membership::{LocalNode, PeerCandidate};
 use clustermesh::mesh::Range;
 use clustermesh::name::ClusterName;
-use clustermesh::net::Cidr;
+use clustermesh::net::{self, Cidr};
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules;
 use clustermesh::tree_diff::{ChangedContent, ChangedFile, Loss, changes};
@@ -256,6 +256,29 @@ proptest! {
                     let key = peer["spec"]["publicKey"].as_str().unwrap().to_owned();
                     prop_assert!(keys.insert(key), "a key twice in {}", name(target));
                 }
+            }
+        }
+    }
+
+    /// Merged ranges have exactly the addresses of those that they replace, in every Peer of every target.
+    #[test]
+    fn merged_ranges_have_the_same_addresses(world in world()) {
+        let rendered = |advertise| {
+            let mut world = world.clone();
+            for cluster in &mut world.clusters {
+                cluster.advertise = advertise;
+            }
+            render(&world)
+        };
+        let (merged, single) = (rendered(Some("{ podCIDRs: Merged }")), rendered(None));
+        for target in 0..world.clusters.len() {
+            for source in 0..world.clusters.len() {
+                let addresses = |tree| -> BTreeMap<String, Vec<Cidr>> {
+                    let peers = given(tree, target, source).into_iter();
+                    let key = |peer: &serde_json::Value| peer["spec"]["publicKey"].to_string();
+                    peers.map(|peer| (key(&peer), net::merged(ranges(&peer)))).collect()
+                };
+                prop_assert_eq!(addresses(&merged), addresses(&single));
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
 use crate::kilo::location_label::{fitting_label, rivals};
 use crate::membership::{Contradicted, Contradiction, ExcludedReason};
-use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, Networks, Range, State};
+use crate::mesh::{DEFAULT_TOPOLOGY_LABEL, Networks, PodRanges, Range, State};
 use crate::net::Cidr;
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
@@ -169,10 +169,19 @@ fn granularity(cluster: &Cluster, declared: Granularity) -> (String, String) {
         )
     };
     let help = match cluster.voted {
-        Some(voted) => format!(
-            "set `granularity: {voted}` for `{name}` in the mesh, or {}",
-            restart("its Kilo agents")
-        ),
+        Some(voted) => {
+            // With another granularity than `Location`, no location can carry the pods of all.
+            let is_declared = cluster.entry.advertise.pods == PodRanges::Declared;
+            let fields = if is_declared && voted != Granularity::Location {
+                " and `podCIDRs: Merged` in `advertise`"
+            } else {
+                ""
+            };
+            format!(
+                "set `granularity: {voted}`{fields} for `{name}` in the mesh, or {}",
+                restart("its Kilo agents")
+            )
+        }
         None => restart(&format!("the Kilo agents of `{name}`")),
     };
     (what, help)

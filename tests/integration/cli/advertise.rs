@@ -192,6 +192,30 @@ fn a_location_that_is_gone_leaves_a_warning_and_all_pods() {
     assert_eq!(pods(&folder), pods(&example()));
 }
 
+/// The help is followed literally.
+#[test]
+fn agents_with_another_granularity_need_no_second_help() {
+    let folder = example();
+    advertise(&folder, &declared());
+    let snapshot = folder.read("snapshots/aws.json");
+    let full = snapshot.replace("granularity\": \"location", "granularity\": \"full");
+    folder.write("snapshots/aws.json", full);
+    let before = folder.run(&["validate"]);
+    assert_contains(
+        &before.stdout,
+        "help: set `granularity: Full` and `podCIDRs: Merged` in `advertise` for `aws` in the mesh",
+    );
+    let name = "    - name: aws\n";
+    folder.edit("mesh.yaml", "podCIDRs: Declared", "podCIDRs: Merged");
+    let entry = folder.read("mesh.yaml");
+    let (head, tail) = entry.split_once(name).unwrap();
+    let tail = tail.replacen("granularity: Location", "granularity: Full", 1);
+    folder.write("mesh.yaml", [head, name, &tail].concat());
+    let after = folder.run(&["validate"]);
+    assert!(!after.stdout.contains("error["), "{}", after.stdout);
+    assert!(!after.stdout.contains("contradicted"), "{}", after.stdout);
+}
+
 #[test]
 fn a_switch_is_at_least_brief_in_both_directions() {
     for fields in [MERGED, &declared()] {

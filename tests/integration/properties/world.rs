@@ -35,7 +35,7 @@ pub(super) struct Cluster {
     pub(super) accepted: [Option<Vec<String>>; 2],
     anchors: Vec<Anchor>,
     /// What it advertises, if that is not the default.
-    advertise: Option<&'static str>,
+    pub(super) advertise: Option<&'static str>,
     /// What people call its own.
     pub(super) local: Vec<String>,
     pub(super) nodes: Vec<Claims>,
