@@ -135,9 +135,13 @@ fn unassigned(fabric: &Fabric, address: IpAddr, cluster: &str) -> Option<Finding
     let entry = fabric.site(fabric.site_named(cluster)?).entry;
     let holds = |it: &&Range| it.cidr.holds(address);
     let range = entry.networks.all().into_iter().find(holds)?;
+    // A narrower range is that of a node which is gone.
     let sends = |site: &Site| {
-        let mut around = site.model.tunnels.holding(address);
-        around.any(|slot| (site.model.tunnels.at(slot).1.iter()).any(|it| it.peer().is_some()))
+        let longest = site.model.tunnels.holding(address).next();
+        longest.is_some_and(|slot| {
+            let (around, claims) = site.model.tunnels.at(slot);
+            around == range.cidr && claims.iter().any(|it| it.peer().is_some())
+        })
     };
     let mut others = (fabric.sites.iter()).filter(|it| it.cluster.as_str() != cluster);
     let is_sent = others.any(|it| sends(it));

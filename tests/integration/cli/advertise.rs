@@ -146,6 +146,20 @@ fn packets_to_addresses_of_no_node_are_listed() {
         &trace.stdout,
         "to the leader that carries the range, which sends them on by its default route",
     );
+    // An old tree leads to the pod CIDR of a node that is gone, which no leader carries as a whole.
+    let old = example();
+    let path = "snapshots/aws.json";
+    let mut snapshot: Value = serde_json::from_str(&old.read(path)).unwrap();
+    let nodes = snapshot["nodes"].as_array_mut().unwrap();
+    let gone = nodes.iter().position(|it| it["name"] == MEMBER).unwrap();
+    let pods = nodes.remove(gone)["podCIDRs"][0]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    old.write(path, snapshot.to_string());
+    let trace = old.run(&["trace", "gcp", &pods.replace(".0/24", ".7")]);
+    assert_contains(&trace.stdout, "unassigned-address");
+    assert!(!trace.stdout.contains("default route"), "{}", trace.stdout);
     // The hostile cluster can send from them, too.
     let hostile = folder.run(&["verify", "--assume-hostile", "aws", "--output", "json"]);
     assert_contains(&hostile.stdout, "10.32.5.0-10.32.255.255");
