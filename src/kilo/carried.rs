@@ -40,21 +40,24 @@ impl SegmentAddresses<'_> {
 impl CarriedRanges {
     /// Returns those that an entry declares.
     pub(super) fn new(entry: &Entry, segments: &[SegmentAddresses]) -> Self {
-        let is_declared = entry.advertise.pods == PodRanges::Declared;
-        let is_carrier = entry.advertise.wireguard == WireguardAddresses::Carrier;
-        match &entry.networks {
-            Networks::Typed {
-                pods, wireguard, ..
-            } => Self {
-                pods: cidrs(pods.iter().filter(|_| is_declared)),
+        let Entry {
+            advertise,
+            networks,
+            ..
+        } = entry;
+        match networks {
+            Networks::Typed { .. } => Self {
+                pods: cidrs(advertise.carried_pods(networks).iter()),
                 networks: Vec::new(),
-                subnet: is_carrier.then_some(wireguard.cidr),
+                subnet: advertise.carried_subnet(networks).map(|it| it.cidr),
             },
             Networks::Flat { allowed } => {
                 let named = allowed.iter().filter(|it| is_named(&entry.anchors, it));
                 let named = cidrs(named);
                 let subnet = subnet(&named, segments);
                 let pods = named.into_iter().filter(|it| Some(*it) != subnet);
+                let is_declared = advertise.pods == PodRanges::Declared;
+                let is_carrier = advertise.wireguard == WireguardAddresses::Carrier;
                 let pods: Vec<Cidr> = pods.filter(|_| is_declared).collect();
                 let networks = pods.iter().copied();
                 Self {

@@ -89,7 +89,7 @@ impl Advertise {
 
     /// Returns the pod ranges that anchors carry as a whole. An entry with `allowedNetworks` does not show which
     /// of its ranges are for pods.
-    pub(super) fn carried_pods(self, networks: &Networks) -> &[Range] {
+    pub fn carried_pods(self, networks: &Networks) -> &[Range] {
         match networks {
             Networks::Typed { pods, .. } if self.pods == PodRanges::Declared => pods,
             Networks::Typed { .. } | Networks::Flat { .. } => &[],
@@ -104,7 +104,7 @@ impl Advertise {
     }
 
     /// Returns Kilo's subnet, if an anchor carries it as a whole.
-    pub(super) fn carried_subnet(self, networks: &Networks) -> Option<&Range> {
+    pub fn carried_subnet(self, networks: &Networks) -> Option<&Range> {
         match networks {
             Networks::Typed { wireguard, .. } => {
                 (self.wireguard == WireguardAddresses::Carrier).then_some(wireguard)
