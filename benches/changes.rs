@@ -17,7 +17,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 
 use support::figures::{mebibytes, ratio, seconds};
-use support::process::{clock, python, remove, usage};
+use support::process::{clock, git, python, remove, usage};
 use support::shape::{Lan, Layout, Shape};
 
 mod support;
@@ -176,18 +176,5 @@ fn clustermesh(root: &Path, arguments: &[&str]) -> Command {
     let mut command = support::clustermesh(root, arguments);
     // `diff` runs git.
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    command
-}
-
-fn git(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(root);
-    command.args([
-        "-c",
-        "user.name=bench",
-        "-c",
-        "user.email=bench@example.com",
-    ]);
-    command.args(arguments);
     command
 }

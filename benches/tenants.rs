@@ -12,12 +12,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::Context as _;
 
 use support::figures::mebibytes;
-use support::process::{clock, python, remove, usage};
+use support::process::{clock, git, python, remove, usage};
 use support::tenants::{Form, Placement, Tenants};
 use support::{clustermesh, scale};
 
@@ -74,26 +73,14 @@ fn large(root: &Path, python: &Path, form: Form, are_linked: bool) -> anyhow::Re
     for command in ["render", "validate", "verify"] {
         run(command)?;
     }
-    git(root, &["init", "--quiet"])?;
-    git(root, &["add", "--all"])?;
-    git(root, &["commit", "--quiet", "--message", "all"])?;
+    clock(&mut git(root, &["init", "--quiet"]))?;
+    clock(&mut git(root, &["add", "--all"]))?;
+    clock(&mut git(root, &["commit", "--quiet", "--message", "all"]))?;
     // The leader of a tenant gets another endpoint.
     let snapshot = root.join("snapshots/tenant-007.json");
     let text = fs::read_to_string(&snapshot)?;
     fs::write(&snapshot, text.replace("11.0.14.1:", "11.99.14.1:"))?;
     run("diff")
-}
-
-fn git(root: &Path, arguments: &[&str]) -> anyhow::Result<()> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(root);
-    command.args([
-        "-c",
-        "user.name=bench",
-        "-c",
-        "user.email=bench@example.com",
-    ]);
-    clock(command.args(arguments)).map(drop)
 }
 
 fn capacity(folder: &Path) -> String {

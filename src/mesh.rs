@@ -197,7 +197,8 @@ pub fn read_at_most(sources: &[Source], most: usize) -> MeshReading {
     reading
 }
 
-/// Returns the clusters in these meshes of which, as their entries are written, others get no address of a node.
+/// Returns the clusters in these meshes whose entries keep the addresses of their nodes. A declared network of the nodes is
+/// given nevertheless.
 pub fn without_node_addresses(meshes: &[Mesh]) -> BTreeSet<&ClusterName> {
     let entries = meshes.iter().flat_map(|it| &it.entries);
     let keeping = entries.filter(|it| it.state == State::Joined && it.advertise.keeps_nodes());

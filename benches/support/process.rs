@@ -86,3 +86,17 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
 fn talk(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+/// Returns git in a folder, with an author of its own.
+pub(crate) fn git(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(root);
+    command.args([
+        "-c",
+        "user.name=bench",
+        "-c",
+        "user.email=bench@example.com",
+    ]);
+    command.args(arguments);
+    command
+}

@@ -9,7 +9,7 @@ use crate::net::Cidr;
 use crate::net::prefixes::Span;
 
 /// Addresses of a node range that other clusters send to a node, which has no route for them: they leave by its default
-/// route. Only a range that an anchor carries as a whole has such addresses.
+/// route. A range that an anchor carries as a whole has such addresses, and an old tree those of a node that is gone.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unowned {
     /// The node that gets the packets.
