@@ -144,6 +144,7 @@ impl Input {
             meshes: &self.meshes,
             accepted: &BTreeMap::new(),
             lists_undeclared: false,
+            allowed: None,
         };
         let verification = verify(&reach, asked);
         figures.proof.push(start.elapsed().as_secs_f64());

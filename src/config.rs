@@ -6,10 +6,11 @@ use std::path::Path;
 
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::diagnostic::{Finding, Mistakes, escaped};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::{Range, invalid_name};
+use crate::mesh::{Group, Range, WrittenGroups, groups, invalid_name, members};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, ExampleFile, pattern};
@@ -30,6 +31,8 @@ pub use date::{Date, DateError};
 pub use exception::{Ignore, Level, RuleLevel};
 pub use limits::Limits;
 pub use output::{Output, Per};
+
+pub(crate) use exception::read_date;
 
 use access::WrittenCluster;
 use ceilings::WrittenCeilings;
@@ -59,6 +62,10 @@ pub struct Config {
     pub clusters: BTreeMap<ClusterName, Access>,
     /// The ranges that clusters accept from others, if set: only those whose addresses are all in these.
     pub accepted: BTreeMap<ClusterName, Vec<Range>>,
+    /// Clusters that expectations select under one name.
+    pub groups: Vec<Group>,
+    /// The folder of the policies of clusters.
+    pub policies: Option<String>,
     /// The limits of plausible input.
     pub limits: Limits,
     /// The largest accepted input.
@@ -133,6 +140,16 @@ struct WrittenConfig {
     /// name is used.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
     clusters: Option<BTreeMap<String, WrittenCluster>>,
+    /// Clusters that expectations select under one name.
+    #[schemars(
+        extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }, "additionalProperties" = members()),
+        example = json!({ "tenants": ["east", "west"] })
+    )]
+    groups: Option<WrittenGroups>,
+    /// The folder of policies, with one `<cluster>.yaml` for each cluster that limits what it accepts;
+    /// default: `policies` beside this file, if it exists.
+    #[schemars(length(min = 1), example = &"clusters/policies")]
+    policies: Option<String>,
     /// Limits for snapshots, rendered manifests and the load of clusters.
     limits: Option<WrittenLimits>,
     /// Levels of findings, by the name of the rule or the operator's reason code; the name takes
@@ -219,6 +236,7 @@ impl WrittenConfig {
                 (name, access) => problems.extend(name.err().into_iter().chain(access.err())),
             }
         }
+        let groups = groups(self.groups, &place.key("groups"), &mut problems);
         let warnings = if warnings.errors() == 0 {
             warnings.into_findings()
         } else {
@@ -255,6 +273,8 @@ impl WrittenConfig {
             outputs: outputs.collect(),
             clusters,
             accepted,
+            groups,
+            policies: self.policies,
             limits: limits.unwrap_or_default(),
             ceilings,
             rules,

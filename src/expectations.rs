@@ -4,18 +4,56 @@ use std::collections::BTreeMap;
 
 use schemars::Schema;
 
+use crate::config::Date;
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::AddressClass;
+use crate::mesh::{AddressClass, Groups};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::schema;
 use crate::selector::Selector;
 
+mod side;
 mod written;
 
+use side::SideReader;
 use written::WrittenExpectations;
+
+/// The content of a file of expectations.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Expectations {
+    /// The expectations.
+    pub expectations: Vec<Expectation>,
+    /// Set if paths that no mesh declares must not work.
+    pub denied: Option<DeniedPaths>,
+}
+
+/// The prohibition of all paths that no mesh declares.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeniedPaths {
+    /// The paths that are allowed nevertheless.
+    pub exceptions: Vec<Exception>,
+    /// Its place.
+    pub place: Place,
+}
+
+/// Undeclared paths that are allowed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Exception {
+    /// Its name.
+    pub name: String,
+    /// The sender.
+    pub from: Selection,
+    /// The receiver.
+    pub to: Selection,
+    /// The reason.
+    pub reason: String,
+    /// The last day on which it holds.
+    pub until: Option<Date>,
+    /// Its place.
+    pub place: Place,
+}
 
 /// Packets with an expected result.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,8 +82,8 @@ pub enum Expected {
 /// Some addresses of some clusters: those that meet all conditions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Selection {
-    /// The cluster; none for any.
-    pub cluster: Option<ClusterName>,
+    /// The clusters; none for any.
+    pub clusters: Option<SelectedClusters>,
     /// Labels of the node that has them; none if they need not be a node's.
     pub nodes: Option<Selector>,
     /// Ranges that hold them, in the order in which they are written; empty for any.
@@ -56,11 +94,20 @@ pub struct Selection {
     pub place: Place,
 }
 
-/// Reads a file of expectations.
+/// Clusters that a person names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SelectedClusters {
+    /// Each with the place that names it.
+    pub members: BTreeMap<ClusterName, Place>,
+    /// The name of the group that they are, if they are one.
+    pub group: Option<String>,
+}
+
+/// Reads a file of expectations, which may name these groups.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
+pub fn read(source: &Source, groups: &Groups) -> Result<Expectations, Vec<Finding>> {
     let SingleDocument {
         place,
         content,
@@ -72,18 +119,18 @@ pub fn read(source: &Source) -> Result<Vec<Expectation>, Vec<Finding>> {
         )
         .map_err(|empty| vec![empty])?;
     let (written, mut problems) = Form::<WrittenExpectations>::new().salvage(content, &place);
-    let mut expectations = Vec::new();
-    if problems.is_empty() {
-        let place = place.key("spec");
-        let written = written.into_iter().flat_map(|it| it.spec).enumerate();
-        for (index, written) in written {
-            expectations.extend(written.read(place.index(index), &mut problems));
-        }
-        problems.extend(repeated(&expectations));
+    let mut read = Expectations::default();
+    if let Some(written) = written.filter(|_| problems.is_empty()) {
+        let mut reader = SideReader {
+            groups,
+            findings: &mut problems,
+        };
+        read = written.spec.read(&place.key("spec"), &mut reader);
+        problems.extend(repeated(&read));
     }
     problems.extend(others);
     if problems.is_empty() {
-        Ok(expectations)
+        Ok(read)
     } else {
         Err(problems.into_findings())
     }
@@ -94,21 +141,71 @@ pub fn schema() -> Schema {
     schema::of_input::<WrittenExpectations>()
 }
 
+/// Undeclared paths that may work although all others are forbidden.
+#[derive(Clone, Copy, Debug)]
+pub struct AllowedPaths<'e> {
+    /// The sender.
+    pub from: &'e Selection,
+    /// The receiver.
+    pub to: &'e Selection,
+}
+
+impl DeniedPaths {
+    /// Returns the paths that are allowed on a day: by the exceptions, as many as hold, and then by expectations that need
+    /// them.
+    pub fn allowed<'e>(
+        &'e self,
+        expectations: &'e [Expectation],
+        today: Date,
+    ) -> Vec<AllowedPaths<'e>> {
+        let exceptions = self.holding(today);
+        let exceptions = exceptions.map(|it| (&it.from, &it.to));
+        let needed = expectations
+            .iter()
+            .filter(|it| it.expected == Expected::Reach);
+        let allowed = exceptions.chain(needed.map(|it| (&it.from, &it.to)));
+        allowed
+            .map(|(from, to)| AllowedPaths { from, to })
+            .collect()
+    }
+
+    /// Returns the exceptions that hold on a day.
+    pub fn holding(&self, today: Date) -> impl Iterator<Item = &Exception> {
+        self.exceptions.iter().filter(move |it| it.holds(today))
+    }
+}
+
+impl Selection {
+    /// Returns whether it selects addresses of a cluster.
+    pub fn has_cluster(&self, cluster: &ClusterName) -> bool {
+        let clusters = self.clusters.as_ref();
+        clusters.is_none_or(|it| it.members.contains_key(cluster))
+    }
+}
+
+impl Exception {
+    /// Returns whether it holds on a day.
+    pub fn holds(&self, today: Date) -> bool {
+        self.until.is_none_or(|it| today <= it)
+    }
+}
+
 /// Reports names that occur more than once: a failure could not be assigned to one of them.
-fn repeated(expectations: &[Expectation]) -> Vec<Finding> {
+fn repeated(read: &Expectations) -> Vec<Finding> {
+    let expectations = read.expectations.iter();
+    let expectations = expectations.filter_map(|it| Some((it.name.as_ref()?, &it.place)));
+    let exceptions = read.denied.iter().flat_map(|it| &it.exceptions);
+    let exceptions = exceptions.map(|it| (&it.name, &it.place));
     let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
     let mut problems = Vec::new();
-    for expectation in expectations {
-        let Some(name) = &expectation.name else {
-            continue;
-        };
+    for (name, place) in expectations.chain(exceptions) {
         let Some(before) = first.get(&**name) else {
-            first.insert(name, &expectation.place);
+            first.insert(name, place);
             continue;
         };
         let message = format!("duplicate expectation name {}", Quoted(name));
         let finding = Finding::new(&mistake::DUPLICATE_NAME, message);
-        problems.push(finding.at_both(expectation.place.key("name"), before.key("name")));
+        problems.push(finding.at_both(place.key("name"), before.key("name")));
     }
     problems
 }

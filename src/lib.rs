@@ -22,6 +22,7 @@ pub mod document;
 pub mod mesh;
 pub mod snapshot;
 pub mod config;
+pub mod policy;
 pub mod expectations;
 pub mod kilo;
 pub mod membership;

@@ -1,6 +1,6 @@
 //! Meshes: which clusters to join, and how, as people declare it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 
 use schemars::JsonSchema;
@@ -16,15 +16,16 @@ use crate::schema;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
-mod accepted;
 mod across;
 mod address_class;
 mod advertise;
 mod anchor;
 mod assumed;
 mod carried;
+mod defaults;
 mod entry;
 mod gate;
+mod group;
 mod mistakes;
 mod networks;
 mod overlap;
@@ -35,15 +36,19 @@ mod selector;
 mod state;
 mod topology;
 
-pub use accepted::accepted;
 pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
+pub use group::{Group, Groups};
 pub use mistakes::invalid_name;
+pub use networks::{accepted, local_networks};
 pub use secret_key_ref::SecretKeyRef;
 pub use state::{Link, State};
 
+use defaults::Inherited;
+pub(crate) use group::{WrittenGroups, groups, members, unknown_cluster};
+pub(crate) use mistakes::cluster_name;
 pub(crate) use raw::RawSelector as WrittenSelector;
 pub(crate) use selector::selector;
 
@@ -84,6 +89,10 @@ pub struct Mesh {
     pub topology: Topology,
     /// Its clusters in the order in which they were written, which is the order of trust.
     pub entries: Vec<Entry>,
+    /// Clusters that expectations select under one name.
+    pub groups: Vec<Group>,
+    /// The clusters that policies keep apart, each with the others, in both directions.
+    pub refused: BTreeMap<ClusterName, BTreeSet<ClusterName>>,
     /// The document.
     pub place: Place,
 }
@@ -134,6 +143,8 @@ pub struct Entry {
     pub anchors: Vec<Anchor>,
     /// The addresses of its nodes that other clusters get.
     pub advertise: Advertise,
+    /// The fields that it leaves to the mesh's `defaults`.
+    inherited: Inherited,
     /// The entry.
     pub place: Place,
 }
@@ -211,6 +222,11 @@ pub fn schema() -> schemars::Schema {
 }
 
 impl Entry {
+    /// Returns the place of a field: in the entry, or in the mesh's `defaults`.
+    pub fn field(&self, field: &str) -> Place {
+        self.inherited.place(&self.place, field)
+    }
+
     /// Returns the node labels that it uses, each with the field that names it.
     pub fn labels(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let selected = self.selector.keys().map(|key| ("nodeSelector", key));
@@ -284,15 +300,21 @@ impl Mesh {
         let rests = joined.iter().zip(1..);
         let links = |(one, rest): (&&Entry, usize)| {
             let mut others = joined.iter().skip(rest);
-            others.any(|other| self.topology.links(&one.name, &other.name))
+            others.any(|other| self.is_linked(&one.name, &other.name))
         };
         rests.into_iter().any(links)
     }
 
     /// Returns how two different entries of it are linked, if its topology links them.
     pub fn link(&self, one: &Entry, other: &Entry) -> Option<Link> {
-        let is_linked = self.topology.links(&one.name, &other.name);
+        let is_linked = self.is_linked(&one.name, &other.name);
         is_linked.then(|| Link::new(one.state, other.state))
+    }
+
+    /// Returns whether its topology links two different clusters, and their policies accept each other.
+    fn is_linked(&self, one: &ClusterName, other: &ClusterName) -> bool {
+        let refused = self.refused.get(one);
+        self.topology.links(one, other) && refused.is_none_or(|it| !it.contains(other))
     }
 }
 
@@ -310,7 +332,7 @@ pub fn unjoined<'a>(
     meshes.iter().find_map(|mesh| {
         let entry = |cluster: &ClusterName| mesh.entries.iter().find(|it| it.name == *cluster);
         let ends = [entry(one)?, entry(other)?];
-        let is_linked = mesh.topology.links(one, other);
+        let is_linked = mesh.is_linked(one, other);
         ends.into_iter()
             .filter(|_| is_linked)
             .find(|it| it.state != State::Joined)

@@ -46,6 +46,7 @@ fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
         meshes,
         accepted: &accepted,
         lists_undeclared: false,
+        allowed: None,
     };
     let delivery = Delivery {
         engines,

@@ -131,7 +131,7 @@ impl fmt::Display for Level {
 
 impl WrittenLevel {
     pub(super) fn read(self, rule: String, place: Place) -> Result<RuleLevel, Vec<Finding>> {
-        let until = date(self.until.as_deref(), &place);
+        let until = read_date(self.until.as_deref(), &place);
         let mut problems: Vec<Finding> = until.as_ref().err().cloned().into_iter().collect();
         if self.level == Level::Off && self.reason.is_none() {
             problems.push(no_reason(&rule, &place));
@@ -153,7 +153,10 @@ impl WrittenIgnore {
     pub(super) fn read(self, place: Place) -> Result<Ignore, Vec<Finding>> {
         let cluster = self.cluster.as_deref();
         let cluster = cluster.map(|name| cluster_name(name, place.key("cluster")));
-        match (cluster.transpose(), date(self.until.as_deref(), &place)) {
+        match (
+            cluster.transpose(),
+            read_date(self.until.as_deref(), &place),
+        ) {
             (Ok(cluster), Ok(until)) => Ok(Ignore {
                 rule: self.rule,
                 cluster,
@@ -167,7 +170,8 @@ impl WrittenIgnore {
     }
 }
 
-fn date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Finding> {
+/// Reads the last day of an entry at `place`.
+pub(crate) fn read_date(text: Option<&str>, place: &Place) -> Result<Option<Date>, Finding> {
     let parsed = text.map(str::parse).transpose();
     parsed.map_err(|error: super::DateError| {
         let message = format!(

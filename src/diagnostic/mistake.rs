@@ -29,7 +29,9 @@ rules! {
     MISSING_FIELD = "missing-field" Error was "missing-networks";
     MISSING_SNAPSHOT = "missing-snapshot" Error;
     NO_MESH = "no-mesh" Error;
+    ONE_SIDED_LINK = "one-sided-link" Warning;
     OVERLAPPING_RANGES = "overlapping-ranges" Error;
+    OVERRIDDEN_DEFAULT = "overridden-default" Warning;
     SKIPPED_DOCUMENT = "skipped-document" Notice;
     SYNTAX_ERROR = "syntax-error" Error
         was "complex-key" "merge-key" "no-document" "second-document" "unsupported-tag";

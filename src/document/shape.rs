@@ -22,6 +22,8 @@ pub(super) enum Shape<'a> {
     List(ListShape<'a>),
     /// A mapping.
     Mapping(Mapping<'a>),
+    /// A list or a mapping, by their schemas.
+    ListOrMapping([&'a Value; 2]),
 }
 
 /// The shape of a list.
@@ -48,6 +50,9 @@ impl<'a> Shape<'a> {
     /// Returns what `schema` asks for, references looked up in `root`.
     pub(super) fn from_schema(schema: &'a Value, root: &'a Value) -> Self {
         let schema = resolved(schema, root);
+        if let Some(both) = list_or_mapping(schema) {
+            return Self::ListOrMapping(both);
+        }
         if let Some(texts) = choice(schema) {
             return Self::Choice(texts);
         }
@@ -72,6 +77,15 @@ impl<'a> Shape<'a> {
     }
 }
 
+/// Returns the schemas of a list and of a mapping, if a value may be either.
+fn list_or_mapping(schema: &Value) -> Option<[&Value; 2]> {
+    let [list, mapping] = schema.get("anyOf")?.as_array()?.as_slice() else {
+        return None;
+    };
+    let is_list = kind(list) == Some("array");
+    (is_list && mapping.get("$ref").is_some()).then_some([list, mapping])
+}
+
 fn mapping(schema: &Value) -> Mapping<'_> {
     Mapping {
         fields: schema.get("properties").and_then(Value::as_object),
@@ -87,6 +101,9 @@ fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let mut schema = schema;
     // Our references lead to a definition in one step; a few more do no harm.
     for _ in 0..8 {
+        if list_or_mapping(schema).is_some() {
+            break;
+        }
         let next = match (schema.get("$ref"), schema.get("anyOf")) {
             (Some(Value::String(path)), _) => root.pointer(path.trim_start_matches('#')),
             (_, Some(Value::Array(branches))) => branches

@@ -44,6 +44,11 @@ impl<'a> Walk<'a> {
             Shape::Boolean => boolean(node, place),
             Shape::List(list) => return self.list(&list, node, place),
             Shape::Mapping(mapping) => return self.mapping(&mapping, node, place),
+            Shape::ListOrMapping([list, mapping]) => {
+                let is_mapping = matches!(node.value, TreeValue::Mapping(_));
+                let schema = if is_mapping { mapping } else { list };
+                return self.value(schema, node, place);
+            }
         };
         self.kept(read)
     }

@@ -4,9 +4,9 @@ use super::*;
 
 fn report(text: &str) -> String {
     let source = Source::parse("expectations.yaml", text).unwrap();
-    match read(&source) {
-        Ok(expectations) => {
-            let lines = expectations.iter().map(|it| format!("{it:?}\n"));
+    match read(&source, &Groups::default()) {
+        Ok(read) => {
+            let lines = read.expectations.iter().map(|it| format!("{it:?}\n"));
             lines
                 .collect::<String>()
                 .replace("Place { source: \"expectations.yaml\", document: 0, ", "{ ")
@@ -35,9 +35,9 @@ fn reads_what_is_expected() {
   class: Service
   expect: Reach
 "), @r#"
-    Expectation { name: Some("all pods"), from: Selection { cluster: Some(ClusterName("east")), nodes: None, addresses: [], class: Some(Pod), place: { pointer: Pointer("/spec/0/from"), part: Value } }, to: Selection { cluster: Some(ClusterName("west")), nodes: None, addresses: [], class: Some(Pod), place: { pointer: Pointer("/spec/0/to"), part: Value } }, expected: Reach, place: { pointer: Pointer("/spec/0"), part: Value } }
-    Expectation { name: None, from: Selection { cluster: None, nodes: None, addresses: [Cidr(10.1.2.3/32), Cidr(10.1.4.0/24)], class: Some(Node), place: { pointer: Pointer("/spec/1/from"), part: Value } }, to: Selection { cluster: None, nodes: None, addresses: [Cidr(fd00::1/128)], class: None, place: { pointer: Pointer("/spec/1/to"), part: Value } }, expected: Deny, place: { pointer: Pointer("/spec/1"), part: Value } }
-    Expectation { name: None, from: Selection { cluster: None, nodes: None, addresses: [], class: Some(Node), place: { pointer: Pointer("/spec/2/from"), part: Value } }, to: Selection { cluster: Some(ClusterName("west")), nodes: None, addresses: [], class: Some(Service), place: { pointer: Pointer("/spec/2/to"), part: Value } }, expected: Reach, place: { pointer: Pointer("/spec/2"), part: Value } }
+    Expectation { name: Some("all pods"), from: Selection { clusters: Some(SelectedClusters { members: {ClusterName("east"): { pointer: Pointer("/spec/0/from/cluster"), part: Value }}, group: None }), nodes: None, addresses: [], class: Some(Pod), place: { pointer: Pointer("/spec/0/from"), part: Value } }, to: Selection { clusters: Some(SelectedClusters { members: {ClusterName("west"): { pointer: Pointer("/spec/0/to/cluster"), part: Value }}, group: None }), nodes: None, addresses: [], class: Some(Pod), place: { pointer: Pointer("/spec/0/to"), part: Value } }, expected: Reach, place: { pointer: Pointer("/spec/0"), part: Value } }
+    Expectation { name: None, from: Selection { clusters: None, nodes: None, addresses: [Cidr(10.1.2.3/32), Cidr(10.1.4.0/24)], class: Some(Node), place: { pointer: Pointer("/spec/1/from"), part: Value } }, to: Selection { clusters: None, nodes: None, addresses: [Cidr(fd00::1/128)], class: None, place: { pointer: Pointer("/spec/1/to"), part: Value } }, expected: Deny, place: { pointer: Pointer("/spec/1"), part: Value } }
+    Expectation { name: None, from: Selection { clusters: None, nodes: None, addresses: [], class: Some(Node), place: { pointer: Pointer("/spec/2/from"), part: Value } }, to: Selection { clusters: Some(SelectedClusters { members: {ClusterName("west"): { pointer: Pointer("/spec/2/to/cluster"), part: Value }}, group: None }), nodes: None, addresses: [], class: Some(Service), place: { pointer: Pointer("/spec/2/to"), part: Value } }, expected: Reach, place: { pointer: Pointer("/spec/2"), part: Value } }
     "#);
 }
 
@@ -100,31 +100,31 @@ fn every_mistake_is_reported_at_once() {
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Deny }
 - { name: b, from: { cluster: east }, to: { cluster: west }, expect: Reach }
 "), @"
-error[missing-field]: `from` selects nothing
-  5:20 | {}
-  help: add a `cluster`, a `nodeSelector` or `addresses`
-error[missing-field]: `to` selects nothing
-  5:28 | { cluster: ~ }
-  help: add a `cluster`, a `nodeSelector` or `addresses`
-error[contradicting-fields]: the classes `Service` and `Network` cannot be combined with `nodeSelector`
-  8:24 | nodeSelector
-  9:10 | Service
-  help: remove one of the two fields
-error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
-  7:20 | East
-error[invalid-value]: `a/b/c` is not a valid label key
-  7:57 | a/b/c
-  help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
-error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
-  7:83 | 10.1.0.0/33
-error[invalid-range]: `x` is neither an address nor a range: not an IP address
-  7:96 | x
-error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: IPv4-mapped IPv6 address; write it as IPv4
-  7:99 | '::ffff:10.1.0.1'
-error[duplicate-name]: duplicate expectation name `b`
-  12:11 | b | second here
-  11:11 | b | first here
-");
+    error[missing-field]: `from` selects nothing
+      5:20 | {}
+      help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
+    error[missing-field]: `to` selects nothing
+      5:28 | { cluster: ~ }
+      help: add a `cluster`, a `group`, a `nodeSelector` or `addresses`
+    error[contradicting-fields]: the classes `Service` and `Network` cannot be combined with `nodeSelector`
+      8:24 | nodeSelector
+      9:10 | Service
+      help: remove one of the two fields
+    error[invalid-value]: `East` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
+      7:20 | East
+    error[invalid-value]: `a/b/c` is not a valid label key
+      7:57 | a/b/c
+      help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+    error[invalid-range]: `10.1.0.0/33` is neither an address nor a range: `33` is not a prefix length from 0 to 32
+      7:83 | 10.1.0.0/33
+    error[invalid-range]: `x` is neither an address nor a range: not an IP address
+      7:96 | x
+    error[invalid-range]: `::ffff:10.1.0.1` is neither an address nor a range: IPv4-mapped IPv6 address; write it as IPv4
+      7:99 | '::ffff:10.1.0.1'
+    error[duplicate-name]: duplicate expectation name `b`
+      12:11 | b | second here
+      11:11 | b | first here
+    ");
 }
 
 #[test]

@@ -2,18 +2,15 @@
 //!
 //! The comments here are what editors show.
 
-use std::net::IpAddr;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Expectation, Expected, Selection};
-use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
-use crate::mesh::AddressClass;
-use crate::mesh::{WrittenSelector, invalid_name, selector};
-use crate::name::ClusterName;
-use crate::net::Cidr;
+use super::side::{SideReader, WrittenPaths, WrittenSide};
+use super::{DeniedPaths, Exception, Expectation, Expectations, Expected};
+use crate::config::read_date;
+use crate::diagnostic::{Finding, mistake};
+use crate::mesh::{AddressClass, WrittenSelector};
 use crate::place::Place;
 use crate::schema::{ExampleFile, pattern};
 
@@ -28,9 +25,72 @@ pub(super) struct WrittenExpectations {
     api_version: ExpectationsApiVersion,
     /// The kind of this document.
     kind: ExpectationsKind,
+    /// The expectations, each of which is checked separately; or a mapping that also decides on all paths that
+    /// no mesh declares.
+    pub(super) spec: WrittenSpec,
+}
+
+/// The expectations, alone or with a decision on undeclared paths.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Spec")]
+#[serde(untagged)]
+pub(super) enum WrittenSpec {
+    /// The expectations.
+    List(#[schemars(length(min = 1))] Vec<WrittenExpectation>),
+    /// The expectations, and a decision on undeclared paths.
+    Whole(WrittenRequirements),
+}
+
+/// The expectations, and a decision on undeclared paths.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Requirements", extend("allOf" = [exceptions_of_denied_paths()]))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct WrittenRequirements {
+    /// Whether paths that no mesh declares may work; `Allow` by default. With `Deny`, `clustermesh verify` fails
+    /// if one does, except those of `exceptions` and of expectations with `Reach`.
+    #[schemars(extend("default" = "Allow"))]
+    undeclared: Option<WrittenUndeclared>,
+    /// With `undeclared: Deny`, the undeclared paths that may work.
+    exceptions: Option<Vec<WrittenException>>,
     /// The expectations. Each one is checked separately.
+    expectations: Option<Vec<WrittenExpectation>>,
+}
+
+/// Whether paths that no mesh declares may work.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[schemars(rename = "UndeclaredPaths")]
+enum WrittenUndeclared {
+    /// They may.
+    Allow,
+    /// They must not.
+    Deny,
+}
+
+/// Undeclared paths that may work.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Exception", extend("allOf" = [no_node_behind_a_cluster(), a_destination()]))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct WrittenException {
+    /// Its name; unique.
+    #[schemars(length(min = 1), example = &"monitoring reads metrics of nodes")]
+    name: String,
+    /// The sender; at least one field. All given fields must match.
+    from: Sender,
+    /// The receiver; at least one field, unless there is a `class`. All given fields must match.
+    to: Receiver,
+    /// The class of the destination; default: `Pod` or, with `to.addresses`, any class that has
+    /// these addresses.
+    class: Option<ReceiverClass>,
+    /// The reason.
     #[schemars(length(min = 1))]
-    pub(super) spec: Vec<WrittenExpectation>,
+    reason: String,
+    /// The last day (UTC) on which this applies.
+    #[schemars(
+        regex(pattern = pattern::DATE),
+        extend("format" = "date"),
+        example = &"2027-01-31"
+    )]
+    until: Option<String>,
 }
 
 /// The only version of this format.
@@ -52,7 +112,7 @@ enum ExpectationsKind {
 
 /// An expectation about packets between clusters. Packets within a cluster are not checked.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Expectation", extend("allOf" = [no_node_behind_a_cluster()]))]
+#[schemars(rename = "Expectation", extend("allOf" = [no_node_behind_a_cluster(), a_destination()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenExpectation {
     /// The name under which a failure is reported; unique.
@@ -60,7 +120,7 @@ pub(super) struct WrittenExpectation {
     name: Option<String>,
     /// The sender; at least one field. All given fields must match.
     from: Sender,
-    /// The receiver; at least one field. All given fields must match.
+    /// The receiver; at least one field, unless there is a `class`. All given fields must match.
     to: Receiver,
     /// The class of the destination; default: `Pod` or, with `to.addresses`, any class that has
     /// these addresses.
@@ -71,17 +131,20 @@ pub(super) struct WrittenExpectation {
 
 /// The sender.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(extend("allOf" = [anything_of(&[
-    ("cluster", "string"),
-    ("nodeSelector", "object"),
-    ("addresses", "array"),
-    ("class", "string"),
-])]))]
+#[schemars(extend("allOf" = [anything(&["class"]), one_choice()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Sender {
     /// The cluster; default: any.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
     cluster: Option<String>,
+    /// Several clusters.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["east", "north"])]
+    clusters: Option<Vec<String>>,
+    /// A group of clusters, which a mesh or the config declares under `groups`.
+    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"tenants")]
+    group: Option<String>,
+    /// With `true`, the clusters of the other side, for paths from each of them to every other one.
+    other: Option<bool>,
     /// The nodes of the sender, by their labels; default: all.
     node_selector: Option<WrittenSelector>,
     /// The source addresses: ranges or single addresses; default: all.
@@ -98,16 +161,20 @@ struct Sender {
 
 /// The receiver.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(extend("allOf" = [anything_of(&[
-    ("cluster", "string"),
-    ("nodeSelector", "object"),
-    ("addresses", "array"),
-])]))]
+#[schemars(extend("allOf" = [one_choice()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Receiver {
     /// The cluster; default: any.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"west")]
     cluster: Option<String>,
+    /// Several clusters.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["west", "south"])]
+    clusters: Option<Vec<String>>,
+    /// A group of clusters, which a mesh or the config declares under `groups`.
+    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"tenants")]
+    group: Option<String>,
+    /// With `true`, the clusters of the other side, for paths from each of them to every other one.
+    other: Option<bool>,
     /// The nodes of the destination, by their labels; default: all.
     node_selector: Option<WrittenSelector>,
     /// The destination addresses: ranges or single addresses; default: all.
@@ -151,42 +218,64 @@ enum WrittenExpected {
     Deny,
 }
 
-/// The fields that both sides have.
-struct WrittenSide {
-    cluster: Option<String>,
-    node_selector: Option<WrittenSelector>,
-    addresses: Option<Vec<String>>,
-    class: Option<AddressClass>,
+impl WrittenSpec {
+    /// Returns what is expected, and reports what is wrong with it.
+    pub(super) fn read(self, place: &Place, reader: &mut SideReader) -> Expectations {
+        let (whole, listed) = match self {
+            Self::List(expectations) => {
+                let read = expectations_at(expectations, place, reader);
+                return Expectations {
+                    expectations: read,
+                    denied: None,
+                };
+            }
+            Self::Whole(whole) => (whole, place.key("expectations")),
+        };
+        let expectations = whole.expectations.unwrap_or_default();
+        let own = place.key("exceptions");
+        let exceptions = whole.exceptions.into_iter().flatten().enumerate();
+        let exceptions = exceptions.filter_map(|(index, it)| it.read(own.index(index), reader));
+        let exceptions: Vec<Exception> = exceptions.collect();
+        let is_denied = whole.undeclared == Some(WrittenUndeclared::Deny);
+        if !is_denied && !exceptions.is_empty() {
+            let message = "`exceptions` have no effect without `undeclared: Deny`";
+            let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
+            let finding = finding.at(own.named(), "");
+            reader
+                .findings
+                .push(finding.help("write `undeclared: Deny`, or remove `exceptions`"));
+        }
+        Expectations {
+            expectations: expectations_at(expectations, &listed, reader),
+            denied: is_denied.then(|| DeniedPaths {
+                exceptions,
+                place: place.key("undeclared"),
+            }),
+        }
+    }
+}
+
+fn expectations_at(
+    written: Vec<WrittenExpectation>,
+    place: &Place,
+    reader: &mut SideReader,
+) -> Vec<Expectation> {
+    let written = written.into_iter().enumerate();
+    let read = written.filter_map(|(index, it)| it.read(place.index(index), reader));
+    read.collect()
 }
 
 impl WrittenExpectation {
-    /// Returns the expectation, or reports what is wrong with it.
-    pub(super) fn read(self, place: Place, findings: &mut Mistakes) -> Option<Expectation> {
-        let class = self.class.map(AddressClass::from);
-        if matches!(class, Some(AddressClass::Service | AddressClass::Network))
-            && self.to.node_selector.is_some()
-        {
-            findings.push(behind_no_node(&place));
-        }
-        let from = WrittenSide {
-            cluster: self.from.cluster,
-            node_selector: self.from.node_selector,
-            addresses: self.from.addresses,
-            class: self.from.class.map(AddressClass::from),
+    fn read(self, place: Place, reader: &mut SideReader) -> Option<Expectation> {
+        let paths = WrittenPaths {
+            from: self.from.into(),
+            to: self.to.with_class(self.class),
         };
-        let to = WrittenSide {
-            cluster: self.to.cluster,
-            node_selector: self.to.node_selector,
-            addresses: self.to.addresses,
-            class,
-        };
-        // Both, so that all mistakes are reported.
-        let from = from.read("from", &place, findings);
-        let to = to.read("to", &place, findings);
+        let (from, to) = reader.paths(paths, &place)?;
         Some(Expectation {
             name: self.name,
-            from: from?,
-            to: to?,
+            from,
+            to,
             expected: match self.expect {
                 WrittenExpected::Reach => Expected::Reach,
                 WrittenExpected::Deny => Expected::Deny,
@@ -196,41 +285,69 @@ impl WrittenExpectation {
     }
 }
 
-impl WrittenSide {
-    fn read(self, field: &str, place: &Place, findings: &mut Mistakes) -> Option<Selection> {
-        let place = place.key(field);
-        let is_sender_class = field == "from" && self.class.is_some();
-        if self.cluster.is_none()
-            && self.node_selector.is_none()
-            && self.addresses.is_none()
-            && !is_sender_class
-        {
-            let message = format!("`{field}` selects nothing");
-            findings.push(
-                Finding::new(&mistake::MISSING_FIELD, message)
-                    .at(place.clone(), "")
-                    .help("add a `cluster`, a `nodeSelector` or `addresses`"),
-            );
-            return None;
-        }
-        let by_default = self.addresses.is_none().then_some(AddressClass::Pod);
-        let cluster = self.cluster.map(|text| cluster(&text, &place, findings));
-        let nodes = self
-            .node_selector
-            .map(|written| selector(Some(written), &place.key("nodeSelector"), findings));
-        let addresses = self.addresses.unwrap_or_default();
-        let addresses: Vec<Option<Cidr>> = addresses
-            .iter()
-            .enumerate()
-            .map(|(index, text)| address(text, place.key("addresses").index(index), findings))
-            .collect();
-        Some(Selection {
-            cluster: present(cluster)?,
-            nodes: present(nodes)?,
-            addresses: addresses.into_iter().collect::<Option<_>>()?,
-            class: self.class.or(by_default),
+impl WrittenException {
+    fn read(self, place: Place, reader: &mut SideReader) -> Option<Exception> {
+        let paths = WrittenPaths {
+            from: self.from.into(),
+            to: self.to.with_class(self.class),
+        };
+        let paths = reader.paths(paths, &place);
+        let until = read_date(self.until.as_deref(), &place);
+        let until = until.map_err(|it| reader.findings.push(it)).ok();
+        let (from, to) = paths?;
+        Some(Exception {
+            name: self.name,
+            from,
+            to,
+            reason: self.reason,
+            until: until?,
             place,
         })
+    }
+}
+
+impl From<Sender> for WrittenSide {
+    fn from(sender: Sender) -> Self {
+        let Sender {
+            cluster,
+            clusters,
+            group,
+            other,
+            node_selector,
+            addresses,
+            class,
+        } = sender;
+        Self {
+            cluster,
+            clusters,
+            group,
+            is_other: other == Some(true),
+            node_selector,
+            addresses,
+            class: class.map(AddressClass::from),
+        }
+    }
+}
+
+impl Receiver {
+    fn with_class(self, class: Option<ReceiverClass>) -> WrittenSide {
+        let Self {
+            cluster,
+            clusters,
+            group,
+            other,
+            node_selector,
+            addresses,
+        } = self;
+        WrittenSide {
+            cluster,
+            clusters,
+            group,
+            is_other: other == Some(true),
+            node_selector,
+            addresses,
+            class: class.map(AddressClass::from),
+        }
     }
 }
 
@@ -254,58 +371,61 @@ impl From<ReceiverClass> for AddressClass {
     }
 }
 
-/// Returns what is not there as absent, and what is there but wrong as nothing at all.
-#[expect(clippy::option_option, reason = "a field, and whether it is right")]
-fn present<T>(field: Option<Option<T>>) -> Option<Option<T>> {
-    match field {
-        None => Some(None),
-        Some(value) => value.map(Some),
-    }
+/// The fields that select clusters, each with what it must be.
+fn choices() -> [(&'static str, Value); 4] {
+    [
+        ("cluster", json!({ "type": "string" })),
+        ("clusters", json!({ "type": "array" })),
+        ("group", json!({ "type": "string" })),
+        ("other", json!({ "const": true })),
+    ]
 }
 
-fn cluster(text: &str, place: &Place, findings: &mut Mistakes) -> Option<ClusterName> {
-    let parsed = text.parse();
-    parsed
-        .map_err(|error| findings.push(invalid_name("cluster", text, &error, place.key("cluster"))))
-        .ok()
+/// The fields are there: any of those that select clusters, nodes or addresses, or of some more.
+fn anything(more: &[&str]) -> Value {
+    let others = [
+        ("nodeSelector", json!({ "type": "object" })),
+        ("addresses", json!({ "type": "array" })),
+    ];
+    let more = more.iter().map(|it| (*it, json!({ "type": "string" })));
+    let fields = choices().into_iter().chain(others).chain(more);
+    let fields =
+        fields.map(|(field, value)| json!({ "properties": { field: value }, "required": [field] }));
+    json!({ "anyOf": fields.collect::<Vec<_>>() })
 }
 
-/// Reads a range, of which host bits are dropped, or a single address.
-fn address(text: &str, place: Place, findings: &mut Mistakes) -> Option<Cidr> {
-    let read = match text.parse::<IpAddr>() {
-        Ok(address) if address.to_canonical() == address => Ok(Cidr::host(address)),
-        Ok(_) => Err("IPv4-mapped IPv6 address; write it as IPv4".to_owned()),
-        Err(_) if !text.contains('/') => Err("not an IP address".to_owned()),
-        Err(_) => text.parse().map_err(|error| format!("{error}")),
-    };
-    match read {
-        Ok(range) => Some(range),
-        Err(reason) => {
-            let reason = escaped(&reason, 240);
-            let message = format!(
-                "{} is neither an address nor a range: {reason}",
-                Quoted(text)
-            );
-            findings.push(Finding::new(&mistake::INVALID_RANGE, message).at(place, ""));
-            None
-        }
-    }
+/// At most one of the fields that select clusters is there.
+fn one_choice() -> Value {
+    let choices = choices();
+    let pairs = choices
+        .iter()
+        .enumerate()
+        .flat_map(|(index, (one, first))| {
+            choices.iter().skip(index + 1).map(move |(other, second)| {
+                json!({ "not": {
+                "properties": { *one: first, *other: second },
+                "required": [one, other],
+            } })
+            })
+        });
+    json!({ "allOf": pairs.collect::<Vec<_>>() })
 }
 
-fn behind_no_node(place: &Place) -> Finding {
-    let message = "the classes `Service` and `Network` cannot be combined with `nodeSelector`";
-    Finding::new(&mistake::CONTRADICTING_FIELDS, message)
-        .at(place.key("to").key("nodeSelector").named(), "")
-        .at(place.key("class"), "")
-        .help("remove one of the two fields")
+/// A destination is selected, or a class of destinations.
+fn a_destination() -> Value {
+    let class = json!({ "properties": { "class": { "type": "string" } }, "required": ["class"] });
+    json!({ "anyOf": [class, { "properties": { "to": anything(&[]) } }] })
 }
 
-/// At least one of some fields is there.
-fn anything_of(fields: &[(&str, &str)]) -> Value {
-    let choices = fields.iter().map(
-        |(field, kind)| json!({ "properties": { *field: { "type": kind } }, "required": [field] }),
-    );
-    json!({ "anyOf": choices.collect::<Vec<_>>() })
+/// Exceptions only if undeclared paths are denied.
+fn exceptions_of_denied_paths() -> Value {
+    json!({
+        "if": {
+            "properties": { "undeclared": { "const": "Deny" } },
+            "required": ["undeclared"],
+        },
+        "else": { "properties": { "exceptions": { "maxItems": 0 } } },
+    })
 }
 
 /// No labels of a node where there is none.

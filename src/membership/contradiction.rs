@@ -62,7 +62,7 @@ fn granularity(cluster: &Cluster) -> Option<Contradiction> {
     let voters = cluster.voters();
     let says = voters.iter().filter_map(|it| it.kilo.granularity);
     let against = says.filter(|it| *it != declared).count();
-    let place = cluster.entry.place.key("granularity");
+    let place = cluster.entry.field("granularity");
     let what = Contradicted::Granularity(declared);
     contradiction(what, place, against, voters.len())
 }
@@ -72,7 +72,7 @@ fn topology_label(cluster: &Cluster) -> Option<Contradiction> {
     let against = rivals(cluster).len();
     (0 < against).then(|| Contradiction {
         what: Contradicted::TopologyLabel,
-        place: cluster.entry.place.key("topologyLabel"),
+        place: cluster.entry.field("topologyLabel"),
         against,
         of: cluster.nodes.len(),
     })
@@ -82,7 +82,7 @@ fn node_selector(cluster: &Cluster, selected: &[&ClusterNode]) -> Option<Contrad
     if !selected.is_empty() {
         return None;
     }
-    let place = cluster.entry.place.key("nodeSelector");
+    let place = cluster.entry.field("nodeSelector");
     let all = cluster.nodes.len();
     contradiction(Contradicted::NodeSelector, place, all, all)
 }

@@ -24,7 +24,7 @@ pub(super) fn check(draft: &Draft, findings: &mut Mistakes) {
 }
 
 fn value(draft: &Draft) -> Place {
-    draft.place.key("advertise").key("podCIDRs")
+    draft.field("advertise").key("podCIDRs")
 }
 
 /// Reports an entry with `allowedNetworks` of which no anchor names the range that it should carry: only that shows
@@ -50,7 +50,7 @@ fn unnamed_flat(draft: &Draft) -> Option<Finding> {
         Quoted(&draft.text)
     );
     let places = Finding::new(&mistake::MISSING_FIELD, message)
-        .at(draft.place.key("advertise").key(field), "")
+        .at(draft.field("advertise").key(field), "")
         .at(draft.place.key("allowedNetworks").named(), "");
     Some(places.help(format!(
         "add to `anchors` the range {what}, with a node that should carry it: `{{ ranges: [RANGE], nodes: [NODE] }}`"
@@ -58,7 +58,7 @@ fn unnamed_flat(draft: &Draft) -> Option<Finding> {
 }
 
 fn granularity(draft: &Draft) -> Option<Finding> {
-    let place = draft.place.key("granularity");
+    let place = draft.field("granularity");
     match draft.granularity {
         Some(Granularity::Location) => None,
         Some(other) => {
@@ -93,7 +93,7 @@ fn selector(draft: &Draft) -> Option<Finding> {
     let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
     let places = finding
         .at(value(draft), "")
-        .at(draft.place.key("nodeSelector").named(), "");
+        .at(draft.field("nodeSelector").named(), "");
     Some(places.help("remove `nodeSelector`, or write `podCIDRs: Merged`"))
 }
 

@@ -9,9 +9,9 @@ use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
-use super::accepted::accepted;
 use super::anchor;
-use super::mistakes::{REMOVE_ONE, name_or_finding};
+use super::defaults::{Inherited, MeshDefaults};
+use super::mistakes::{REMOVE_ONE, cluster_name};
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
@@ -41,28 +41,28 @@ pub(super) struct Draft {
     local_networks: Option<Vec<Range>>,
     pub(super) anchors: Option<Vec<Anchor>>,
     pub(super) advertise: Advertise,
+    inherited: Inherited,
 }
 
 /// Returns the valid parts of an entry, and reports its mistakes.
-pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) -> Draft {
-    let parsed = cluster.name.parse();
-    let name = name_or_finding(
-        "cluster",
-        &cluster.name,
-        parsed,
-        &place.key("name"),
-        findings,
-    );
+pub(super) fn draft(
+    mut cluster: RawCluster,
+    defaults: &MeshDefaults,
+    place: Place,
+    findings: &mut Mistakes,
+) -> Draft {
+    findings.extend(defaults.overridden(&cluster, &place));
+    let inherited = defaults.fill(&mut cluster);
+    let name = cluster_name(&cluster.name, &place.key("name"), findings);
     let declared = networks::declared(&cluster, &place, findings);
     let accepted = match &cluster.accepted_networks {
-        Some(texts) => accepted(texts, &place.key("acceptedNetworks"), findings),
+        Some(texts) => networks::accepted(texts, &place.key("acceptedNetworks"), findings),
         None => Some(Vec::new()),
     };
-    let local_networks = networks::list(
-        cluster.local_networks.iter().flatten(),
+    let local_networks = networks::local_networks(
+        &cluster.local_networks.unwrap_or_default(),
         &place.key("localNetworks"),
         findings,
-        networks::range,
     );
     let written = cluster.anchors.unwrap_or_default();
     let advertise = Advertise::new(cluster.advertise.as_ref());
@@ -91,8 +91,9 @@ pub(super) fn draft(cluster: RawCluster, place: Place, findings: &mut Mistakes) 
         topology_label: topology_label(cluster.topology_label, &place, findings),
         endpoint_from: endpoint_from(cluster.endpoint_from, &place, findings),
         endpoint_domains: endpoint_domains(cluster.endpoint_domains, &place, findings),
+        inherited,
         accepted,
-        local_networks: local_networks.into_iter().collect(),
+        local_networks,
         anchors,
         advertise,
         text: cluster.name,
@@ -105,6 +106,11 @@ impl Draft {
     pub(super) fn keeps(&self, range: &Range) -> bool {
         let networks = self.declared.networks.as_ref();
         networks.is_some_and(|it| self.advertise.keeps(it, range))
+    }
+
+    /// Returns the place of a field: in the entry, or in the mesh's `defaults`.
+    pub(super) fn field(&self, field: &str) -> Place {
+        self.inherited.place(&self.place, field)
     }
 
     /// Returns the entry, if every part of it is right.
@@ -126,12 +132,17 @@ impl Draft {
             local_networks: self.local_networks?,
             anchors: self.anchors?,
             advertise: self.advertise,
+            inherited: self.inherited,
             place: self.place,
         })
     }
 }
 
-fn topology_label(label: Option<String>, place: &Place, findings: &mut Mistakes) -> Option<String> {
+pub(super) fn topology_label(
+    label: Option<String>,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<String> {
     let label = label.unwrap_or_else(|| DEFAULT_TOPOLOGY_LABEL.to_owned());
     if is_label_key(&label) {
         return Some(label);
@@ -143,7 +154,7 @@ fn topology_label(label: Option<String>, place: &Place, findings: &mut Mistakes)
     None
 }
 
-fn endpoint_from(
+pub(super) fn endpoint_from(
     sources: Option<Vec<EndpointSource>>,
     place: &Place,
     findings: &mut Mistakes,
@@ -163,7 +174,7 @@ fn endpoint_from(
     (findings.len() == before).then_some(sources)
 }
 
-fn endpoint_domains(
+pub(super) fn endpoint_domains(
     domains: Option<Vec<String>>,
     place: &Place,
     findings: &mut Mistakes,

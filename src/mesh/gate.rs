@@ -9,10 +9,11 @@ use crate::name::MeshName;
 use crate::place::{Place, Pointer};
 
 use super::carried;
+use super::defaults::MeshDefaults;
 use super::entry::{self, Draft};
 use super::mistakes::name_or_finding;
 use super::raw::RawMesh;
-use super::{Entry, Mesh, Topology, overlap, topology};
+use super::{Entry, Group, Mesh, Topology, group, overlap, topology};
 
 /// A mesh of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Outline {
@@ -21,6 +22,7 @@ pub(super) struct Outline {
     name: Option<MeshName>,
     namespace: Option<String>,
     topology: Option<Topology>,
+    groups: Vec<Group>,
     entries: Vec<Option<Entry>>,
     place: Place,
 }
@@ -33,9 +35,11 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
 
     let spec_place = place.key("spec");
     let clusters_place = spec_place.key("clusters");
+    let defaults = resource.spec.defaults.unwrap_or_default();
+    let defaults = MeshDefaults::new(defaults, spec_place.key("defaults"), findings);
     let clusters = resource.spec.clusters.into_iter().enumerate();
     let drafts: Vec<Draft> = clusters
-        .map(|(index, cluster)| entry::draft(cluster, clusters_place.index(index), findings))
+        .map(|(index, it)| entry::draft(it, &defaults, clusters_place.index(index), findings))
         .collect();
     for draft in &drafts {
         carried::check(draft, findings);
@@ -46,11 +50,19 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
 
     let written = resource.spec.topology.unwrap_or_default();
     let topology = topology::topology(&written, &drafts, &spec_place.key("topology"), findings);
+    let groups = group::groups(resource.spec.groups, &spec_place.key("groups"), findings);
+    let known = || drafts.iter().map(|it| &*it.text);
+    findings.extend(
+        groups
+            .iter()
+            .flat_map(|it| it.unknown(known(), "this mesh has no cluster")),
+    );
     Outline {
         named: drafts.iter().map(|draft| draft.text.clone()).collect(),
         name,
         namespace: resource.metadata.namespace,
         topology,
+        groups,
         entries: drafts.into_iter().map(Draft::finished).collect(),
         place: place.clone(),
     }
@@ -65,6 +77,8 @@ impl Outline {
             namespace: self.namespace,
             topology: self.topology?,
             entries: entries?,
+            groups: self.groups,
+            refused: BTreeMap::new(),
             place: self.place,
         })
     }
@@ -87,6 +101,8 @@ impl Outline {
             name: self.name?,
             namespace: self.namespace,
             entries: entries.collect(),
+            groups: self.groups,
+            refused: BTreeMap::new(),
             topology: self
                 .topology
                 .unwrap_or_else(|| Topology::Links(BTreeSet::new())),

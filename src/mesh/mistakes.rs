@@ -1,7 +1,7 @@
 //! Mistakes: what all checks of a mesh share.
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
-use crate::name::NameError;
+use crate::name::{ClusterName, NameError};
 use crate::place::Place;
 
 /// The remedy for what is written twice.
@@ -11,6 +11,15 @@ pub(super) const REMOVE_ONE: &str = "remove one of the two";
 pub fn invalid_name(whose: &str, text: &str, error: &NameError, place: Place) -> Finding {
     let message = format!("{} is not a valid {whose} name: {error}", Quoted(text));
     Finding::new(&mistake::INVALID_VALUE, message).at(place, "")
+}
+
+/// Returns the name of a cluster, or reports why it is invalid.
+pub(crate) fn cluster_name(
+    text: &str,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<ClusterName> {
+    name_or_finding("cluster", text, text.parse(), place, findings)
 }
 
 /// Returns a name, or reports why it is invalid.

@@ -14,6 +14,7 @@ use crate::schema::{ExampleFile, pattern};
 mod schema;
 
 use self::schema::{counts, one_form, only_with, values_to_compare};
+use super::group::{WrittenGroups, members};
 use super::{
     DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, PodRanges, State,
     WireguardAddresses,
@@ -137,6 +138,39 @@ pub(super) struct RawSpec {
     pub(super) clusters: Vec<RawCluster>,
     /// The links between clusters; by default, every cluster with every other.
     pub(super) topology: Option<RawTopology>,
+    /// The values of fields that entries leave out. An entry with the field replaces the whole value.
+    pub(super) defaults: Option<RawDefaults>,
+    /// Clusters of this mesh that expectations select under one name.
+    #[schemars(
+        extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }, "additionalProperties" = members()),
+        example = json!({ "tenants": ["east", "west"] })
+    )]
+    pub(super) groups: Option<WrittenGroups>,
+}
+
+/// The values of fields that entries leave out.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "Defaults")]
+pub(super) struct RawDefaults {
+    /// The port of endpoints that are given without a port.
+    #[schemars(range(min = 1, max = 65535))]
+    pub(super) wireguard_port: Option<u16>,
+    /// The nodes that other clusters can reach.
+    pub(super) node_selector: Option<RawSelector>,
+    /// Kilo's `--mesh-granularity`.
+    pub(super) granularity: Option<Granularity>,
+    /// The node label with the location of nodes without the annotation.
+    #[schemars(regex(pattern = pattern::label_key()), example = DEFAULT_TOPOLOGY_LABEL)]
+    pub(super) topology_label: Option<String>,
+    /// The sources of a node's endpoint. The first one that the node has is used.
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
+    pub(super) endpoint_from: Option<Vec<EndpointSource>>,
+    /// The DNS suffixes of endpoints that may be names.
+    #[schemars(inner(regex(pattern = pattern::suffix())), example = ["nodes.example.org"])]
+    pub(super) endpoint_domains: Option<Vec<String>>,
+    /// The addresses of nodes that other clusters get.
+    pub(super) advertise: Option<RawAdvertise>,
 }
 
 /// The links between clusters.
@@ -249,7 +283,7 @@ pub(super) struct RawCluster {
 }
 
 /// The addresses of nodes that other clusters get. With fewer ranges, Kilo applies changes faster.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "Advertise")]
 pub(super) struct RawAdvertise {
@@ -305,7 +339,7 @@ pub(super) struct RawSecretKeyRef {
 
 /// A label selector: conditions under `matchLabels` and `matchExpressions`, or only labels with their required values, as
 /// in the `nodeSelector` of a Pod. All its conditions must be met.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(
     rename = "Selector",
@@ -336,7 +370,7 @@ fn label_value() -> serde_json::Value {
 }
 
 /// A condition on a label.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [values_to_compare()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "Requirement")]

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, Rule, mistake};
-use crate::document::nearest;
+use crate::diagnostic::{Finding, Mistakes, Rule, mistake};
 use crate::name::ClusterName;
 use crate::place::Place;
 
 use super::Topology;
 use super::entry::Draft;
+use super::group::unknown_cluster;
 use super::mistakes::REMOVE_ONE;
 use super::raw::{self, Mode};
 
@@ -133,13 +133,9 @@ impl TopologyMembers<'_> {
         if let Some(draft) = self.known.get(text) {
             return draft.name.clone();
         }
-        let message = format!("this mesh has no cluster {}", Quoted(text));
-        let diagnostic = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place.clone(), "");
         let names = self.known.keys().copied();
-        self.findings.push(match nearest(text, names) {
-            Some(meant) => diagnostic.help(format!("did you mean {}?", Quoted(meant))),
-            None => diagnostic,
-        });
+        let unknown = unknown_cluster(text, place.clone(), names, "this mesh has no cluster");
+        self.findings.push(unknown);
         None
     }
 }

@@ -10,6 +10,8 @@ use crate::packet::trace::Trace;
 use judge::ExpectationJudge;
 use meant::{Chosen, TakenAddresses};
 
+pub(super) use meant::Meant;
+
 mod group;
 mod judge;
 mod meant;
@@ -34,7 +36,12 @@ pub struct Check<'e> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Void {
     /// No cluster has the name.
-    Cluster(ExpectationSide),
+    Cluster {
+        /// The side.
+        side: ExpectationSide,
+        /// The index of the cluster in the order of names.
+        index: usize,
+    },
     /// Nothing of what is meant has any of these addresses.
     Addresses {
         /// The side.
@@ -98,9 +105,11 @@ impl Check<'_> {
             (ExpectationSide::To, receivers),
         ] {
             let selection = side.selection(self.expectation);
-            let cluster = selection.cluster.as_ref();
-            if cluster.is_some_and(|it| fabric.site_named(it.as_str()).is_none()) {
-                self.voids.push(Void::Cluster(side));
+            let unknown = unknown(fabric, selection);
+            if !unknown.is_empty() {
+                let voids = unknown.into_iter();
+                self.voids
+                    .extend(voids.map(|index| Void::Cluster { side, index }));
                 continue;
             }
             let ranges = selection.addresses.iter().enumerate();
@@ -128,6 +137,21 @@ impl Check<'_> {
             });
         }
     }
+}
+
+/// Returns which clusters of a side are not there. The members of a group are clusters of meshes, so one of them is enough:
+/// a cluster that leaves may have no snapshot.
+fn unknown(fabric: &Fabric, selection: &Selection) -> Vec<usize> {
+    let Some(clusters) = &selection.clusters else {
+        return Vec::new();
+    };
+    let names = clusters.members.keys().enumerate();
+    let unknown = names.filter(|it| fabric.site_named(it.1.as_str()).is_none());
+    let unknown: Vec<usize> = unknown.map(|it| it.0).collect();
+    if clusters.group.is_some() && unknown.len() < clusters.members.len() {
+        return Vec::new();
+    }
+    unknown
 }
 
 #[cfg(test)]

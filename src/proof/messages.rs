@@ -1,4 +1,5 @@
 //! Messages about what the proof finds.
 
+pub mod denied;
 pub mod expectation;
 pub mod hostile;

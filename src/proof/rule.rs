@@ -14,6 +14,8 @@ rules! {
     OUTDATED_TREE = "outdated-tree" Warning;
     UNREACHED_PODS = "unreached-pods" Notice;
     OUTSIDE_PEER = "outside-peer" Warning;
+    UNDECLARED_PATH = "undeclared-path" Error;
+    UNUSED_EXCEPTION = "unused-exception" Warning;
     FAILED_EXPECTATION = "failed-expectation" Error;
     EMPTY_EXPECTATION = "empty-expectation" Error;
     IMPERSONATION = "impersonation" Error;

@@ -18,6 +18,7 @@ use judge::PairJudge;
 use leaks::BoundedPeers;
 use links::MeshLinks;
 use promise::Promises;
+use unallowed::FoundUnallowed;
 
 pub use assumption::Assumption;
 pub use declared::Declared;
@@ -27,6 +28,7 @@ pub use leaks::{Leak, LeakedRange, Outsider};
 pub use links::Asked;
 pub use single_points::SinglePoint;
 pub use tally::{ClassPair, Pairing, Tallies, Tally};
+pub use unallowed::Unallowed;
 pub use undeclared::{Paths, Undeclared};
 pub use unowned::Unowned;
 
@@ -43,6 +45,7 @@ mod linked_peers;
 mod links;
 mod promise;
 mod tally;
+mod unallowed;
 mod undeclared;
 mod unowned;
 
@@ -60,6 +63,10 @@ pub struct Verification {
     pub leaks: Vec<Leak>,
     /// The undeclared paths that work, by range, if they are asked for.
     pub undeclared: Option<Vec<Undeclared>>,
+    /// The undeclared paths that work although the expectations forbid them.
+    pub unallowed: Vec<Unallowed>,
+    /// The indexes of the allowed paths that allow one that works.
+    pub used: BTreeSet<usize>,
     /// The addresses of no node that clusters send to each other, if undeclared paths are asked for.
     pub unowned: Vec<Unowned>,
     /// Peers that do not lead to a node of the fleet.
@@ -97,6 +104,7 @@ struct ProofPart {
     assumptions: BTreeMap<AlikePremises, Assumption>,
     leaks: Vec<Leak>,
     undeclared: undeclared::FoundPaths,
+    unallowed: FoundUnallowed,
 }
 
 /// Verifies all clusters, from several of them at the same time.
@@ -216,7 +224,7 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
                 ]
             }),
             excused: [self.excused(from, to), self.excused(to, from)],
-            lists_undeclared: self.asked.lists_undeclared,
+            asked: self.asked,
             explains: self.excused.is_some(),
             tallies: Tallies::with_room(),
         }
@@ -243,8 +251,10 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
         let mut failures = Failures::default();
         let mut assumptions: BTreeMap<AlikePremises, Assumption> = BTreeMap::new();
         let mut found = undeclared::FoundPaths::new();
+        let mut unallowed = FoundUnallowed::default();
         for part in parts {
             found.extend(part.undeclared);
+            unallowed.join(part.unallowed);
             verification.pairings.extend(part.pairings);
             verification.leaks.extend(part.leaks);
             failures.join(part.failures);
@@ -256,6 +266,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             }
         }
         verification.undeclared = undeclared::listed(self.reach.fabric, self.asked, found);
+        verification.unallowed = unallowed.paths.into_values().collect();
+        verification.used = unallowed.used;
         verification.assumptions = assumptions.into_values().collect();
         verification.assumptions.sort_by_key(|it| Reverse(it.pairs));
         verification.failures = failures.in_order();

@@ -103,7 +103,7 @@ fn not_selected(member: &Member) -> Option<Finding> {
         count => format!("{count} nodes are not selected by `nodeSelector`: {names}"),
     };
     let finding = Finding::on_cluster(&NODE_NOT_SELECTED, &member.entry.name, message);
-    let selector = member.entry.place.key("nodeSelector");
+    let selector = member.entry.field("nodeSelector");
     Some(finding.at(selector, "").at(first.place.key("name"), ""))
 }
 

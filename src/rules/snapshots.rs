@@ -99,8 +99,8 @@ pub fn unknown(cluster: &ClusterName, nearest: Option<&str>) -> Finding {
 }
 
 /// Returns that the config has a cluster that no mesh names: a typo, or a leftover.
-pub fn unnamed(cluster: &ClusterName, nearest: Option<&str>, place: Place) -> Finding {
-    let message = format!("no mesh contains a cluster `{cluster}`");
+pub fn unnamed(cluster: &str, nearest: Option<&str>, place: Place) -> Finding {
+    let message = format!("no mesh contains a cluster {}", Quoted(cluster));
     meaning(
         nearest,
         Finding::new(&UNNAMED_CLUSTER, message).at(place, ""),

@@ -151,6 +151,7 @@ pub(crate) fn verdicts(
         meshes: &meshes,
         accepted: &BTreeMap::new(),
         lists_undeclared: false,
+        allowed: None,
     };
     let verification = verify(&reach, asked);
     let pairs = pairs.iter().map(|pair| verdict(&reach, pair));

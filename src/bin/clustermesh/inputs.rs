@@ -11,7 +11,7 @@ use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
 use clustermesh::fleet::SnapshotFile;
-use clustermesh::mesh::{self, AssumedValue, Mesh};
+use clustermesh::mesh::{self, AssumedValue, Groups, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::proof::verify::Asked;
@@ -31,10 +31,12 @@ use crate::input_file::{self, MESH_LIMIT};
 use crate::settings::{FileOptions, Settings};
 
 mod known_snapshots;
+mod policies;
 
 pub(crate) use known_snapshots::KnownSnapshots;
 
 use known_snapshots::KnownSnapshot;
+use policies::ReadPolicies;
 
 /// Everything that a render is made from.
 pub(crate) struct Inputs {
@@ -106,16 +108,21 @@ fn gather_all(
     }
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
-    let is_unparsable = !broken.is_empty();
-    let is_whole = !is_unparsable && reading.is_usable();
+    let mut policies = ReadPolicies::read(&settings, &reading.named)?;
+    let is_unparsable = !broken.is_empty() || policies.is_unparsable;
+    let is_whole = !is_unparsable && reading.is_usable() && !policies.is_broken;
     findings.extend(reading.diagnostics);
     sources.extend(broken);
     sources.extend(settings.config.source.clone());
     let meshes = reading.meshes.into_iter().chain(reading.salvaged);
+    let mut meshes: Vec<Mesh> = meshes.collect();
+    policies.apply(&mut meshes);
+    findings.extend(policies.findings);
+    sources.extend(policies.sources);
     let mut inputs = Inputs {
         files: ShownFiles::new(sources),
         settings,
-        meshes: meshes.collect(),
+        meshes,
         snapshots: BTreeMap::new(),
         unnamed: Vec::new(),
         findings,
@@ -135,6 +142,8 @@ fn gather_all(
         return Ok(inputs);
     }
     inputs.find_dropped_labels();
+    let (_, repeated) = inputs.groups();
+    inputs.findings.extend(repeated);
     if !is_unparsable && !reading.named.is_empty() {
         inputs.find_strays(&reading.named)?;
     }
@@ -172,7 +181,14 @@ impl Inputs {
             meshes: &self.meshes,
             accepted: &self.settings.config.content.accepted,
             lists_undeclared: false,
+            allowed: None,
         }
+    }
+
+    /// Returns the groups of meshes and config, and reports names that occur more than once.
+    pub(crate) fn groups(&self) -> (Groups<'_>, Vec<Finding>) {
+        let of_meshes = self.meshes.iter().flat_map(|it| &it.groups);
+        Groups::new(of_meshes.chain(&self.settings.config.content.groups))
     }
 
     /// Returns the failure of a command that these findings prevent.

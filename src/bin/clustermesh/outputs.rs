@@ -237,6 +237,9 @@ fn reserved(settings: &Settings) -> Vec<(PathBuf, &'static str)> {
     if let Some(path) = &settings.expectations.value {
         reserve(path, "the expectations");
     }
+    if let Some(path) = &settings.policies.value {
+        reserve(path, "the policies");
+    }
     for output in &config.content.outputs {
         reserve(&config.join(&output.template), "a template");
     }

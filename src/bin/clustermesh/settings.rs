@@ -35,6 +35,9 @@ const KUBECONFIG: &str = "KUBECONFIG";
 /// labels on each node, which have nothing to do with a mesh.
 const DROPPED_LABELS: &str = "feature.node.kubernetes.io/";
 
+/// The folder of the policies, if it is there.
+const POLICIES: &str = "policies";
+
 /// The file of the expectations, if it is there.
 const EXPECTATIONS: &str = "expectations.yaml";
 
@@ -55,6 +58,8 @@ pub(crate) struct Settings {
     pub(crate) rendered: Setting<PathBuf>,
     /// The file of the expectations; none if none is named and none exists.
     pub(crate) expectations: Setting<Option<PathBuf>>,
+    /// The folder of the clusters' policies; none if none is named and none exists.
+    pub(crate) policies: Setting<Option<PathBuf>>,
     /// The largest accepted input.
     pub(crate) ceilings: Ceilings,
     /// The kubeconfig of every cluster for which the config names none: files that are merged, as
@@ -121,7 +126,18 @@ impl FileOptions {
                 origin: config.origin(&["snapshot", "dropLabels"]),
             },
             rendered: folder(&self.rendered, config.content.rendered.as_ref(), "rendered"),
-            expectations: expectations(&config),
+            expectations: beside(
+                &config,
+                config.content.expectations.as_ref(),
+                "expectations",
+                EXPECTATIONS,
+            ),
+            policies: beside(
+                &config,
+                config.content.policies.as_ref(),
+                POLICIES,
+                POLICIES,
+            ),
             kubeconfig: kubeconfig(),
             ceilings: self
                 .ceilings
@@ -229,14 +245,17 @@ impl Settings {
     }
 }
 
-/// Returns the file of the expectations that is named, or else the one that is there.
-fn expectations(config: &ConfigFile) -> Setting<Option<PathBuf>> {
-    let said = config.content.expectations.as_ref();
-    let default =
-        || Some(config.join(EXPECTATIONS)).filter(|path| disk::is_there(&config.roots, path));
+/// Returns the path that a field of the config names, or else a default that is there.
+fn beside(
+    config: &ConfigFile,
+    said: Option<&String>,
+    field: &str,
+    default: &str,
+) -> Setting<Option<PathBuf>> {
+    let default = || Some(config.join(default)).filter(|path| disk::is_there(&config.roots, path));
     Setting {
         value: said.map(|path| config.join(path)).or_else(default),
-        origin: config.origin(&["expectations"]),
+        origin: config.origin(&[field]),
     }
 }
 

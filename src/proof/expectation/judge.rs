@@ -15,6 +15,9 @@ use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
 use crate::proof::reach::{AddressBlock, ClassOutcome, Endings, ForwardingView, Reach, pieces};
 
+/// Both families of addresses.
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+
 /// The proof with which all expectations are compared.
 pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     reach: &'j Reach<'f, 'a>,
@@ -26,6 +29,8 @@ pub(super) struct ExpectationJudge<'j, 'f, 'a> {
 /// The chosen blocks of a cluster, grouped for each cluster that sees it in its own way.
 struct Grouped<'c> {
     chosen: &'c Chosen,
+    /// All blocks that send and receive, by family.
+    ready: [Option<Lot>; 2],
     /// Many clusters share a view.
     groups: BTreeMap<ByAddress<Arc<ForwardingView>>, Vec<ClassGroup>>,
 }
@@ -33,8 +38,16 @@ struct Grouped<'c> {
 impl<'c> Grouped<'c> {
     fn all(chosen: &'c Sites<Chosen>) -> Vec<(SiteId, Self)> {
         let grouped = chosen.numbered().map(|(site, chosen)| {
-            let groups = BTreeMap::new();
-            (site, Self { chosen, groups })
+            let of = |family| {
+                let blocks = chosen.ready();
+                Lot::from_blocks(blocks.filter(|it| it.span.family == family))
+            };
+            let grouped = Self {
+                chosen,
+                ready: FAMILIES.map(of),
+                groups: BTreeMap::new(),
+            };
+            (site, grouped)
         });
         grouped.collect()
     }
@@ -90,6 +103,10 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         let fabric = self.reach.fabric;
         check.judge_unready(fabric, pair, sent.chosen, taken.chosen);
         let SitePair { from, to } = pair;
+        if self.reach.is_kept(from, to) {
+            check.judge_kept(fabric, pair, sent, taken);
+            return;
+        }
         let (near, far) = (self.reach.view(from, to), self.reach.view(to, from));
         let senders = sent.seen_as(near);
         let receivers = taken.seen_as(far);
@@ -147,6 +164,15 @@ impl Check<'_> {
         }
     }
 
+    /// Counts the pairs of two clusters of which the first has no route to the second.
+    fn judge_kept(&mut self, fabric: &Fabric, pair: SitePair, sent: &Grouped, taken: &Grouped) {
+        for (senders, receivers) in sent.ready.iter().zip(&taken.ready) {
+            if let (Some(senders), Some(receivers)) = (senders, receivers) {
+                self.tally(fabric, Endings::LOST, pair, *senders, *receivers);
+            }
+        }
+    }
+
     /// Counts pairs that fare alike.
     fn tally(
         &mut self,
@@ -188,7 +214,7 @@ impl Check<'_> {
         if senders.unready.is_empty() && receivers.unready.is_empty() {
             return;
         }
-        for family in [Family::V4, Family::V6] {
+        for family in FAMILIES {
             let lot = |blocks: &mut dyn Iterator<Item = AddressBlock>| {
                 Lot::from_blocks(blocks.filter(|it| it.span.family == family))
             };

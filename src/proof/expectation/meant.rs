@@ -37,7 +37,7 @@ pub(super) struct Pick {
 }
 
 /// The meaning of one side of an expectation.
-pub(super) struct Meant<'m> {
+pub(in crate::proof) struct Meant<'m> {
     selection: &'m Selection,
     /// The ranges in their order, of two that meet the wider only.
     spans: Vec<Span>,
@@ -46,7 +46,11 @@ pub(super) struct Meant<'m> {
 
 impl<'m> Meant<'m> {
     pub(super) fn by(expectation: &'m Expectation, side: ExpectationSide) -> Self {
-        let selection = side.selection(expectation);
+        let is_sender = side == ExpectationSide::From;
+        Self::new(side.selection(expectation), is_sender)
+    }
+
+    pub(in crate::proof) fn new(selection: &'m Selection, is_sender: bool) -> Self {
         let mut spans: Vec<Span> = selection
             .addresses
             .iter()
@@ -57,14 +61,13 @@ impl<'m> Meant<'m> {
         Self {
             selection,
             spans,
-            is_sender: side == ExpectationSide::From,
+            is_sender,
         }
     }
 
     /// Returns what is meant of a cluster.
     pub(super) fn choose(&self, site: &Site, stock: &Stock) -> Chosen {
-        let cluster = self.selection.cluster.as_ref();
-        if cluster.is_some_and(|it| it != site.cluster) {
+        if !self.selection.has_cluster(site.cluster) {
             return Chosen::default();
         }
         let unready = self.picks(site, &stock.unready).into_iter();
@@ -103,6 +106,14 @@ impl<'m> Meant<'m> {
             }
         }
         picks
+    }
+
+    /// Returns whether all addresses of a block are meant.
+    pub(in crate::proof) fn contains(&self, site: &Site, block: &AddressBlock) -> bool {
+        let are_held = || self.spans.iter().any(|it| it.holds(block.span));
+        self.is_class(block)
+            && (self.spans.is_empty() || are_held())
+            && self.is_selected(site, block.owner.node())
     }
 
     fn is_class(&self, block: &AddressBlock) -> bool {

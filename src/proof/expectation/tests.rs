@@ -6,6 +6,7 @@ use super::*;
 use crate::diagnostic::Finding;
 use crate::document::Source;
 use crate::expectations;
+use crate::mesh::Groups;
 use crate::proof::messages::expectation as words;
 use crate::testing::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
 
@@ -20,11 +21,11 @@ o2 pod=10.3.2.0/24 internal-ip=192.168.3.2/24 label=db stale
 fn report(lab: &Lab, spec: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
     let source = Source::parse("expectations.yaml", format!("{head}{spec}")).unwrap();
-    let expectations = expectations::read(&source).unwrap();
+    let expectations = expectations::read(&source, &Groups::default()).unwrap();
     lab.show(|fabric, _| {
         let reach = Reach::new(fabric, u64::MAX);
         let mut text = String::new();
-        for check in check(&reach, &expectations) {
+        for check in check(&reach, &expectations.expectations) {
             let name = check.expectation.name.as_deref().unwrap_or("it");
             let verdict = if check.holds() { "holds" } else { "fails" };
             let Check { pairs, broken, .. } = check;
@@ -205,10 +206,14 @@ fn many_expectations_follow_no_more_packets_than_one() {
         let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
         let text = format!("{head}{}", spec.repeat(count));
         let source = Source::parse("expectations.yaml", text).unwrap();
-        let expectations = expectations::read(&source).unwrap();
+        let expectations = expectations::read(&source, &Groups::default()).unwrap();
         line().show(|fabric, _| {
             let reach = Reach::new(fabric, u64::MAX);
-            assert!(check(&reach, &expectations).iter().all(Check::holds));
+            assert!(
+                check(&reach, &expectations.expectations)
+                    .iter()
+                    .all(Check::holds)
+            );
             fabric.followed().to_string()
         })
     };

@@ -3,7 +3,7 @@
 use crate::agent::fabric::Fabric;
 use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
-use crate::expectations::{Expectation, Expected, Selection};
+use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
 use crate::net::prefixes::Span;
 use crate::packet::Step;
 use crate::packet::messages::{verdict, whose};
@@ -11,6 +11,7 @@ use crate::packet::trace::Trace;
 use crate::place::Place;
 use crate::proof::expectation::{Check, ExpectationSide, Void};
 use crate::proof::rule;
+use crate::text::listed;
 
 /// Returns what an expectation is called in a sentence.
 pub fn name(expectation: &Expectation) -> String {
@@ -101,7 +102,9 @@ fn passed(trace: &Trace) -> Vec<(Place, &'static str)> {
 fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
     let name = name(expectation);
     match void {
-        Void::Cluster(side) => no_cluster(fabric, &name, side.selection(expectation)),
+        Void::Cluster { side, index } => {
+            no_cluster(fabric, &name, side.selection(expectation), index)
+        }
         Void::Addresses { side, index } => {
             no_address(fabric, &name, (side, side.selection(expectation)), index)
         }
@@ -135,8 +138,12 @@ fn empty(fabric: &Fabric, expectation: &Expectation, void: Void) -> Finding {
     }
 }
 
-fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
-    let wanted = selection.cluster.as_ref().map_or("", |it| it.as_str());
+fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection, index: usize) -> Finding {
+    let clusters = selection.clusters.as_ref();
+    let named = clusters.and_then(|it| it.members.iter().nth(index));
+    let Some((wanted, place)) = named.map(|it| (it.0.as_str(), it.1.clone())) else {
+        return Finding::new(&rule::EMPTY_EXPECTATION, name);
+    };
     let finding = Finding::new(
         &rule::EMPTY_EXPECTATION,
         format!(
@@ -144,7 +151,7 @@ fn no_cluster(fabric: &Fabric, name: &str, selection: &Selection) -> Finding {
             Quoted(wanted)
         ),
     )
-    .at(Some(selection.place.key("cluster")), "");
+    .at(Some(place), "");
     match nearest(wanted, fabric.sites.iter().map(|it| it.cluster.as_str())) {
         Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
         None => finding,
@@ -189,7 +196,17 @@ fn kind(selection: &Selection) -> String {
         Some(class) => format!("{class:?}").to_lowercase(),
         None => "address".to_owned(),
     };
-    let cluster = selection.cluster.as_ref();
-    let of = cluster.map(|it| format!(" in {it}")).unwrap_or_default();
+    let of = match &selection.clusters {
+        None => String::new(),
+        Some(SelectedClusters {
+            group: Some(group), ..
+        }) => format!(" in group {group}"),
+        Some(clusters) => {
+            format!(
+                " in {}",
+                listed(clusters.members.keys().map(ToString::to_string))
+            )
+        }
+    };
     escaped(&format!("{class}{of}"), 200)
 }

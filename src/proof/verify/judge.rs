@@ -8,6 +8,7 @@ use super::assumption::{AlikePremises, PremiseSubject};
 use super::cause::FailureCause;
 use super::failures::Failures;
 use super::link_terms::LinkTerms;
+use super::links::Asked;
 use super::{Assumption, Failure, Leak, ProofPart, Tallies, Tally};
 use super::{excused, undeclared};
 use crate::agent::fabric::{At, SiteId, SitePair, are_few};
@@ -34,7 +35,7 @@ pub(super) struct PairJudge<'j, 'f, 'a> {
     pub(super) terms: Option<[LinkTerms<'j>; 2]>,
     /// The ranges that the sender does not get of the receiver because of nodes' claims, and the reverse.
     pub(super) excused: [&'j [Cidr]; 2],
-    pub(super) lists_undeclared: bool,
+    pub(super) asked: Asked<'j>,
     /// Whether the causes of failures are looked for.
     pub(super) explains: bool,
     pub(super) tallies: Tallies,
@@ -88,8 +89,13 @@ impl<'j> PairJudge<'j, '_, '_> {
         };
         self.tallies.add((verdict.from, verdict.to), tally);
         if holds {
-            if self.lists_undeclared && 0 < others {
-                undeclared::add(&mut part.undeclared, self.pair, verdict, is_sent, is_taken);
+            if 0 < others {
+                let asked = (self.asked, self.pair);
+                let found = &mut part.unallowed;
+                found.add(asked, sites, verdict, is_sent, is_taken);
+                if self.asked.lists_undeclared {
+                    undeclared::add(&mut part.undeclared, self.pair, verdict, is_sent, is_taken);
+                }
             }
         } else if 0 < promised && self.explains {
             let promised = ClassVerdict {

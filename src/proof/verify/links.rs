@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::link_terms::LinkTerms;
 use super::promise::Promises;
 use crate::agent::fabric::{Fabric, SiteId, Sites};
+use crate::expectations::AllowedPaths;
 use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
 
@@ -17,6 +18,8 @@ pub struct Asked<'a> {
     pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
     /// Whether what holds without a promise is to be listed by range.
     pub lists_undeclared: bool,
+    /// The undeclared paths that are allowed, if all others are forbidden.
+    pub allowed: Option<&'a [AllowedPaths<'a>]>,
 }
 
 /// The links between clusters, by both.

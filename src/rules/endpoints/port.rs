@@ -55,7 +55,7 @@ fn undeclared(dialled: &DialledEndpoint) -> Finding {
         `wireguardPort`, {declared}"
     );
     let finding = on_endpoint(dialled, &UNDECLARED_PORT, message);
-    finding.at(entry.place.key("wireguardPort"), "the cluster's port")
+    finding.at(entry.field("wireguardPort"), "the cluster's port")
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub(super) fn finding(inspected: &InspectedCluster) -> Option<Finding> {
                 0.7.0 does";
             let help = "set `granularity` to the value of Kilo's `--mesh-granularity`: `Location` \
                 (the default) or `Full`";
-            let place = entry.place.key("granularity");
+            let place = entry.field("granularity");
             (&UNCONFIRMED_CROSS, message, help, place)
         }
         Some(_) => return None,

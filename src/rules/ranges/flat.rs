@@ -91,7 +91,7 @@ fn uncarried_ranges(member: &Member, left: &[&Range], field: &str, what: &str) -
         .iter()
         .map(|it| format!("{{ ranges: [{}], nodes: [NODE] }}", it.cidr));
     Finding::on_cluster(&MISSING_CARRIER, &entry.name, message)
-        .at(entry.place.key("advertise").key(field), "")
+        .at(entry.field("advertise").key(field), "")
         .at(entry.place.key("anchors").named(), "")
         .help(format!(
             "write in `anchors`, without `count`: `{}`",

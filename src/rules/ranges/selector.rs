@@ -131,7 +131,7 @@ impl UndoneSelector<'_, '_> {
         }
         finding
             .at(self.range.place.clone(), "declared here")
-            .at(member.entry.place.key("nodeSelector"), "excludes the nodes")
+            .at(member.entry.field("nodeSelector"), "excludes the nodes")
             .help(self.remedy(member.cluster.carried.subnet))
     }
 

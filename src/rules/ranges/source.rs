@@ -47,7 +47,7 @@ pub(super) fn finding(member: &Member) -> Option<Finding> {
 
 fn about(member: &Member, message: String, help: &str) -> Finding {
     let entry = member.entry;
-    let place = entry.place.key("advertise").key("wireguardAddresses");
+    let place = entry.field("advertise").key("wireguardAddresses");
     let finding = Finding::on_cluster(&UNADVERTISED_SOURCE, &entry.name, message);
     finding.at(place, "").help(help)
 }

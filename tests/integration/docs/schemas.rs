@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
 use clustermesh::kilo::peer::{self, Translation};
+use clustermesh::place::Place;
 use clustermesh::snapshot::{Snapshot, SnapshotError};
-use clustermesh::{config, expectations, mesh};
+use clustermesh::{config, expectations, mesh, policy};
 use jsonschema::Validator;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 14] = [
+const FILES: [(&[&str], &str); 15] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
@@ -38,6 +39,7 @@ const FILES: [(&[&str], &str); 14] = [
         &["peer", "--strict"],
         "kilo.squat.ai/peer-strict_v1alpha1.json",
     ),
+    (&["policy"], "kilo-clustermesh.io/clusterpolicy_v1.json"),
     (&["report"], "kilo-clustermesh.io/report_v1.json"),
     (&["snapshot"], "kilo-clustermesh.io/nodesnapshot_v1.json"),
     (&["status"], "kilo-clustermesh.io/status_v1.json"),
@@ -108,7 +110,19 @@ fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
         }
         "Expectations" => {
             let source = Source::parse("expectations.yaml", text).unwrap();
-            expectations::read(&source).err().unwrap_or_default()
+            let tenants = mesh::Group {
+                name: "tenants".to_owned(),
+                clusters: ["east", "west"].map(|it| it.parse().unwrap()).to_vec(),
+                place: Place::document(&"mesh.yaml".into(), 0),
+            };
+            let (groups, _) = mesh::Groups::new([&tenants]);
+            let read = expectations::read(&source, &groups);
+            read.err().unwrap_or_default()
+        }
+        "ClusterPolicy" => {
+            let source = Source::parse("east.yaml", text).unwrap();
+            let read = policy::read(&"east".parse().unwrap(), &source);
+            read.err().unwrap_or_default()
         }
         "NodeSnapshot" => {
             let cluster = "east".parse().unwrap();

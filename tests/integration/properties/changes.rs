@@ -415,6 +415,7 @@ fn compared(before: &Rendered, after: &Rendered) -> Changes {
         meshes,
         accepted: &accepted,
         lists_undeclared: false,
+        allowed: None,
     };
     let delivery = Delivery {
         engines: &Engines::default(),

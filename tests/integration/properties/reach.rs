@@ -922,6 +922,7 @@ fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
         meshes: &input.meshes,
         accepted: &accepted,
         lists_undeclared: false,
+        allowed: None,
     };
     for at in verify(&Reach::new(&fabric, u64::MAX), asked).apart {
         let site = fabric.site(at.site);

@@ -109,6 +109,7 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     );
     list.add_path("rendered", &settings.rendered);
     list.add_any_path("expectations", &settings.expectations);
+    list.add_any_path("policies", &settings.policies);
     let Setting { value, origin } = &settings.kubeconfig;
     list.add_paths("kubeconfig", value, origin);
     for cluster in clusters {

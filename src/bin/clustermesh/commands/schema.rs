@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use clustermesh::kilo::peer;
 use clustermesh::report::json;
-use clustermesh::{config, expectations, mesh, outputs, snapshot};
+use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
 use crate::Outcome;
 use crate::commands::capacity::WrittenCapacityReport;
@@ -40,6 +40,8 @@ enum SchemaKind {
     Config,
     /// `expectations.yaml`
     Expectations,
+    /// Files in `policies`
+    Policy,
     /// Files that `snapshot` writes
     Snapshot,
     /// Output of `validate --output json`
@@ -78,6 +80,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Mesh, _) => mesh::schema(),
         (SchemaKind::Config, _) => config::schema(),
         (SchemaKind::Expectations, _) => expectations::schema(),
+        (SchemaKind::Policy, _) => policy::schema(),
         (SchemaKind::Snapshot, _) => snapshot::schema(),
         (SchemaKind::Report, _) => json::schema::<WrittenReport>(),
         (SchemaKind::Trace, _) => json::schema::<WrittenTrace>(),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::config::ceilings::{Ceilings, Counted};
-use clustermesh::expectations::Expectation;
+use clustermesh::expectations::Expectations;
 use clustermesh::fleet::MissingSnapshot;
 use clustermesh::mesh;
 use clustermesh::proof::expectation::{self, Check};
@@ -17,6 +17,7 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
 
 use crate::applied_files::{AppliedFiles, Dumps, Gathered, basis};
+use crate::clock;
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
@@ -100,7 +101,7 @@ struct ProofInputs {
     inputs: Inputs,
     /// Problems that are so severe that every proof must report them.
     grave: Vec<Finding>,
-    expectations: Vec<Expectation>,
+    expectations: Expectations,
     /// The mistakes in the file of the expectations.
     mistakes: Vec<Finding>,
     applied: AppliedFiles,
@@ -119,7 +120,7 @@ struct Proof<'e> {
 #[derive(Clone, Copy)]
 struct ProofRequest<'p, 'e> {
     asked: Asked<'p>,
-    expectations: &'e [Expectation],
+    expectations: &'e Expectations,
     gaps: InputGaps<'p>,
     ceilings: Ceilings,
 }
@@ -143,14 +144,24 @@ impl<'e> Proof<'e> {
         if let Some(exceeded) = ceilings.exceeded(Counted::Steps, steps) {
             return Err(CommandFailure::beyond(&[exceeded], Vec::new()));
         }
+        let (today, denied) = (clock::today(), expectations.denied.as_ref());
+        let allowed = denied.map(|it| it.allowed(&expectations.expectations, today));
+        let asked = Asked {
+            allowed: allowed.as_deref(),
+            ..asked
+        };
         let verification = match verify_sound(&reach, asked) {
             Some(verification) => verification,
             None => verify_excusing(&reach, asked, &excused()),
         };
-        let checks = expectation::check(&reach, expectations);
+        let checks = expectation::check(&reach, &expectations.expectations);
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
         findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
+        let of_denied = denied.into_iter();
+        let of_denied =
+            of_denied.flat_map(|it| messages::denied::findings(fabric, it, today, &verification));
+        findings.extend(of_denied);
         Ok(Self {
             verification,
             checks,

@@ -148,9 +148,16 @@ impl ConfigFile {
         let unnamed = clusters.difference(&named).filter_map(|cluster| {
             let place = self.place(&["clusters", cluster.as_str()])?;
             let nearest = document::nearest(cluster.as_str(), named.iter().map(|it| it.as_str()));
-            Some(rules::snapshots::unnamed(cluster, nearest, place.named()))
+            Some(rules::snapshots::unnamed(
+                cluster.as_str(),
+                nearest,
+                place.named(),
+            ))
         });
-        unnamed.collect()
+        let names = named.iter().map(|it| it.as_str());
+        let groups = self.content.groups.iter();
+        let members = groups.flat_map(|it| it.unknown(names.clone(), "no mesh has a cluster"));
+        unnamed.chain(members).collect()
     }
 }
 

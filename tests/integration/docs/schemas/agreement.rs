@@ -43,6 +43,20 @@ fn whole_mesh() -> Value {
         },
         "spec": {
             "topology": { "mode": "Links", "links": [["east", "west"]], "hubs": null },
+            "groups": { "all": ["east", "west"] },
+            "defaults": {
+                "wireguardPort": 51820,
+                "nodeSelector": { "example.org/role": "gateway" },
+                "granularity": "Location",
+                "topologyLabel": "example.org/location",
+                "endpointFrom": ["Annotation", "Kilo"],
+                "endpointDomains": ["nodes.example.org"],
+                "advertise": {
+                    "podCIDRs": "PerNode",
+                    "nodeAddresses": false,
+                    "wireguardAddresses": "None",
+                },
+            },
             "clusters": [
                 {
                     "name": "east",
@@ -176,7 +190,17 @@ fn whole_expectations() -> Value {
     json!({
         "apiVersion": "kilo-clustermesh.io/v1",
         "kind": "Expectations",
-        "spec": [
+        "spec": {
+            "undeclared": "Deny",
+            "exceptions": [{
+                "name": "e",
+                "from": { "clusters": ["east", "west"], "class": "Node" },
+                "to": { "other": true, "cluster": null },
+                "class": "Service",
+                "reason": "metrics",
+                "until": "2027-01-31",
+            }],
+            "expectations": [
             {
                 "name": "a",
                 "from": {
@@ -201,7 +225,26 @@ fn whole_expectations() -> Value {
                 "class": "Service",
                 "expect": "Deny",
             },
-        ],
+            {
+                "from": { "group": "tenants" },
+                "to": { "other": true },
+                "expect": "Deny",
+            },
+            ],
+        },
+    })
+}
+
+/// A policy with something in every field.
+fn whole_policy() -> Value {
+    json!({
+        "apiVersion": "kilo-clustermesh.io/v1",
+        "kind": "ClusterPolicy",
+        "spec": {
+            "acceptedNetworks": ["10.0.0.0/8", "::/0"],
+            "acceptedClusters": ["west"],
+            "localNetworks": ["192.168.1.0/24"],
+        },
     })
 }
 
@@ -357,6 +400,12 @@ fn the_schema_of_expectations_takes_and_refuses_what_the_gate_does() {
 }
 
 #[test]
+fn the_schema_of_a_policy_takes_and_refuses_what_the_gate_does() {
+    let file = "kilo-clustermesh.io/clusterpolicy_v1.json";
+    hold("ClusterPolicy", &whole_policy(), file);
+}
+
+#[test]
 fn the_schema_of_a_snapshot_takes_and_refuses_what_the_gate_does() {
     let file = "kilo-clustermesh.io/nodesnapshot_v1.json";
     hold("NodeSnapshot", &whole_snapshot(), file);
@@ -372,6 +421,7 @@ fn every_field_is_among_those_that_are_held() {
             whole_expectations(),
             "kilo-clustermesh.io/expectations_v1.json",
         ),
+        (whole_policy(), "kilo-clustermesh.io/clusterpolicy_v1.json"),
         (whole_snapshot(), "kilo-clustermesh.io/nodesnapshot_v1.json"),
     ] {
         let pointers = pointers(&document, "");

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use super::*;
 use clustermesh::document::Source;
 use clustermesh::expectations::{self, Expectation, Expected, Selection};
+use clustermesh::mesh::{Group, Groups};
 use clustermesh::net::Cidr;
 use clustermesh::packet::Ending;
 use clustermesh::packet::trace::Trace;
+use clustermesh::place::Place;
 use clustermesh::proof::expectation::{Check, check};
 
 /// One side of an expectation.
 #[derive(Clone, Debug)]
 struct Side {
-    cluster: Option<u8>,
+    clusters: Vec<u8>,
     label: Option<&'static str>,
     addresses: Vec<String>,
     class: Option<&'static str>,
@@ -22,8 +24,15 @@ struct Side {
 impl Side {
     fn written(&self) -> Value {
         let mut side = json!({});
-        if let Some(cluster) = self.cluster {
-            side["cluster"] = json!(format!("c{cluster}"));
+        match self.clusters.as_slice() {
+            [] => {}
+            [cluster] => side["cluster"] = json!(format!("c{cluster}")),
+            // The group of the first two.
+            [0, 1] => side["group"] = json!("pair"),
+            several => {
+                let names = several.iter().map(|it| format!("c{it}"));
+                side["clusters"] = json!(names.collect::<Vec<_>>());
+            }
         }
         if let Some(label) = self.label {
             side["nodeSelector"] = json!({ "matchLabels": { "at": label } });
@@ -39,7 +48,11 @@ fn side(classes: &[&'static str]) -> impl Strategy<Value = Side> {
     let classes: Vec<Option<&'static str>> =
         classes.iter().copied().map(Some).chain([None]).collect();
     (
-        prop::option::of(0..4u8),
+        prop_oneof![
+            2 => Just(Vec::new()),
+            2 => (0..4u8).prop_map(|it| vec![it]),
+            1 => prop::sample::subsequence(vec![0, 1, 2, 3], 2..4),
+        ],
         prop::option::weighted(0.2, select(vec!["x", "y", "z"])),
         prop_oneof![
             2 => Just(Vec::new()),
@@ -47,8 +60,8 @@ fn side(classes: &[&'static str]) -> impl Strategy<Value = Side> {
         ],
         select(classes),
     )
-        .prop_map(|(cluster, label, addresses, class)| Side {
-            cluster,
+        .prop_map(|(clusters, label, addresses, class)| Side {
+            clusters,
             label,
             addresses,
             class,
@@ -92,7 +105,15 @@ fn read(written: &[Value]) -> Vec<Expectation> {
         "spec": written,
     });
     let source = Source::parse("expectations.yaml", text.to_string()).unwrap();
-    expectations::read(&source).unwrap_or_else(|it| panic!("{it:?}\n{text}"))
+    let pair = Group {
+        name: "pair".to_owned(),
+        clusters: ["c0", "c1"].map(|it| it.parse().unwrap()).to_vec(),
+        place: Place::document(&"mesh.yaml".into(), 0),
+    };
+    let (groups, _) = Groups::new([&pair]);
+    let read = expectations::read(&source, &groups);
+    read.unwrap_or_else(|it| panic!("{it:?}\n{text}"))
+        .expectations
 }
 
 /// Whether an address is one of those that a side means, looked at by itself.
@@ -101,10 +122,8 @@ fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -
     let is_class = selection
         .class
         .is_none_or(|class| owner.class() == Some(class));
-    selection
-        .cluster
-        .as_ref()
-        .is_none_or(|it| it == site.cluster)
+    let clusters = selection.clusters.as_ref();
+    clusters.is_none_or(|it| it.members.contains_key(site.cluster))
         && is_class
         && selection
             .nodes

@@ -96,6 +96,7 @@ fn asked(meshes: &[Mesh]) -> Asked<'_> {
         meshes,
         accepted: const { &BTreeMap::new() },
         lists_undeclared: false,
+        allowed: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clustermesh::config::ceilings::Counted;
-use clustermesh::expectations::{self, Expectation};
+use clustermesh::expectations::{self, Expectations};
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
 
@@ -13,34 +13,35 @@ use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::inputs::Inputs;
 
 /// Reads the given file, else that of the settings. A file with mistakes has no expectations, and
-/// the mistakes are reported.
+/// the mistakes are reported. The groups are those of the inputs.
 pub(super) fn read(
     inputs: &mut Inputs,
     given: Option<&PathBuf>,
-) -> Result<(Vec<Expectation>, Vec<Finding>), CommandFailure> {
+) -> Result<(Expectations, Vec<Finding>), CommandFailure> {
     let settled = inputs.settings.expectations.value.as_ref();
     let roots = given.map_or_else(
         || inputs.settings.config.roots.clone(),
         |_| Roots::anywhere(),
     );
     let Some(path) = given.or(settled).cloned() else {
-        return Ok((Vec::new(), Vec::new()));
+        return Ok((Expectations::default(), Vec::new()));
     };
     let source = input_file::source(&InputFile { path, roots }, MESH_LIMIT)?;
-    let read = expectations::read(&source);
+    let (groups, _) = inputs.groups();
+    let read = expectations::read(&source, &groups);
     inputs.files.add(source);
     let ceilings = inputs.settings.ceilings;
     let expectations = match read {
         Ok(expectations) => expectations,
         Err(problems) => {
             let problems = inputs.files.presentable(&problems).into_owned();
-            return Ok((Vec::new(), problems));
+            return Ok((Expectations::default(), problems));
         }
     };
-    Ok(
-        match ceilings.exceeded(Counted::Expectations, expectations.len()) {
-            Some(exceeded) => (Vec::new(), vec![beyond_ceiling(&exceeded)]),
-            None => (expectations, Vec::new()),
-        },
-    )
+    let exceptions = expectations.denied.iter().flat_map(|it| &it.exceptions);
+    let count = expectations.expectations.len() + exceptions.count();
+    Ok(match ceilings.exceeded(Counted::Expectations, count) {
+        Some(exceeded) => (Expectations::default(), vec![beyond_ceiling(&exceeded)]),
+        None => (expectations, Vec::new()),
+    })
 }

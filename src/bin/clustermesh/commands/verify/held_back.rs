@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use clustermesh::expectations::Expectation;
+use clustermesh::expectations::Expectations;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::manifest;
 use clustermesh::name::ClusterName;
@@ -36,7 +36,7 @@ type Errors = BTreeMap<ErrorKind, Finding>;
 struct Refresh {
     /// All inputs of a render, with the snapshots that are admitted so far.
     inputs: Inputs,
-    expectations: Vec<Expectation>,
+    expectations: Expectations,
     threshold: Threshold,
     /// The other versions of the snapshots that were refreshed.
     others: BTreeMap<ClusterName, SnapshotFile>,

@@ -1,0 +1,138 @@
+//! Groups: clusters that expectations select under one name.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::document::nearest;
+use crate::name::ClusterName;
+use crate::place::Place;
+use crate::schema::pattern;
+
+use super::invalid_name;
+use super::mistakes::{REMOVE_ONE, cluster_name};
+
+/// Some clusters under one name. A person declares them, so no node decides who belongs to them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Group {
+    /// Its name: a DNS-1123 label.
+    pub name: String,
+    /// Its members in the order in which they are written.
+    pub clusters: Vec<ClusterName>,
+    /// The list of its members.
+    pub place: Place,
+}
+
+/// The groups of all files, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Groups<'g>(BTreeMap<&'g str, &'g Group>);
+
+/// Groups as they are written, by name.
+pub(crate) type WrittenGroups = BTreeMap<String, Vec<String>>;
+
+/// Returns the groups of a file, and reports mistakes in them.
+pub(crate) fn groups(
+    written: Option<WrittenGroups>,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Vec<Group> {
+    let written = written.unwrap_or_default().into_iter();
+    let groups = written.map(|(name, members)| {
+        let place = place.key(&name);
+        if let Err(error) = name.parse::<ClusterName>() {
+            findings.push(invalid_name("group", &name, &error, place.clone().named()));
+        }
+        let mut clusters: Vec<ClusterName> = Vec::new();
+        for (index, text) in members.iter().enumerate() {
+            let own = place.index(index);
+            let Some(cluster) = cluster_name(text, &own, findings) else {
+                continue;
+            };
+            if let Some(first) = members
+                .iter()
+                .position(|it| it == text)
+                .filter(|it| *it < index)
+            {
+                let message = format!("duplicate cluster `{cluster}` in group {}", Quoted(&name));
+                let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
+                findings.push(finding.at_both(own, place.index(first)).help(REMOVE_ONE));
+            } else {
+                clusters.push(cluster);
+            }
+        }
+        Group {
+            name,
+            clusters,
+            place,
+        }
+    });
+    groups.collect()
+}
+
+/// Returns the schema of the members of each group.
+pub(crate) fn members() -> Value {
+    let name = json!({ "type": "string", "pattern": pattern::CLUSTER_NAME });
+    json!({ "type": "array", "items": name, "minItems": 1 })
+}
+
+impl Group {
+    /// Returns the members that are not among these clusters, each as a finding.
+    pub fn unknown<'a>(
+        &'a self,
+        known: impl Iterator<Item = &'a str> + Clone + 'a,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = Finding> + 'a {
+        let clusters = self.clusters.iter().enumerate();
+        clusters.filter_map(move |(index, cluster)| {
+            let is_known = known.clone().any(|it| it == cluster.as_str());
+            let place = self.place.index(index);
+            (!is_known).then(|| unknown_cluster(cluster.as_str(), place, known.clone(), prefix))
+        })
+    }
+}
+
+/// Returns the finding about a cluster that is not among those that are known.
+pub(crate) fn unknown_cluster<'a>(
+    text: &str,
+    place: Place,
+    known: impl Iterator<Item = &'a str>,
+    prefix: &str,
+) -> Finding {
+    let message = format!("{prefix} {}", Quoted(text));
+    let finding = Finding::new(&mistake::UNKNOWN_CLUSTER, message).at(place, "");
+    match nearest(text, known) {
+        Some(meant) => finding.help(format!("did you mean {}?", Quoted(meant))),
+        None => finding,
+    }
+}
+
+impl<'g> Groups<'g> {
+    /// Takes the groups of all files, and reports names that occur more than once.
+    pub fn new(groups: impl IntoIterator<Item = &'g Group>) -> (Self, Vec<Finding>) {
+        let (mut known, mut findings) = (BTreeMap::<&str, &Group>::new(), Vec::new());
+        for group in groups {
+            if let Some(first) = known.get(&*group.name) {
+                let message = format!("duplicate group name {}", Quoted(&group.name));
+                let finding = Finding::new(&mistake::DUPLICATE_NAME, message)
+                    .at_both(group.place.clone().named(), first.place.clone().named());
+                findings.push(finding.help(
+                    "give one of them another name, or write the group once in the `groups` of the config",
+                ));
+            } else {
+                known.insert(&group.name, group);
+            }
+        }
+        (Self(known), findings)
+    }
+
+    /// Returns the group of a name.
+    pub fn get(&self, name: &str) -> Option<&'g Group> {
+        self.0.get(name).copied()
+    }
+
+    /// Returns the names of all groups.
+    pub fn names(&self) -> impl Iterator<Item = &'g str> {
+        self.0.keys().copied()
+    }
+}
