@@ -58,6 +58,7 @@ mod touched;
 mod state_proof;
 mod target;
 mod versions;
+mod watched;
 
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts};
@@ -66,11 +67,12 @@ pub use forgotten::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresse
 pub use grade::{Grade, PathReason, PeerReason, Reason};
 pub use key_move::{KeyMove, KeyMoveKind};
 pub use load_change::LoadChange;
-pub use path_change::{EndedPaths, PathChange, PathCounts};
+pub use path_change::{EndedPaths, OpenedPaths, PathChange, PathCounts};
 pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
 pub use renamed::renamed_clusters;
 pub use target::TargetChange;
+pub use watched::WatchedPaths;
 
 use attribution::attribute;
 use clusters::Counterparts;
@@ -105,6 +107,8 @@ pub struct Delivery<'d> {
     pub foreign: &'d [(ClusterName, String)],
     /// The Peers of clusters that left, if only the Peers of the old version are known.
     pub left: &'d BTreeMap<ClusterName, Vec<AppliedFile>>,
+    /// The paths that no change should open.
+    pub watched: &'d [WatchedPaths],
     /// The largest number of steps of the proof; with more, paths count as unproven.
     pub most_steps: u64,
 }
@@ -121,6 +125,8 @@ pub struct Changes {
     /// The number of states that were proved: of two clusters each, with old or new Peers or those in
     /// between on either side.
     pub states: usize,
+    /// The clusters whose watched paths could not be proved in every state.
+    pub unwatched: BTreeSet<ClusterName>,
 }
 
 impl Changes {
@@ -147,11 +153,19 @@ impl Changes {
     ) {
         let fabric = versions.after.fabric;
         let most = delivery.most_steps;
-        let proof = PathProof::new(passages, touched, fabric, &mut ProofBudget(most));
+        let mut steps = ProofBudget(most);
+        let proof = PathProof::new(passages, touched, delivery.watched, fabric, &mut steps);
         self.states = proof.proved.iter().map(|it| it.states).sum();
         let paths = path_summary::summarize(versions, counterparts, passages, &proof, most);
         let is_counted = paths.is_some();
         self.paths = paths.unwrap_or_default();
+        let unwatched = fabric.sites.ids();
+        let unwatched = unwatched.filter(|it| !is_counted || proof.unwatched.contains(it));
+        if !delivery.watched.is_empty() {
+            self.unwatched = unwatched
+                .map(|it| fabric.site(it).cluster.clone())
+                .collect();
+        }
         let cut = match versions.before.fleet {
             None => cut_off(passages, fabric, &proof),
             Some(_) => BTreeSet::new(),
@@ -190,6 +204,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         targets: target::changes(versions, &counterparts, &passages, delivery),
         paths: Vec::new(),
         states: 0,
+        unwatched: BTreeSet::new(),
     };
     if !changes.targets.is_empty() {
         let touched = Touched::new(&passages, versions.fabrics(), &followed);

@@ -89,13 +89,18 @@ pub struct Mesh {
     pub topology: Topology,
     /// Its clusters in the order in which they were written, which is the order of trust.
     pub entries: Vec<Entry>,
+    /// The fields for which it has defaults.
+    pub defaults: Vec<&'static str>,
     /// Clusters that expectations select under one name.
     pub groups: Vec<Group>,
     /// The clusters that policies keep apart, each with the others, in both directions.
-    pub refused: BTreeMap<ClusterName, BTreeSet<ClusterName>>,
+    pub refused: RefusedLinks,
     /// The document.
     pub place: Place,
 }
+
+/// Clusters that exchange no Peers with others because of a policy, each with these and the place in the policy.
+pub type RefusedLinks = BTreeMap<ClusterName, BTreeMap<ClusterName, Place>>;
 
 /// The links between clusters.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -233,6 +238,23 @@ impl Entry {
         selected.chain([("topologyLabel", self.topology_label.as_str())])
     }
 
+    /// Returns the values of a field for which a mesh can have defaults.
+    pub fn values(&self, field: &str) -> Vec<String> {
+        match field {
+            "wireguardPort" => vec![self.port.to_string()],
+            "nodeSelector" => self.selector.conditions(),
+            "granularity" => self.granularity.iter().map(ToString::to_string).collect(),
+            "topologyLabel" => vec![self.topology_label.clone()],
+            "endpointFrom" => self
+                .endpoint_from
+                .iter()
+                .map(|it| format!("{it:?}"))
+                .collect(),
+            "endpointDomains" => self.endpoint_domains.clone(),
+            _ => vec![self.advertise.to_string()],
+        }
+    }
+
     /// Returns the declared ranges in which other clusters may get addresses.
     pub fn given(&self) -> Vec<&Range> {
         let mut given = self.networks.all();
@@ -314,7 +336,7 @@ impl Mesh {
     /// Returns whether its topology links two different clusters, and their policies accept each other.
     fn is_linked(&self, one: &ClusterName, other: &ClusterName) -> bool {
         let refused = self.refused.get(one);
-        self.topology.links(one, other) && refused.is_none_or(|it| !it.contains(other))
+        self.topology.links(one, other) && refused.is_none_or(|it| !it.contains_key(other))
     }
 }
 

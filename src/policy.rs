@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::diagnostic::{Finding, Mistakes, Severity, mistake};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::{self, Mesh, Range, unknown_cluster};
+use crate::mesh::{self, Mesh, Range, RefusedLinks, unknown_cluster};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, ExampleFile, pattern};
@@ -166,7 +166,7 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
     let accepts = |one: &ClusterName, other: &ClusterName| {
         policies.get(one).is_none_or(|it| it.accepts(other))
     };
-    let (mut refused, mut findings) = (BTreeMap::new(), Vec::new());
+    let (mut refused, mut findings) = (RefusedLinks::new(), Vec::new());
     for entry in &mesh.entries {
         let Some(policy) = policies.get(&entry.name).filter(|it| it.clusters.is_some()) else {
             continue;
@@ -175,9 +175,10 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
         let others = others.filter(|it| **it != entry.name && mesh.topology.links(&entry.name, it));
         let others: Vec<&ClusterName> = others.filter(|it| !policy.accepts(it)).collect();
         for &other in &others {
+            let place = policy.place.key("acceptedClusters");
             for (one, other) in [(&entry.name, other), (other, &entry.name)] {
-                let own: &mut BTreeSet<ClusterName> = refused.entry(one.clone()).or_default();
-                own.insert(other.clone());
+                let own = refused.entry(one.clone()).or_default();
+                own.insert(other.clone(), place.clone());
             }
         }
         let willing = others.into_iter().filter(|it| accepts(it, &entry.name));

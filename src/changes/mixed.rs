@@ -119,7 +119,7 @@ impl Prover<'_, '_, '_, '_> {
                 };
                 let seen = round.seen(mixture.of_pair(it.pair));
                 if let Some((held, seen)) = held.get(&it.pair).zip(seen) {
-                    let missing = seen.missing(it.pair, &it.kept, held);
+                    let missing = seen.missing(it.pair, &it.kept, &held.whole);
                     it.interrupted(interruption).add(&missing);
                 }
             }
@@ -145,18 +145,18 @@ impl Prover<'_, '_, '_, '_> {
     }
 
     /// Returns the states in which two clusters are in different stages.
-    fn mixed(&self, pair: SitePair) -> impl Iterator<Item = StagePair> + use<> {
+    pub(super) fn mixed(&self, pair: SitePair) -> impl Iterator<Item = StagePair> + use<> {
         let [of_sender, of_receiver] = self.stages(pair);
         mixed(of_sender, of_receiver)
     }
 
     /// Proves the paths between some clusters in a mixed state, if the steps last.
-    fn held(
+    pub(super) fn held(
         &self,
         mixture: Mixture,
         pairs: &OpenPairs,
         steps: &mut ProofBudget,
-    ) -> Option<BTreeMap<SitePair, PathSet>> {
+    ) -> Option<BTreeMap<SitePair, StateProof>> {
         if pairs.is_empty() {
             return Some(BTreeMap::new());
         }
@@ -167,7 +167,7 @@ impl Prover<'_, '_, '_, '_> {
         let mut known = KnownPaths::default();
         let proofs = pairs.0.iter().map(|pair| {
             let proof = StateProof::new(&reach, *pair, self.blocks, &mut known);
-            (*pair, proof.whole)
+            (*pair, proof)
         });
         Some(proofs.collect())
     }
@@ -215,14 +215,14 @@ fn mixed(ones: usize, others: usize) -> impl Iterator<Item = StagePair> {
 /// A stage for every cluster: one of two, by a bit of the cluster's number. Every two clusters differ in a
 /// bit, so a few mixtures have every pair in both combinations.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Mixture {
+pub(super) struct Mixture {
     bit: u32,
     /// By the value of the bit.
     stages: [StageId; 2],
 }
 
 impl Mixture {
-    fn new(SitePair { from, to }: SitePair, stages: StagePair) -> Self {
+    pub(super) fn new(SitePair { from, to }: SitePair, stages: StagePair) -> Self {
         let bit = (from.index() ^ to.index()).trailing_zeros();
         let mut stages = [stages.sender, stages.receiver];
         if from.index() >> bit & 1 == 1 {

@@ -31,6 +31,8 @@ pub struct PathChange {
     pub stuck: PathCounts,
     /// Paths that may be interrupted while the Peers of a cluster arrive.
     pub paused: PathCounts,
+    /// Watched paths that no state before the change has.
+    pub opened: OpenedPaths,
     /// True if any path works in the new version.
     pub holds_any: bool,
     /// The number of states of the two clusters that were proved.
@@ -48,6 +50,24 @@ pub struct EndedPaths {
     pub left: BTreeSet<NodeRef>,
     /// The nodes that have other addresses now.
     pub moved: BTreeSet<NodeRef>,
+}
+
+/// Watched paths that did not work before a change. They need not work for all of their addresses.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct OpenedPaths {
+    /// Paths that work in the new version.
+    pub stay: PathCounts,
+    /// Paths that work only while the change is applied.
+    pub pass: PathCounts,
+    /// One of the paths, as `cluster/node` or a range each.
+    pub example: Option<(String, String)>,
+}
+
+impl OpenedPaths {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.stay.is_empty() && self.pass.is_empty()
+    }
 }
 
 /// Numbers of paths.
@@ -107,6 +127,6 @@ impl PathChange {
             self.stuck,
             self.paused,
         ];
-        counts.iter().any(|it| !it.is_empty())
+        !self.opened.is_empty() || counts.iter().any(|it| !it.is_empty())
     }
 }

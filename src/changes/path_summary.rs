@@ -12,7 +12,7 @@ use super::cause::NodeRef;
 use super::clusters::Counterparts;
 use super::ended::EndKind;
 use super::passage::Passages;
-use super::path_change::{EndedPaths, PathChange, PathCounts};
+use super::path_change::{EndedPaths, OpenedPaths, PathChange, PathCounts};
 use super::path_end::{PathEnd, translation};
 use super::path_set::{PathSet, Translated};
 use super::paths::PathProof;
@@ -181,8 +181,20 @@ impl<'f, 'a> Past<'f, 'a> {
         let repaired = down.without(&down.without(&proved.new));
         let stuck = proved.stuck.without(&proved.apart);
         let paused = proved.paused.without(&proved.apart).without(&stuck);
+        let seen = proved.seen.clone().unwrap_or_default();
+        let stay = seen.new.without(&old.kept);
+        let pass = seen.passing.without(&old.kept).without(&stay);
         let of_old = [&old.gone, &old.ended];
-        let of_new = [&lost, &gained, &repaired, &proved.apart, &stuck, &paused];
+        let of_new = [
+            &lost,
+            &gained,
+            &repaired,
+            &proved.apart,
+            &stuck,
+            &paused,
+            &stay,
+            &pass,
+        ];
         if of_old.into_iter().chain(of_new).all(PathSet::is_empty) {
             return change;
         }
@@ -208,10 +220,12 @@ impl<'f, 'a> Past<'f, 'a> {
         change.apart = counter.count(&proved.apart);
         change.stuck = counter.count(&stuck);
         change.paused = counter.count(&paused);
-        let worst = [&lost, &proved.apart, &stuck, &paused].into_iter();
-        let mut worst = worst.flat_map(PathSet::rows);
-        let example = worst.find_map(|(sender, row)| Some((sender, row.ones().next()?)));
-        change.example = example.and_then(|(sender, receiver)| counter.example(sender, receiver));
+        change.example = counter.example(&[&lost, &proved.apart, &stuck, &paused]);
+        change.opened = OpenedPaths {
+            stay: counter.count(&stay),
+            pass: counter.count(&pass),
+            example: counter.example(&[&stay, &pass]),
+        };
         change
     }
 
@@ -331,7 +345,11 @@ impl<'e> Counter<'e> {
         ended
     }
 
-    fn example(&self, sender: usize, receiver: usize) -> Option<(String, String)> {
+    /// Returns the names of both ends of the first path.
+    fn example(&self, paths: &[&PathSet]) -> Option<(String, String)> {
+        let mut rows = paths.iter().flat_map(|it| it.rows());
+        let (sender, receiver) =
+            rows.find_map(|(sender, row)| Some((sender, row.ones().next()?)))?;
         let [senders, receivers] = self.ends;
         Some((senders.name(sender)?, receivers.name(receiver)?))
     }
@@ -348,6 +366,7 @@ fn change(from: &Site, to: &Site) -> PathChange {
         apart: PathCounts::default(),
         stuck: PathCounts::default(),
         paused: PathCounts::default(),
+        opened: OpenedPaths::default(),
         holds_any: false,
         states: 0,
         example: None,

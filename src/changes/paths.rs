@@ -19,6 +19,7 @@ use super::stage::{NEW, OLD, StageId, StagePair};
 use super::staged_clusters::StagedClusters;
 use super::state_proof::{KnownPaths, StateProof};
 use super::touched::Touched;
+use super::watched::WatchedPaths;
 use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 
 /// All proofs of a fleet on its way.
@@ -27,6 +28,8 @@ pub(super) struct PathProof {
     pub(super) proved: Vec<Proved>,
     /// Clusters with states that are too many to be proved.
     pub(super) unproven: BTreeSet<SiteId>,
+    /// Clusters with such states in which new paths are watched for.
+    pub(super) unwatched: BTreeSet<SiteId>,
     /// The address blocks of every cluster.
     pub(super) blocks: Sites<Blocks>,
 }
@@ -36,6 +39,7 @@ impl PathProof {
     pub(super) fn new(
         passages: &Passages,
         touched: &Touched,
+        watched: &[WatchedPaths],
         after: &Fabric,
         steps: &mut ProofBudget,
     ) -> Self {
@@ -47,9 +51,11 @@ impl PathProof {
             .map(|it| steps.look(it, |viewer, home| touched.has(viewer, home)));
         let [Some(with_old), Some(with_new)] = ends else {
             let is_touched = |it: &SiteId| touched.others(*it).next().is_some();
+            let unproven: BTreeSet<SiteId> = passages.0.ids().filter(is_touched).collect();
             return Self {
                 proved: Vec::new(),
-                unproven: passages.0.ids().filter(is_touched).collect(),
+                unwatched: unproven.clone(),
+                unproven,
                 blocks,
             };
         };
@@ -70,8 +76,14 @@ impl PathProof {
         let passed = later.flat_map(|it| prover.pass(it, &mut pairs, steps));
         let mut unproven: BTreeSet<SiteId> = passed.collect();
         unproven.extend(prover.mix(&mut pairs, steps));
+        let unwatched = if watched.is_empty() {
+            BTreeSet::new()
+        } else {
+            prover.watch(&mut pairs, watched, steps)
+        };
         Self {
             proved: pairs,
+            unwatched,
             unproven,
             blocks,
         }
@@ -108,6 +120,7 @@ impl<'p> Prover<'p, '_, '_, '_> {
             apart: PathSet::default(),
             stuck: PathSet::default(),
             paused: PathSet::default(),
+            seen: None,
             states: of_sender * of_receiver,
             followed: 0,
             old,

@@ -2,6 +2,7 @@
 
 use super::path_set::PathSet;
 use super::state_proof::StateProof;
+use super::watched::SeenPaths;
 use crate::agent::fabric::SitePair;
 
 /// The paths from one cluster to another in every state.
@@ -23,6 +24,8 @@ pub(super) struct Proved {
     pub(super) stuck: PathSet,
     /// The paths that work with both, but not in a state that passes.
     pub(super) paused: PathSet,
+    /// The paths that work in other states than that of the old Peers; only of watched pairs.
+    pub(super) seen: Option<SeenPaths>,
     /// The number of states that were proved.
     pub(super) states: usize,
     /// The number of mixed states that were followed.

@@ -34,6 +34,7 @@ pub(super) fn causes(
                 value,
             });
         }
+        settings.extend(old.and_then(|old| of_policies(old, mesh)));
     }
     let renamed = renamed_mesh(versions, counterparts);
     settings.extend(renamed.map(|Versions { before, after }| {
@@ -64,6 +65,30 @@ pub(super) fn causes(
     settings
         .chain(moves(versions, counterparts, renamed))
         .collect()
+}
+
+/// Compares the links of a mesh that policies refuse.
+fn of_policies(old: &Mesh, new: &Mesh) -> Option<ChangedSetting> {
+    let refused = |mesh: &Mesh| {
+        let pairs = mesh.refused.iter().flat_map(|(one, others)| {
+            let others = others.iter().filter(move |it| one < it.0);
+            others.map(move |(other, place)| (format!("{one} with {other}"), place.clone()))
+        });
+        pairs.collect::<BTreeMap<String, Place>>()
+    };
+    let (had, has) = (refused(old), refused(new));
+    let only = |all: &BTreeMap<String, Place>, others: &BTreeMap<String, Place>| {
+        let mut only = all.iter().filter(|it| !others.contains_key(it.0));
+        only.next().map(|it| it.1.clone())
+    };
+    let [before, after] = [&had, &has].map(|it| it.keys().cloned().collect::<Vec<_>>());
+    Some(ChangedSetting {
+        cluster: None,
+        field: "acceptedClusters",
+        before: only(&had, &has),
+        after: only(&has, &had),
+        value: of_items(&before, &after)?,
+    })
 }
 
 fn meshes<'a>(fleet: &Fleet<'a>) -> BTreeMap<&'a str, &'a Mesh> {
@@ -166,7 +191,7 @@ pub(super) fn differ(old: &Entry, new: &Entry) -> bool {
 /// Compares two entries of a cluster.
 fn of_entry(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
     let mut settings = of_networks(old, new);
-    let place = |entry: &Entry, field: &str| Some(entry.place.key(field));
+    let place = |entry: &Entry, field: &str| Some(entry.field(field));
     let keepalive = |entry: &Entry| entry.keepalive.map(|it| it.0);
     let fields = [
         ("wireguardPort", differing(Some(old.port), Some(new.port))),

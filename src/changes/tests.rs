@@ -53,6 +53,7 @@ fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
         capacity: &Capacity::default(),
         foreign: &[],
         left: &BTreeMap::new(),
+        watched: &[],
         most_steps: u64::MAX,
     };
     before.show(|was, _| {

@@ -49,6 +49,12 @@ impl MeshDefaults {
         Self { values, place }
     }
 
+    /// Returns the fields that have a default.
+    pub(super) fn fields(&self) -> Vec<&'static str> {
+        let Inherited(fields) = self.fill(&mut RawCluster::default());
+        fields.into_iter().map(|it| it.0).collect()
+    }
+
     /// Writes the defaults into the fields that an entry leaves out.
     pub(super) fn fill(&self, cluster: &mut RawCluster) -> Inherited {
         let RawDefaults {

@@ -23,6 +23,7 @@ pub(super) struct Outline {
     namespace: Option<String>,
     topology: Option<Topology>,
     groups: Vec<Group>,
+    defaults: Vec<&'static str>,
     entries: Vec<Option<Entry>>,
     place: Place,
 }
@@ -62,6 +63,7 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
         name,
         namespace: resource.metadata.namespace,
         topology,
+        defaults: defaults.fields(),
         groups,
         entries: drafts.into_iter().map(Draft::finished).collect(),
         place: place.clone(),
@@ -78,6 +80,7 @@ impl Outline {
             topology: self.topology?,
             entries: entries?,
             groups: self.groups,
+            defaults: self.defaults,
             refused: BTreeMap::new(),
             place: self.place,
         })
@@ -102,6 +105,7 @@ impl Outline {
             namespace: self.namespace,
             entries: entries.collect(),
             groups: self.groups,
+            defaults: self.defaults,
             refused: BTreeMap::new(),
             topology: self
                 .topology

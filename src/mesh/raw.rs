@@ -204,7 +204,7 @@ pub(super) enum Mode {
 
 /// The entry of one cluster. It declares its networks either with `podCIDRs`, `wireguardCIDR`,
 /// `serviceCIDR` and `additionalCIDRs`, or with `allowedNetworks` alone.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(extend("allOf" = [one_form()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "Cluster")]

@@ -7,6 +7,7 @@ use super::nodes::{CUT_OFF, contradicted_label};
 use super::plan::within;
 use super::{Finding, bare};
 use crate::agent::applied::AppliedFile;
+use crate::changes::{Changes, OpenedPaths};
 use crate::config::Config;
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
@@ -16,7 +17,7 @@ use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
-use crate::text::listed;
+use crate::text::{count, listed};
 use crate::tree_diff::{self, Case, ChangedFile, Moved, Rekeyed, Renamed, Shrunk, TreeDiff};
 use crate::yaml;
 
@@ -34,6 +35,46 @@ rules! {
     RENAMED_PEER = "renamed-peer" Warning;
     MOVED_ANCHOR = "moved-anchor" Warning;
     CHANGED_KEY = "changed-key" Notice;
+    OPENED_PATH = "opened-path" Error;
+}
+
+/// Returns findings for the watched paths that a change opens, or may open.
+pub fn opened(changes: &Changes) -> Vec<Finding> {
+    let opening = changes.paths.iter().filter(|it| !it.opened.is_empty());
+    let opened = opening.map(|it| {
+        let OpenedPaths {
+            stay,
+            pass,
+            example,
+        } = &it.opened;
+        let example = example.as_ref();
+        let example = example.map(|(from, to)| format!(", such as from {from} to {to}"));
+        let message = format!(
+            "{} from `{}` to `{}`{}{}",
+            match stay.all() {
+                0 => format!(
+                    "{} may open while the change is applied",
+                    count(pass.all(), "path")
+                ),
+                1 => "1 path opens".to_owned(),
+                stay => format!("{stay} paths open"),
+            },
+            it.from,
+            it.to,
+            example.unwrap_or_default(),
+            match (stay.all(), pass.all()) {
+                (0, _) | (_, 0) => String::new(),
+                (_, pass) => format!(", and {pass} more while the change is applied"),
+            }
+        );
+        Finding::on_cluster(&OPENED_PATH, &it.from, message)
+    });
+    let unwatched = changes.unwatched.iter().map(|it| {
+        let message = "too many states on the way to look for new paths in each of them";
+        let finding = Finding::on_cluster(&OPENED_PATH, it, message);
+        finding.help("apply the change in smaller parts")
+    });
+    opened.chain(unwatched).collect()
 }
 
 /// The largest number of targets for which there is a command each.

@@ -23,15 +23,6 @@ pub(crate) struct InputFile {
     pub(crate) roots: Roots,
 }
 
-/// Reads meshes, which must be right.
-pub(crate) fn meshes(files: &[InputFile], ceilings: Ceilings) -> Result<Vec<Mesh>, CommandFailure> {
-    let (sources, reading) = read(sources(files)?, ceilings)?;
-    if !reading.is_usable() {
-        return Err(CommandFailure::wrong(sources, reading.diagnostics));
-    }
-    Ok(reading.meshes)
-}
-
 /// Meshes of which every cluster is known, though they may not go together.
 pub(crate) struct Clusters {
     /// The meshes.

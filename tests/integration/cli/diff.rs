@@ -12,6 +12,7 @@ mod example;
 mod granularity;
 mod kept;
 mod left;
+mod new_paths;
 mod outputs;
 mod ranges;
 mod revisions;

@@ -289,8 +289,10 @@ fn describes_every_field_of_a_verification() {
 apiVersion: kilo-clustermesh.io/v1
 kind: Expectations
 spec:
-  - { name: talk, from: { cluster: west }, to: { cluster: east }, class: Pod, expect: Reach }
-  - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Deny }
+  undeclared: Deny
+  expectations:
+    - { name: talk, from: { cluster: west }, to: { cluster: east }, class: Pod, expect: Reach }
+    - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Deny }
 ";
     folder.write("expectations.yaml", expectations);
     let run = folder.run(&[
@@ -316,6 +318,7 @@ spec:
         ("SinglePoint", "/singlePoints/0"),
         ("Node", "/apart/0"),
         ("Undeclared", "/undeclared/0"),
+        ("Unallowed", "/unallowed/0"),
         ("Unowned", "/unowned/0"),
         ("Expectation", "/expectations/0"),
         ("Hostile", "/hostile/0"),

@@ -1,7 +1,7 @@
 //! `verify`: proved paths, and the messages about failed ones.
 
 use super::*;
-use crate::support::{assert_contains, clustermesh, project};
+use crate::support::{assert_contains, clustermesh, copy, project};
 
 mod accepted;
 mod assumed;
@@ -10,6 +10,7 @@ mod claimed;
 mod expectations;
 mod families;
 mod granularity;
+mod groups;
 mod held_back;
 mod hostile;
 mod joining;

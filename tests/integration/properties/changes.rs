@@ -422,6 +422,7 @@ fn compared(before: &Rendered, after: &Rendered) -> Changes {
         capacity: &Capacity::default(),
         foreign: &[],
         left: &BTreeMap::new(),
+        watched: &[],
         most_steps: u64::MAX,
     };
     changes::compare(

@@ -7,12 +7,14 @@ use clap::ValueEnum;
 use clustermesh::config::capacity::Quantity;
 use clustermesh::config::ceilings::Counted;
 use clustermesh::config::{Ignore, RuleLevel};
+use clustermesh::document::Source;
+use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 
 use crate::Outcome;
 use crate::failure::CommandFailure;
-use crate::input_file;
+use crate::input_file::{self, Clusters};
 use crate::output::terminal;
 use crate::output::{self, Printer};
 use crate::settings::{ClusterAccess, CommonOptions, ConfigFile, Setting, SettingOrigin, Settings};
@@ -67,13 +69,17 @@ pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, C
     let config = &settings.config.content;
     let named = config.clusters.keys().chain(config.accepted.keys());
     let mut clusters: BTreeSet<ClusterName> = named.cloned().collect();
-    match clusters_of_meshes(&settings) {
-        Ok(found) => clusters.extend(found),
+    let (mut meshes, mut sources) = (Vec::new(), Vec::new());
+    match read_meshes(&settings) {
+        Ok(read) => (meshes, sources) = (read.meshes, read.sources),
         Err(failure) => printer.note(&format!(
             "clusters of unreadable meshes are missing: {failure}"
         )),
     }
-    let shown = all(&settings, &clusters);
+    let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
+    clusters.extend(entries.map(|entry| entry.name.clone()));
+    sources.extend(settings.config.source.clone());
+    let shown = all(&settings, &clusters, &meshes, &sources);
     let text = match args.output {
         ConfigFormat::Human => shown::table(&shown, terminal::stdout()),
         ConfigFormat::Json => shown::json(&shown)?,
@@ -83,23 +89,27 @@ pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, C
     Ok(Outcome::Clean)
 }
 
-fn clusters_of_meshes(settings: &Settings) -> Result<Vec<ClusterName>, CommandFailure> {
-    let read = input_file::meshes(&settings.mesh_files()?, settings.ceilings)?;
-    let entries = read.into_iter().flat_map(|mesh| mesh.entries);
-    Ok(entries.map(|entry| entry.name).collect())
+fn read_meshes(settings: &Settings) -> Result<Clusters, CommandFailure> {
+    input_file::clusters(&settings.mesh_files()?, settings.ceilings)
 }
 
 /// Returns all settings, in the order of the config's fields.
-fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
+fn all(
+    settings: &Settings,
+    clusters: &BTreeSet<ClusterName>,
+    meshes: &[Mesh],
+    sources: &[Source],
+) -> Vec<Shown> {
     let mut list = SettingList {
         config: &settings.config,
+        sources,
         all: Vec::new(),
     };
     // A folder that cannot be listed has no files, and the note explains why.
-    let meshes = settings.mesh_files_if_any().unwrap_or_default();
-    let meshes: Vec<PathBuf> = meshes.into_iter().map(|file| file.path).collect();
+    let files = settings.mesh_files_if_any().unwrap_or_default();
+    let files: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
     list.add_any_path("config", &settings.config.path);
-    list.add_paths("meshes", &meshes, &settings.meshes.origin);
+    list.add_paths("meshes", &files, &settings.meshes.origin);
     list.add_path("snapshots", &settings.snapshots);
     let dropped = ShownValue::List(settings.dropped_labels.value.clone());
     list.add(
@@ -115,6 +125,9 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
     for cluster in clusters {
         list.add_cluster(settings, cluster);
     }
+    for mesh in meshes {
+        list.add_defaults(mesh);
+    }
     list.add_limits();
     list.add_ceilings(settings);
     list.add_rules();
@@ -125,12 +138,14 @@ fn all(settings: &Settings, clusters: &BTreeSet<ClusterName>) -> Vec<Shown> {
 /// A list of settings in progress.
 struct SettingList<'s> {
     config: &'s ConfigFile,
+    /// The files that set values.
+    sources: &'s [Source],
     all: Vec<Shown>,
 }
 
 impl SettingList<'_> {
     fn add(&mut self, name: &str, value: ShownValue, origin: &SettingOrigin) {
-        self.all.push(Shown::new(name, value, origin, self.config));
+        self.all.push(Shown::new(name, value, origin, self.sources));
     }
 
     /// Adds a value that only the config can change, at these keys.
@@ -174,6 +189,16 @@ impl SettingList<'_> {
             ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
         });
         self.add_configured(&keys("acceptedNetworks"), accepted);
+    }
+
+    /// Adds the values that entries of a mesh have for the fields of its `defaults`.
+    fn add_defaults(&mut self, mesh: &Mesh) {
+        let fields = |entry| mesh.defaults.iter().map(move |field| (entry, *field));
+        for (entry, field) in mesh.entries.iter().flat_map(fields) {
+            let name = ["mesh", mesh.name.as_str(), entry.name.as_str(), field].join(".");
+            let origin = SettingOrigin::File(entry.field(field));
+            self.add(&name, ShownValue::List(entry.values(field)), &origin);
+        }
     }
 
     fn add_limits(&mut self) {

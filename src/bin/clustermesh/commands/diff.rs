@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::mem::{self, ManuallyDrop};
 
 use clap::builder::OsStringValueParser;
-use clustermesh::changes::{self, Changes, Delivery, Grade, Version};
+use clustermesh::changes::{self, Changes, Delivery, Grade, Version, WatchedPaths};
 use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
@@ -22,8 +22,10 @@ use crate::{Outcome, applications, applied_files, inputs, planning};
 
 mod before;
 mod losses;
+mod new_paths;
 
 use before::{Against, Before};
+use new_paths::NamedPaths;
 
 /// Show what a change does to the network
 ///
@@ -64,6 +66,13 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     check_losses: bool,
 
+    /// Exit with 1 also if a path opens from one cluster or group to another; repeatable
+    ///
+    /// Groups are those of the meshes and the config. A path counts if it did not work before, and works with the new Peers
+    /// or in a state on the way to them.
+    #[arg(long, value_name = "FROM:TO")]
+    fail_on_new_path: Vec<NamedPaths>,
+
     /// Tool that applies the Peers [default: assume the worse of both]
     #[arg(long, value_name = "TOOL")]
     applied_by: Option<NamedEngine>,
@@ -80,6 +89,7 @@ Examples:
   clustermesh diff                                  what is not committed yet
   clustermesh diff --against main... --output markdown
   clustermesh diff --against main... --fail-on brief
+  clustermesh diff --against main... --fail-on-new-path dev:prod
   clustermesh diff --peers west=<(kubectl --context west get peers -o yaml)";
 
 choice! {
@@ -145,10 +155,12 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
         return Err(inputs.refusal(checked.findings));
     };
     before.find_renamed(&planned.fleet);
-    let changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before)?);
+    let watched = new_paths::watched(&args.fail_on_new_path, &inputs)?;
+    let changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before, &watched)?);
     let check = || losses::check(&before, &inputs, &name, files);
     let losses = args.check_losses.then(check).transpose()?;
-    let losses = losses.unwrap_or_default();
+    let mut losses = losses.unwrap_or_default();
+    losses.extend(rules::rendered::opened(&changes));
     printer.findings(&inputs.files, &losses);
     for note in &before.notes {
         printer.note(note);
@@ -184,6 +196,7 @@ fn changes(
     inputs: &Inputs,
     planned: &RenderPlan,
     before: &mut Before,
+    watched: &[WatchedPaths],
 ) -> Result<Changes, CommandFailure> {
     let RenderPlan { fleet, plan, texts } = planned;
     let known = mem::take(&mut before.known);
@@ -200,7 +213,7 @@ fn changes(
         applied: &ManuallyDrop::new(applied),
         foreign: &foreign,
     };
-    let changes = compare(args, before, &after);
+    let changes = compare(args, before, &after, watched);
     if args.dumps.are_any() {
         before.note_unread(&changes, &applied_files::clusters(inputs));
     }
@@ -245,7 +258,7 @@ struct After<'v> {
     foreign: &'v [(ClusterName, String)],
 }
 
-fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
+fn compare(args: &DiffArgs, before: &Before, after: &After, watched: &[WatchedPaths]) -> Changes {
     let old_inputs = before.inputs.as_ref();
     let old_fleet = old_inputs.map(|it| planning::fleet_beside(it, after.fleet));
     let old_fleet = ManuallyDrop::new(old_fleet);
@@ -271,6 +284,7 @@ fn compare(args: &DiffArgs, before: &Before, after: &After) -> Changes {
             capacity: &after.inputs.settings.config.content.limits.capacity,
             foreign: after.foreign,
             left: before.applied.left(),
+            watched,
             most_steps: after.inputs.settings.ceilings.most_steps(),
         },
     )

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clustermesh::config::capacity::Steps;
 use clustermesh::diagnostic::escaped;
+use clustermesh::document::Source;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::yaml;
 use serde::{Serialize, Serializer};
 
-use crate::settings::{ConfigFile, SettingOrigin};
+use crate::settings::SettingOrigin;
 use clustermesh::report::width::{Width, broken};
 
 /// The longest name and the longest value that are shown, in characters.
@@ -64,17 +65,17 @@ struct ShownSettings<'a> {
 }
 
 impl Shown {
-    /// Returns a setting with the lines and columns of a config.
+    /// Returns a setting with the lines and columns of files.
     pub(super) fn new(
         name: &str,
         value: ShownValue,
         origin: &SettingOrigin,
-        config: &ConfigFile,
+        sources: &[Source],
     ) -> Self {
         Self {
             name: name.to_owned(),
             value,
-            origin: ShownOrigin::new(origin, config),
+            origin: ShownOrigin::new(origin, sources),
         }
     }
 
@@ -138,13 +139,13 @@ fn said(steps: Steps) -> String {
 }
 
 impl ShownOrigin {
-    fn new(origin: &SettingOrigin, config: &ConfigFile) -> Self {
+    fn new(origin: &SettingOrigin, sources: &[Source]) -> Self {
         match origin {
             SettingOrigin::Flag(flag) => Self::Flag { flag },
             SettingOrigin::Variable(variable) => Self::Variable { variable },
             SettingOrigin::Default => Self::Default,
             SettingOrigin::File(place) => {
-                let source = config.source.as_ref();
+                let source = sources.iter().find(|it| it.name == place.source);
                 let offset = source.and_then(|it| Some(it.position(it.locate(place)?.start)));
                 let (line, column) = offset.map_or((1, 1), |it| (it.line, it.column));
                 Self::File {

@@ -128,6 +128,8 @@ fn path(path: &PathChange) -> WrittenPath<'_> {
         apart: path.apart,
         stuck: path.stuck,
         paused: path.paused,
+        opened: path.opened.stay,
+        passing: path.opened.pass,
     }
 }
 

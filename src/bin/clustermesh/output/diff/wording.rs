@@ -328,6 +328,7 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         ),
         (change.stuck, "interrupted for up to 10 minutes"),
         (change.paused, "interrupted while the Peers arrive"),
+        (change.opened.pass, "open only while the Peers arrive"),
     ];
     kinds
         .iter()

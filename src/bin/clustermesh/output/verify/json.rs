@@ -57,6 +57,9 @@ pub(crate) struct WrittenVerification<'a> {
     /// Paths that work although no mesh declares them, by range; only with `--undeclared`.
     #[serde(skip_serializing_if = "Option::is_none")]
     undeclared: Option<Vec<undeclared::WrittenUndeclared>>,
+    /// Undeclared paths that work although the expectations forbid them, by class of both ends.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unallowed: Vec<undeclared::WrittenUnallowed>,
     /// Addresses of no node to which packets are sent, by the node that gets them; only with `--undeclared`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unowned: Vec<undeclared::WrittenUnowned>,
@@ -223,6 +226,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
             .undeclared
             .as_ref()
             .map(|all| each(all, |it| verified.undeclared(it))),
+        unallowed: each(&verification.unallowed, |it| verified.unallowed(it)),
         unowned: each(&verification.unowned, |it| verified.written_unowned(it)),
         expectations: expected::written(verified)?,
         hostile: hostile::written(verified),

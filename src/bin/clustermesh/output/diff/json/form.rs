@@ -61,6 +61,10 @@ pub(super) struct WrittenPath<'a> {
     pub(super) stuck: PathCounts,
     /// Paths that are interrupted while the Peers of a cluster arrive.
     pub(super) paused: PathCounts,
+    /// Paths of `--fail-on-new-path` that work with the new Peers, at least in part, and did not work.
+    pub(super) opened: PathCounts,
+    /// Paths of `--fail-on-new-path` that work only while the change is applied.
+    pub(super) passing: PathCounts,
 }
 
 /// A reason for changes of Peers.

@@ -1,7 +1,7 @@
 //! Undeclared paths, as they are written.
 
 use clustermesh::mesh::AddressClass;
-use clustermesh::proof::verify::{Paths, Undeclared, Unowned};
+use clustermesh::proof::verify::{Paths, Unallowed, Undeclared, Unowned};
 use clustermesh::rules::verified::whose;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,6 +35,31 @@ pub(in crate::output::verify) struct WrittenUndeclared {
     pub(in crate::output::verify) declared: Option<String>,
     /// The number of paths between owners: nodes, or cluster-wide ranges.
     pub(in crate::output::verify) pairs: u64,
+}
+
+/// Undeclared paths from one class of addresses to another that the expectations forbid, and one of them.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Unallowed")]
+#[serde(rename_all = "camelCase")]
+pub(in crate::output::verify) struct WrittenUnallowed {
+    /// The class of a source.
+    sender: AddressClass,
+    /// The class of the destination.
+    receiver: AddressClass,
+    /// The number of paths.
+    pairs: u64,
+    /// The number of pairs of clusters.
+    clusters: usize,
+    /// The cluster that sends, on one of the paths.
+    from: String,
+    /// The cluster that receives.
+    to: String,
+    /// The first source of this path.
+    #[schemars(example = &"10.0.0.1")]
+    source: String,
+    /// The first destination of this path.
+    #[schemars(example = &"10.44.1.0")]
+    destination: String,
 }
 
 /// Addresses that no node has, in a range that a node carries as a whole. Packets to them leave by the node's default route.
@@ -72,6 +97,27 @@ impl Verified<'_, '_> {
             range: unowned.range.to_string(),
             addresses: unowned.addresses,
             senders: senders.map(|it| self.cluster(*it)).collect(),
+        }
+    }
+
+    /// Returns unallowed paths in their written form.
+    pub(super) fn unallowed(&self, unallowed: &Unallowed) -> WrittenUnallowed {
+        let Unallowed {
+            classes: (sender, receiver),
+            paths,
+            between,
+            example: (pair, ends),
+        } = unallowed;
+        let [source, destination] = ends.map(|it| it.span.first_address().to_string());
+        WrittenUnallowed {
+            sender: *sender,
+            receiver: *receiver,
+            pairs: *paths,
+            clusters: between.len(),
+            from: self.cluster(pair.from),
+            to: self.cluster(pair.to),
+            source,
+            destination,
         }
     }
 

@@ -1,0 +1,121 @@
+//! Watched paths: those between clusters that no change should open, in any state on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::mixed::Mixture;
+use super::path_set::PathSet;
+use super::proof_budget::ProofBudget;
+use super::proved::Proved;
+use super::prover::Prover;
+use super::seen_stages::OpenPairs;
+use super::stage::{NEW, OLD};
+use super::staged_clusters::StagedClusters;
+use super::state_proof::{KnownPaths, StateProof};
+use crate::agent::fabric::{Fabric, SiteId};
+use crate::name::ClusterName;
+use crate::proof::reach::Reach;
+
+/// The clusters at both ends of paths that no change should open.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct WatchedPaths {
+    /// The senders.
+    pub from: BTreeSet<ClusterName>,
+    /// The receivers.
+    pub to: BTreeSet<ClusterName>,
+}
+
+/// The watched paths between two clusters that work, at least in part.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SeenPaths {
+    /// With the new Peers of both.
+    pub(super) new: PathSet,
+    /// In any state on the way.
+    pub(super) passing: PathSet,
+}
+
+/// The most mixed states of two clusters in which their paths are looked for.
+const MOST_OF_PAIR: usize = 64;
+
+impl WatchedPaths {
+    fn has(&self, from: &ClusterName, to: &ClusterName) -> bool {
+        self.from.contains(from) && self.to.contains(to)
+    }
+}
+
+impl Prover<'_, '_, '_, '_> {
+    /// Finds the watched paths that work in any state but that of the old Peers. Clusters for which the steps do not
+    /// last are returned.
+    pub(super) fn watch(
+        &self,
+        pairs: &mut [Proved],
+        watched: &[WatchedPaths],
+        steps: &mut ProofBudget,
+    ) -> BTreeSet<SiteId> {
+        let cluster = |site: SiteId| self.passages.0[site].peers.after.cluster;
+        let is_watched = |it: &Proved| {
+            let [from, to] = it.pair.both().map(cluster);
+            watched.iter().any(|paths| paths.has(from, to))
+        };
+        let open = OpenPairs::find(pairs, is_watched);
+        let sites = open.sites();
+        let most = sites.iter().map(|it| self.passages.0[*it].stages()).max();
+        let staged = (OLD..most.unwrap_or(OLD)).map(|it| open.staged(self.passages, |_| it));
+        let staged: Vec<StagedClusters> = staged.collect();
+        let [_, with_new] = self.ends;
+        let fabrics = staged.iter().map(|it| it.fabric(with_new.fabric));
+        let fabrics: Vec<Fabric> = fabrics.collect();
+        let reaches = fabrics.iter().map(|it| open.reach(it, steps));
+        let Some(reaches) = reaches.collect::<Option<Vec<Reach>>>() else {
+            return sites;
+        };
+        let mut groups: BTreeMap<Mixture, Vec<usize>> = BTreeMap::new();
+        let mut unproven = BTreeSet::new();
+        for (place, proved) in pairs.iter_mut().enumerate().filter(|it| is_watched(it.1)) {
+            proved.seen = Some(self.seen(proved, &reaches));
+            let mixed = self.mixed(proved.pair);
+            let leaving = mixed.filter(|stages| {
+                let reach = reaches.get(stages.sender);
+                reach.is_none_or(|it| !it.is_kept(proved.pair.from, proved.pair.to))
+            });
+            for (followed, stages) in leaving.enumerate() {
+                if followed == MOST_OF_PAIR {
+                    unproven.extend(proved.pair.both());
+                    break;
+                }
+                let mixture = Mixture::new(proved.pair, stages);
+                groups.entry(mixture).or_default().push(place);
+            }
+        }
+        for (mixture, places) in groups {
+            let among = OpenPairs::of(places.iter().filter_map(|it| pairs.get(*it)));
+            let Some(held) = self.held(mixture, &among, steps) else {
+                unproven.extend(among.sites());
+                continue;
+            };
+            for place in places {
+                let Some(proved) = pairs.get_mut(place) else {
+                    continue;
+                };
+                if let Some((seen, held)) = proved.seen.as_mut().zip(held.get(&proved.pair)) {
+                    seen.passing.add(&held.any());
+                }
+            }
+        }
+        unproven
+    }
+
+    /// Returns the paths that work while both clusters are in the same stage.
+    fn seen(&self, proved: &Proved, reaches: &[Reach]) -> SeenPaths {
+        let mut seen = SeenPaths::default();
+        for (stage, reach) in reaches.iter().enumerate().skip(NEW) {
+            let known = &mut KnownPaths::default();
+            let works = StateProof::new(reach, proved.pair, self.blocks, known).any();
+            if stage == NEW {
+                seen.new = works;
+            } else {
+                seen.passing.add(&works);
+            }
+        }
+        seen
+    }
+}

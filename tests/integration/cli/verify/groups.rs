@@ -1,0 +1,194 @@
+//! Groups in expectations, and undeclared paths that must not work.
+
+use super::*;
+
+const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
+
+/// `examples/hub-and-spokes`, of which the tenants are a group.
+fn tenants() -> Folder {
+    let folder = Folder::empty();
+    copy(&project().join("examples/hub-and-spokes"), folder.0.path());
+    folder
+}
+
+fn expect(folder: &Folder, spec: &str) {
+    folder.write("expectations.yaml", format!("{HEAD}{spec}"));
+}
+
+/// The results of all expectations.
+fn results(folder: &Folder) -> Vec<Value> {
+    let json = folder.run(&["verify", "--output", "json"]).json();
+    json["expectations"].as_array().unwrap().clone()
+}
+
+fn sum(results: &[Value], field: &str) -> u64 {
+    results.iter().map(|it| it[field].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn one_expectation_about_a_group_is_all_single_ones() {
+    let folder = tenants();
+    let names = ["ada", "bell", "curie", "dijkstra"].map(|it| format!("tenant-{it}"));
+    for (class, expected) in [("Pod", "Deny"), ("Pod", "Reach"), ("Node", "Deny")] {
+        let group = |from: &str, to: &str| {
+            expect(
+                &folder,
+                &format!("- {{ from: {from}, to: {to}, class: {class}, expect: {expected} }}\n"),
+            );
+            let [result] = results(&folder).try_into().unwrap();
+            result
+        };
+        let mut single = String::new();
+        for one in &names {
+            for other in names.iter().filter(|it| *it != one) {
+                single.push_str(&format!(
+                    "- {{ from: {{ cluster: {one} }}, to: {{ cluster: {other} }}, class: {class}, expect: {expected} }}\n"
+                ));
+            }
+        }
+        expect(&folder, &single);
+        let single = results(&folder);
+        let list = format!("{{ clusters: [{}] }}", names.join(", "));
+        let whole = [
+            group("{ group: tenants }", "{ other: true }"),
+            group("{ other: true }", "{ group: tenants }"),
+            group("{ group: tenants }", "{ group: tenants }"),
+            group(&list, "{ other: true }"),
+        ];
+        for whole in whole {
+            assert_eq!(whole["pairs"], sum(&single, "pairs"), "{class} {expected}");
+            assert_eq!(
+                whole["broken"],
+                sum(&single, "broken"),
+                "{class} {expected}"
+            );
+            assert_eq!(whole["holds"], single.iter().all(|it| it["holds"] == true));
+        }
+        assert!(0 < sum(&single, "pairs"));
+    }
+}
+
+#[test]
+fn a_group_can_be_in_the_config_and_only_once() {
+    let folder = tenants();
+    folder.edit("mesh.yaml", "groups:", "other:");
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1);
+    folder.edit("mesh.yaml", "  other:\n", "  groups:\n");
+    let config = |groups: &str| {
+        let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n";
+        folder.write("clustermesh.yaml", format!("{head}groups: {groups}\n"));
+    };
+    config("{ hubs: [management], tenants: [tenant-ada] }");
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_contains(
+        &run.stdout,
+        "[duplicate-name] duplicate group name `tenants`",
+    );
+    config("{ hubs: [management, tenant-eve] }");
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert_contains(
+        &run.stdout,
+        "[unknown-cluster] no mesh has a cluster `tenant-eve`",
+    );
+    config("{ hubs: [management] }");
+    expect(
+        &folder,
+        "- { from: { group: hubs }, to: { group: tenants }, expect: Reach }\n",
+    );
+    assert!(0 < sum(&results(&folder), "pairs"));
+}
+
+/// What `help:` of a finding has between backticks, the last one.
+fn proposed(text: &str) -> &str {
+    let help = text
+        .lines()
+        .find(|it| it.starts_with("help: list the paths"))
+        .unwrap();
+    help.rsplit('`').nth(1).unwrap()
+}
+
+/// The advice is followed until nothing is left, with the reason and the day that a person adds.
+#[test]
+fn undeclared_paths_are_denied_until_exceptions_allow_them() {
+    let folder = tenants();
+    let mut exceptions = String::new();
+    for round in 0.. {
+        assert!(round < 10, "{exceptions}");
+        expect(
+            &folder,
+            &format!("  undeclared: Deny\n  exceptions:{exceptions}\n"),
+        );
+        if exceptions.is_empty() {
+            expect(&folder, "  undeclared: Deny\n");
+        }
+        let run = folder.run(&["verify"]);
+        assert_harmless(&run);
+        if run.code == 0 {
+            assert!(0 < round, "{}", run.stdout);
+            assert!(!run.stdout.contains("[unused-exception]"), "{}", run.stdout);
+            break;
+        }
+        assert_contains(&run.stdout, "error[undeclared-path]");
+        let exception = proposed(&run.stdout).replace("WHY", "monitoring");
+        exceptions.push_str(&format!("\n    - {exception}"));
+    }
+    let expired = exceptions.replace("monitoring }", "monitoring, until: 2020-01-31 }");
+    expect(
+        &folder,
+        &format!("  undeclared: Deny\n  exceptions:{expired}\n"),
+    );
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "error[undeclared-path]");
+    assert_contains(&run.stdout, "expired after 2020-01-31");
+    expect(
+        &folder,
+        &format!("  undeclared: Allow\n  exceptions:{exceptions}\n"),
+    );
+    let run = folder.run(&["verify", "--output", "concise"]);
+    assert_contains(
+        &run.stdout,
+        "`exceptions` have no effect without `undeclared: Deny`",
+    );
+}
+
+#[test]
+fn an_exception_allows_no_path_beside_it() {
+    let folder = tenants();
+    let all = "{ name: all, from: { class: Node }, to: {}, class: Network, reason: a }";
+    let one = "{ name: one, from: { class: Node, cluster: management }, to: {}, class: Network, reason: a }";
+    let none =
+        "{ name: none, from: { class: Node }, to: { cluster: management }, class: Pod, reason: a }";
+    let unallowed = |exceptions: &str| {
+        expect(
+            &folder,
+            &format!("  undeclared: Deny\n  exceptions: [{exceptions}]\n"),
+        );
+        let json = folder.run(&["verify", "--output", "json"]).json();
+        let found = json["unallowed"].as_array().cloned().unwrap_or_default();
+        let paths = found
+            .iter()
+            .filter(|it| it["sender"] == "node" && it["receiver"] == "network");
+        let rules = json["findings"].as_array().unwrap().iter();
+        let unused = rules.filter(|it| it["rule"] == "unused-exception").count();
+        (
+            paths.map(|it| it["pairs"].as_u64().unwrap()).sum::<u64>(),
+            unused,
+        )
+    };
+    let (before, _) = unallowed("");
+    let (some, unused) = unallowed(one);
+    assert!(0 < some && some < before, "{some} {before}");
+    assert_eq!((unallowed(all), unused), ((0, 0), 0));
+    assert_eq!(unallowed(none), (before, 1));
+    // An expectation that needs the paths allows them too.
+    let needed = "  undeclared: Deny\n  expectations:\n    - { from: { class: Node }, to: {}, class: Network, expect: Reach }\n";
+    expect(&folder, needed);
+    let json = folder.run(&["verify", "--output", "json"]).json();
+    let found = json["unallowed"].as_array().cloned().unwrap_or_default();
+    assert!(
+        found.iter().all(|it| it["receiver"] != "network"),
+        "{found:?}"
+    );
+}
