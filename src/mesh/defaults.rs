@@ -127,3 +127,98 @@ fn fill<T: Clone>(field: &mut Option<T>, default: &Option<T>) -> bool {
     }
     is_filled
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::document::Source;
+    use crate::mesh::tests::{mesh, report};
+    use crate::mesh::{EndpointSource, PodRanges};
+
+    /// A mesh of `a` and `b` with defaults, and with fields of `b`.
+    fn with(defaults: &str, fields: &str) -> String {
+        let clusters = mesh("m", &["a: 10.0.0.0/16", "b: 10.1.0.0/16"]);
+        let clusters = clusters.replace("10.1.0.0/16]", &format!("10.1.0.0/16]{fields}"));
+        format!("{clusters}  defaults: {defaults}\n")
+    }
+
+    #[test]
+    fn an_entry_replaces_a_value_as_a_whole() {
+        let defaults = "{ wireguardPort: 51871, nodeSelector: { mesh: 'yes' }, granularity: Full, topologyLabel: zone, \
+                        endpointFrom: [Kilo], endpointDomains: [a.example], \
+                        advertise: { podCIDRs: Merged, nodeAddresses: false } }";
+        let own = ", advertise: { wireguardAddresses: None }, endpointFrom: [ExternalIP], granularity: Location";
+        let source = Source::parse("mesh.yaml", with(defaults, own)).unwrap();
+        let reading = crate::mesh::read(&[source]);
+        let [a, b] = reading.meshes[0].entries.as_slice() else {
+            panic!("{:?}", reading.diagnostics);
+        };
+        assert_eq!((a.port.get(), b.port.get()), (51871, 51871));
+        assert_eq!(a.selector, b.selector);
+        assert!(!a.selector.is_everything());
+        assert_eq!([&a.topology_label, &b.topology_label], ["zone"; 2]);
+        assert_eq!(a.endpoint_from, [EndpointSource::Kilo]);
+        assert_eq!(b.endpoint_from, [EndpointSource::ExternalIP]);
+        assert_eq!(a.endpoint_domains, b.endpoint_domains);
+        assert_eq!(
+            (a.advertise.pods, a.advertise.node_addresses),
+            (PodRanges::Merged, false)
+        );
+        assert_eq!(
+            (b.advertise.pods, b.advertise.node_addresses),
+            (PodRanges::PerNode, true)
+        );
+        assert!(
+            a.field("granularity")
+                .pointer
+                .to_string()
+                .ends_with("/defaults/granularity")
+        );
+        assert!(
+            b.field("granularity")
+                .pointer
+                .to_string()
+                .ends_with("/1/granularity")
+        );
+    }
+
+    #[test]
+    fn a_wrong_default_is_reported_once() {
+        let defaults = "{ topologyLabel: a/b/c, endpointDomains: ['*.x.org'], endpointFrom: [Kilo, Kilo], \
+                        nodeSelector: { 'a/b/c': x }, keepalive: 3 }";
+        insta::assert_snapshot!(report(&with(defaults, "")), @"
+        error[unknown-field]: unknown field `keepalive`
+          8:125 | keepalive
+          help: allowed here: `advertise`, `endpointDomains`, `endpointFrom`, `granularity`, `nodeSelector`, `topologyLabel`, `wireguardPort`
+        error[invalid-value]: `a/b/c` is not a valid label key
+          8:30 | a/b/c
+          help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+        error[duplicate-item]: duplicate endpoint source `Kilo`
+          8:88 | Kilo | second here
+          8:82 | Kilo | first here
+          help: remove one of the two
+        error[invalid-value]: `*.x.org` is not a lowercase DNS name
+          8:55 | '*.x.org'
+          help: write `x.org`, which matches every name under it
+        error[invalid-value]: `a/b/c` is not a valid label key
+          8:111 | 'a/b/c'
+          help: write `name` or `prefix/name`, such as `topology.kubernetes.io/zone`
+        ");
+    }
+
+    #[test]
+    fn the_port_of_the_operator_s_crd_is_reported_only_beside_another_default() {
+        let crd = ", wireguardPort: 51820";
+        insta::assert_snapshot!(report(&with("{ wireguardPort: 51871 }", crd)), @"
+        warning[overridden-default]: `wireguardPort: 51820` of `b` overrides the mesh's default 51871
+          7:65 | 51820
+          8:30 | 51871 | the default
+          help: remove the line if it was copied from an object in a cluster, where the operator's CRD adds it
+        ");
+        assert_eq!(report(&with("{ wireguardPort: 51820 }", crd)), "");
+        assert_eq!(report(&with("{ granularity: Full }", crd)), "");
+        assert_eq!(
+            report(&with("{ wireguardPort: 51871 }", ", wireguardPort: 51900")),
+            ""
+        );
+    }
+}

@@ -23,6 +23,7 @@ mod diff;
 mod help;
 mod init;
 #[cfg(target_os = "linux")]
+mod policies;
 mod progress;
 #[cfg(unix)]
 mod rbac;

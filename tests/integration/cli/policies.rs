@@ -1,0 +1,176 @@
+//! Policies: what the owner of a cluster accepts, in a file of its own.
+
+use super::Folder;
+use super::diff::Repository;
+use crate::support::assert_contains;
+
+const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec:\n";
+
+fn accept(folder: &Folder, cluster: &str, spec: &str) {
+    folder.write(
+        &format!("policies/{cluster}.yaml"),
+        format!("{HEAD}  {spec}\n"),
+    );
+}
+
+#[test]
+fn a_refused_link_has_no_peers_on_either_side() {
+    let folder = Folder::mesh();
+    accept(&folder, "north", "acceptedClusters: [west]");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(
+        &run.stderr,
+        "warning[one-sided-link]: north: mesh `prod` links `north` to `east`",
+    );
+    let is_there = |path: &str| folder.path(&format!("rendered/{path}")).exists();
+    assert!(!is_there("north/prod--east.yaml") && !is_there("east/prod--north.yaml"));
+    assert!(is_there("north/prod--west.yaml") && is_there("west/prod--north.yaml"));
+    let run = folder.run(&["verify", "--output", "json"]);
+    let json = run.json();
+    assert_eq!(
+        (run.code, &json["holds"]),
+        (0, &true.into()),
+        "{}",
+        run.stdout
+    );
+    let linked = json["pairings"].as_array().unwrap().iter();
+    assert_eq!(linked.filter(|it| it["linked"] == true).count(), 4);
+    let run = folder.run(&["trace", "east", "north"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+}
+
+#[test]
+fn a_policy_removes_no_peers_unless_that_is_allowed() {
+    let folder = Folder::rendered();
+    accept(&folder, "north", "acceptedClusters: [west]");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stderr, "error[lost-source]");
+    assert_contains(&run.stderr, "--allow-empty");
+}
+
+#[test]
+fn diff_names_the_policy_as_the_cause() {
+    let repository = Repository::committed();
+    accept(&repository.folder, "north", "acceptedClusters: [west]");
+    let run = repository.diff(&[]);
+    assert_contains(&run.stdout, "acceptedClusters");
+    assert_contains(&run.stdout, "policies/north.yaml:4");
+    repository.commit();
+    accept(
+        &repository.folder,
+        "north",
+        "acceptedClusters: [west, east]",
+    );
+    let run = repository.diff(&[]);
+    assert_contains(&run.stdout, "policies/north.yaml:4");
+}
+
+#[test]
+fn ranges_must_be_accepted_by_mesh_and_policy() {
+    let folder = Folder::mesh();
+    accept(
+        &folder,
+        "north",
+        "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24, 10.1.1.0/24]",
+    );
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(&run.stderr, "notice[unaccepted-range]");
+    assert_contains(&run.stderr, "policies/north.yaml:4");
+    let peers = folder.read("rendered/north/prod--east.yaml");
+    assert!(
+        peers.contains("10.1.1.0/24") && !peers.contains("10.1.2.0/24"),
+        "{peers}"
+    );
+    accept(&folder, "north", "localNetworks: [10.1.1.0/24]");
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(
+        !folder
+            .read("rendered/north/prod--east.yaml")
+            .contains("10.1.1.0/24")
+    );
+}
+
+#[test]
+fn a_wrong_policy_stops_the_render() {
+    let folder = Folder::mesh();
+    for spec in [
+        "acceptedClusters: [East]",
+        "acceptedNetwork: [10.0.0.0/8]",
+        "acceptedNetworks: []",
+        "[",
+    ] {
+        accept(&folder, "north", spec);
+        let run = folder.run(&["render"]);
+        assert_ne!(run.code, 0, "{spec}");
+        assert_contains(&run.stderr, "policies/north.yaml:4");
+        assert!(!folder.path("rendered").exists());
+    }
+    accept(&folder, "north", "acceptedClusters: [east, wets]");
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "warning[unknown-cluster]: no mesh has a cluster `wets`",
+    );
+    assert_contains(&run.stdout, "did you mean `west`?");
+    accept(&folder, "noth", "acceptedClusters: []");
+    let run = folder.run(&["validate"]);
+    assert_contains(
+        &run.stdout,
+        "warning[unnamed-cluster]: no mesh contains a cluster `noth`",
+    );
+    assert_contains(&run.stdout, "did you mean `north`?");
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\npolicies: polices\n",
+    );
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 2);
+    assert_contains(&run.stderr, "polices");
+}
+
+#[test]
+fn a_policy_is_not_read_through_a_link_out_of_the_repository() {
+    let folder = Folder::mesh();
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("north.yaml");
+    std::fs::write(&file, format!("{HEAD}  acceptedClusters: [west]\n")).unwrap();
+    std::fs::create_dir(folder.path("policies")).unwrap();
+    std::os::unix::fs::symlink(&file, folder.path("policies/north.yaml")).unwrap();
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 2, "{}", run.stdout);
+}
+
+#[test]
+fn config_prints_where_a_default_comes_from() {
+    let folder = Folder::mesh();
+    let defaults = "spec:\n  defaults: { wireguardPort: 51871, granularity: Full }\n";
+    folder.edit("mesh.yaml", "spec:\n", defaults);
+    let subnet = "wireguardCIDR: 10.101.0.0/24";
+    folder.edit(
+        "mesh.yaml",
+        subnet,
+        &format!("{subnet}\n      wireguardPort: 51820"),
+    );
+    let run = folder.run(&["config"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines: Vec<String> = run
+        .stdout
+        .lines()
+        .filter(|it| it.starts_with("mesh."))
+        .map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    mesh.prod.east.wireguardPort 51820 mesh.yaml:11:22
+    mesh.prod.east.granularity Full mesh.yaml:6:50
+    mesh.prod.north.wireguardPort 51871 mesh.yaml:6:30
+    mesh.prod.north.granularity Full mesh.yaml:6:50
+    mesh.prod.west.wireguardPort 51871 mesh.yaml:6:30
+    mesh.prod.west.granularity Full mesh.yaml:6:50
+    ");
+    let run = folder.run(&["validate", "--output", "concise"]);
+    assert_contains(&run.stdout, "[overridden-default]");
+}
