@@ -194,8 +194,7 @@ impl Policy {
         clusters.is_none_or(|it| it.contains_key(other))
     }
 
-    /// Reports accepted clusters that are in no mesh. The owner of another file can remove a cluster, so it is no
-    /// error.
+    /// Reports accepted clusters that are in no mesh, as warnings: the owner of another file can remove a cluster.
     fn unknown(&self, known: &BTreeSet<ClusterName>) -> Vec<Finding> {
         let clusters = self.clusters.iter().flatten();
         let unknown = clusters.filter(|it| !known.contains(it.0));

@@ -397,18 +397,22 @@ fn anything(more: &[&str]) -> Value {
 /// At most one of the fields that select clusters is there.
 fn one_choice() -> Value {
     let choices = choices();
-    let pairs = choices
-        .iter()
-        .enumerate()
-        .flat_map(|(index, (one, first))| {
-            choices.iter().skip(index + 1).map(move |(other, second)| {
-                json!({ "not": {
-                "properties": { *one: first, *other: second },
-                "required": [one, other],
-            } })
-            })
+    let rules = choices.iter().map(|(field, value)| {
+        let others = choices.iter().filter(|it| it.0 != *field);
+        let others = others.map(|(other, _)| {
+            let absent = if *other == "other" {
+                json!([false, null])
+            } else {
+                json!([null])
+            };
+            ((*other).to_owned(), json!({ "enum": absent }))
         });
-    json!({ "allOf": pairs.collect::<Vec<_>>() })
+        json!({
+            "if": { "properties": { *field: value }, "required": [field] },
+            "then": { "properties": Value::Object(others.collect()) },
+        })
+    });
+    json!({ "allOf": rules.collect::<Vec<_>>() })
 }
 
 /// A destination is selected, or a class of destinations.

@@ -1,4 +1,4 @@
-//! What policies narrow, and what is wrong with them.
+//! Meshes that policies narrow, and mistakes in policies.
 
 use super::*;
 use crate::mesh::tests::mesh;

@@ -86,6 +86,7 @@ fn prints_the_defaults() {
     snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             rendered                                         default
     expectations                                         (none)                                           default
+    policies                                             (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.kubeconfig                             /home/me/.kube/config                            default
     clusters.east.context                                east                                             default
@@ -153,6 +154,7 @@ fn prints_what_the_config_says_and_where() {
     snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             deploy/peers                                     clustermesh.yaml:5:17
     expectations                                         (none)                                           default
+    policies                                             (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.kubeconfig                             secrets/east.yaml                                clustermesh.yaml:7:23
     clusters.east.context                                admin                                            clustermesh.yaml:7:51
@@ -320,6 +322,7 @@ fn takes_paths_of_the_config_from_its_folder() {
     snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             ../../deploy/peers                               ../../clustermesh.yaml:5:17
     expectations                                         (none)                                           default
+    policies                                             (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     clusters.east.kubeconfig                             ../../secrets/east.yaml                          ../../clustermesh.yaml:7:23
     clusters.east.context                                admin                                            ../../clustermesh.yaml:7:51
@@ -366,6 +369,7 @@ fn needs_no_mesh() {
     snapshot.dropLabels                                  feature.node.kubernetes.io/                      default
     rendered                                             rendered                                         default
     expectations                                         (none)                                           default
+    policies                                             (none)                                           default
     kubeconfig                                           /home/me/.kube/config                            default
     ");
     insta::assert_snapshot!(run.stderr, @"note: clusters of unreadable meshes are missing: no mesh found: this folder has no `mesh.yaml` and no `meshes/`");

@@ -233,7 +233,7 @@ fn every_example_holds_what_it_promises() {
        |               ^^^^^^^^^^^^^^^^^^^^^^^^^^
     help: check that Kilo runs on these nodes, then run `clustermesh snapshot tenant-dijkstra`
 
-    All 163 declared paths work in both directions. 12 undeclared paths also work (list them with `--undeclared`). 5 nodes have no declared paths. All 6 expectations are met.
+    All 163 declared paths work in both directions. 12 undeclared paths also work (list them with `--undeclared`). 5 nodes have no declared paths. All 5 expectations are met.
     "#);
     insta::assert_snapshot!(proof("multi-cloud-location"), @"
     mesh multi-cloud (mesh.yaml): 3 clusters, Peers from rendered

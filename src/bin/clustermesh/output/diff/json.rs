@@ -2,7 +2,7 @@
 
 use clustermesh::changes::{
     CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NodeRef,
-    PathChange, PeerChange, PeerChangeKind, TargetChange,
+    PathChange, PathCounts, PeerChange, PeerChangeKind, TargetChange,
 };
 use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
@@ -128,9 +128,13 @@ fn path(path: &PathChange) -> WrittenPath<'_> {
         apart: path.apart,
         stuck: path.stuck,
         paused: path.paused,
-        opened: path.opened.stay,
-        passing: path.opened.pass,
+        opened: some(path.opened.stay),
+        passing: some(path.opened.pass),
     }
+}
+
+fn some(counts: PathCounts) -> Option<PathCounts> {
+    (!counts.is_empty()).then_some(counts)
 }
 
 fn carrier(carrier: &CarrierMove) -> WrittenCarrier {

@@ -62,9 +62,11 @@ pub(super) struct WrittenPath<'a> {
     /// Paths that are interrupted while the Peers of a cluster arrive.
     pub(super) paused: PathCounts,
     /// Paths of `--fail-on-new-path` that work with the new Peers, at least in part, and did not work.
-    pub(super) opened: PathCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) opened: Option<PathCounts>,
     /// Paths of `--fail-on-new-path` that work only while the change is applied.
-    pub(super) passing: PathCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) passing: Option<PathCounts>,
 }
 
 /// A reason for changes of Peers.
