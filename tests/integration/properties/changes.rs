@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clustermesh::agent::applied::{Applied, AppliedFile, Content};
 use clustermesh::agent::fabric::{At, Fabric, Site};
-use clustermesh::changes::{self, Changes, Delivery, Grade, Version};
+use clustermesh::changes::{self, Changes, Delivery, Grade, Version, WatchedPaths};
 use clustermesh::config::Capacity;
 use clustermesh::engine::Engines;
 use clustermesh::mesh::{Entry, Mesh};
@@ -14,12 +14,13 @@ use clustermesh::net::prefixes::Span;
 use clustermesh::packet::{Packet, Session};
 use clustermesh::proof::reach::address_blocks;
 use clustermesh::proof::verify::Asked;
-use clustermesh::snapshot::Node;
+use clustermesh::snapshot::{Node, Snapshot};
 use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 
 use super::*;
 use crate::support::applied::{AppliedFiles, applied, site};
+use crate::support::shape::{Layout, Shape};
 
 mod ends;
 mod pauses;
@@ -362,25 +363,44 @@ impl Rendered {
             let nodes = with_keepalives(nodes, |node| edition.sends(name, node));
             (name.as_str(), nodes)
         });
-        let (meshes, snapshots): (_, Snapshots) =
-            (meshes(&edition.meshes()), snapshots(nodes.collect()));
+        let mut rendered = Self::of(meshes(&edition.meshes()), snapshots(nodes.collect()));
+        for (cluster, name) in names.iter().enumerate() {
+            let foreign = edition.foreign(cluster);
+            let files = rendered.files.entry(name.parse().unwrap());
+            files.or_default().extend(foreign);
+        }
+        rendered
+    }
+
+    /// Renders meshes.
+    fn of(meshes: Vec<Mesh>, snapshots: Snapshots) -> Self {
         let fleet = Fleet::new(&meshes, &snapshots).unwrap();
         let tree = manifest::tree(&plan::plan(&fleet).unwrap()).unwrap();
         drop(fleet);
-        let mut files = applied(
+        let files = applied(
             tree.into_iter()
                 .map(|(path, text)| (path, text.to_string())),
         );
-        for (cluster, name) in names.iter().enumerate() {
-            let foreign = edition.foreign(cluster);
-            let files = files.entry(name.parse().unwrap());
-            files.or_default().extend(foreign);
-        }
         Self {
             meshes,
             snapshots,
             files,
         }
+    }
+
+    /// Renders three clusters of two nodes, all of which reach each other.
+    fn honest() -> Self {
+        let shape = Shape::new(Layout::Full {
+            clusters: 3,
+            nodes: 2,
+        });
+        let all = shape.snapshots();
+        let nodes = all.iter().map(|(name, snapshot)| {
+            let read = Snapshot::read(&name.parse().unwrap(), &snapshot.to_string());
+            (name.as_str(), read.unwrap().nodes)
+        });
+        let snapshots = snapshots(nodes.collect());
+        Self::of(meshes(&shape.mesh().to_string()), snapshots)
     }
 
     /// Returns the entry of each cluster, by name.
@@ -417,12 +437,18 @@ fn compared(before: &Rendered, after: &Rendered) -> Changes {
         lists_undeclared: false,
         allowed: None,
     };
+    let clusters = after.meshes.iter().flat_map(|it| &it.entries);
+    let clusters: BTreeSet<ClusterName> = clusters.map(|it| it.name.clone()).collect();
+    let watched = [WatchedPaths {
+        from: clusters.clone(),
+        to: clusters,
+    }];
     let delivery = Delivery {
         engines: &Engines::default(),
         capacity: &Capacity::default(),
         foreign: &[],
         left: &BTreeMap::new(),
-        watched: &[],
+        watched: &watched,
         most_steps: u64::MAX,
     };
     changes::compare(
@@ -534,6 +560,72 @@ fn no_state_is_worse_than_its_grade() {
         }
         Ok(())
     });
+}
+
+/// The clusters take their new Peers in any order. Clusters between which any of these states opens a path are found.
+#[test]
+fn every_path_that_opens_on_the_way_is_found() {
+    let (opening, passing) = (Cell::new(0), Cell::new(0));
+    let is_enough = || 20 < opening.get() && 5 < passing.get();
+    holds_for(
+        &any::<[[u16; 2]; 2]>(),
+        cases().min(60),
+        is_enough,
+        |masks| {
+            let without = |[one, other]: [u16; 2]| without_peers(Rendered::honest(), one & other);
+            let [before, after] = masks.map(without);
+            let changes = compared(&before, &after);
+            let pairs = |it: BTreeSet<&(String, String)>| -> BTreeSet<(String, String)> {
+                let site = |end: &str| end.split(' ').next().unwrap_or_default().to_owned();
+                let pairs = it.into_iter();
+                pairs.map(|(from, to)| (site(from), site(to))).collect()
+            };
+            let now = held(&before.fabric(&before, |_| false));
+            let (mut opens, clusters) = (BTreeSet::new(), after.entries().len());
+            for state in 0..1usize << clusters {
+                let between = held(&after.fabric(&before, |number| state >> number & 1 == 1));
+                opens.extend(pairs(between.difference(&now).collect()));
+            }
+            let fabric = after.fabric(&after, |_| false);
+            let named = |name: &ClusterName| {
+                let mut sites = fabric.sites.numbered();
+                let site = sites.find(|it| it.1.cluster == name).unwrap().0;
+                format!("{site:?}")
+            };
+            let found = changes.paths.iter().filter(|it| !it.opened.is_empty());
+            let found: BTreeSet<_> = found.map(|it| (named(&it.from), named(&it.to))).collect();
+            let missed: Vec<_> = opens.difference(&found).collect();
+            prop_assert!(missed.is_empty(), "{missed:?}");
+            prop_assert!(changes.unwatched.is_empty());
+            opening.set(opening.get() + opens.len());
+            let paths = changes.paths.iter();
+            let pass = paths.filter(|it| it.opened.stay.is_empty() && !it.opened.pass.is_empty());
+            passing.set(passing.get() + pass.count());
+            Ok(())
+        },
+    );
+}
+
+/// Removes the Peers that a bit of the mask means, by their place.
+fn without_peers(rendered: Rendered, mask: u16) -> Rendered {
+    let files = rendered.files.iter().map(|(cluster, files)| {
+        let peers = peers_of(files).into_values().enumerate();
+        let shift = cluster.as_str().bytes().map(usize::from).sum::<usize>();
+        let peers = peers.filter(|(place, _)| mask >> ((place + shift) % 16) & 1 == 0);
+        let content = Content {
+            peers: peers.map(|(_, peer)| peer.clone()).collect(),
+            others: Vec::new(),
+        };
+        let file = AppliedFile {
+            source: "peers.yaml".into(),
+            content: Arc::new(content),
+        };
+        (cluster.clone(), vec![file])
+    });
+    Rendered {
+        files: files.collect(),
+        ..rendered
+    }
 }
 
 /// A version that is built beside another one, and shares the tables that are the same, is as if it was
