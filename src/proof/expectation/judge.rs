@@ -13,7 +13,9 @@ use crate::expectations::{Expectation, Expected};
 use crate::net::Family;
 use crate::packet::trace::Trace;
 use crate::packet::{Packet, Session};
-use crate::proof::reach::{AddressBlock, ClassOutcome, Endings, ForwardingView, Reach, pieces};
+use crate::proof::reach::{
+    AddressBlock, ClassOutcome, Endings, ForwardingView, Proven, Reach, pieces,
+};
 
 /// Both families of addresses.
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
@@ -23,8 +25,11 @@ pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     reach: &'j Reach<'f, 'a>,
     stocks: Sites<Stock>,
     /// By both clusters: filled in when an expectation is about them.
-    fates: Sites<Sites<OnceLock<Vec<ClassOutcome>>>>,
+    fates: Sites<Sites<OnceLock<KnownFates>>>,
 }
+
+/// The fates of packets between two clusters, by the places of what is alike in both.
+type KnownFates = Vec<OnceLock<ClassOutcome>>;
 
 /// The chosen blocks of a cluster, grouped for each cluster that sees it in its own way.
 struct Grouped<'c> {
@@ -79,6 +84,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             voids: Vec::new(),
         };
         let (mut sent, mut taken) = (Grouped::all(&senders), Grouped::all(&receivers));
+        let mut proven = Proven::default();
         for (from, sent) in &mut sent {
             for (to, taken) in &mut taken {
                 if from != to && !sent.chosen.is_empty() && !taken.chosen.is_empty() {
@@ -86,7 +92,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
                         from: *from,
                         to: *to,
                     };
-                    self.judge(&mut check, pair, sent, taken);
+                    self.judge(&mut check, pair, sent, taken, &mut proven);
                 }
             }
         }
@@ -99,7 +105,14 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         sites.map_ids(|id| meant.choose(&sites[id], &self.stocks[id]))
     }
 
-    fn judge(&self, check: &mut Check, pair: SitePair, sent: &mut Grouped, taken: &mut Grouped) {
+    fn judge(
+        &self,
+        check: &mut Check,
+        pair: SitePair,
+        sent: &mut Grouped,
+        taken: &mut Grouped,
+        proven: &mut Proven<'j>,
+    ) {
         let fabric = self.reach.fabric;
         check.judge_unready(fabric, pair, sent.chosen, taken.chosen);
         let SitePair { from, to } = pair;
@@ -110,22 +123,21 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         let (near, far) = (self.reach.view(from, to), self.reach.view(to, from));
         let senders = sent.seen_as(near);
         let receivers = taken.seen_as(far);
-        let fates = self.fates(from, to);
+        let fates = self.fates[from][to].get_or_init(|| {
+            let count = near.class_count() * far.class_count();
+            (0..count).map(|_| OnceLock::new()).collect()
+        });
         for sender in senders {
             for receiver in receivers {
                 if sender.lot.least.span.family == receiver.lot.least.span.family {
-                    let fate = fates
-                        .get(sender.class * far.class_count() + receiver.class)
-                        .copied()
-                        .unwrap_or(ClassOutcome::Apart);
+                    let classes = [sender.class, receiver.class];
+                    let known = fates.get(sender.class * far.class_count() + receiver.class);
+                    let find = || self.reach.fate_of(pair, classes, proven);
+                    let fate = known.map_or(ClassOutcome::Apart, |it| *it.get_or_init(find));
                     check.judge(fabric, fate, pair, sender, receiver);
                 }
             }
         }
-    }
-
-    fn fates(&self, from: SiteId, to: SiteId) -> &[ClassOutcome] {
-        self.fates[from][to].get_or_init(|| self.reach.fates(from, to))
     }
 }
 

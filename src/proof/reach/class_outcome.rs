@@ -1,7 +1,7 @@
 //! Class outcomes: the result of packets between two equivalence classes, found once for all of them.
 
 use super::equivalence_class::EquivalenceClass;
-use super::{ClassVerdict, Proven, Reach};
+use super::{ClassFate, ClassVerdict, Proven, Reach};
 use crate::agent::fabric::{SiteId, SitePair};
 use crate::packet::Ending;
 use crate::packet::trace::Trace;
@@ -37,6 +37,12 @@ impl Endings {
         may_arrive: false,
     };
 
+    /// All packets and their answers arrive.
+    const DELIVERED: Self = Self {
+        are_lost: false,
+        may_arrive: true,
+    };
+
     /// Returns how packets that were followed end.
     pub(crate) fn from_traces<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Self {
         let mut endings = Self::default();
@@ -51,25 +57,27 @@ impl Endings {
 
 impl Reach<'_, '_> {
     /// Returns what becomes of packets from everything that is alike in one cluster to everything that
-    /// is alike in another, in the order of senders and, for each, of receivers.
-    pub(crate) fn fates(&self, from: SiteId, to: SiteId) -> Vec<ClassOutcome> {
-        let sources = self.classes(from, to).iter();
-        let pair = SitePair { from, to };
-        let fate = move |source, target| self.fate(pair, source, target);
-        sources
-            .flat_map(|source| {
-                self.classes(to, from)
-                    .iter()
-                    .map(move |it| fate(source, it))
-            })
-            .collect()
+    /// is alike in another, by their places there. Packets that are known to arrive are not followed again.
+    pub(crate) fn fate_of<'r>(
+        &'r self,
+        pair: SitePair,
+        [source, target]: [usize; 2],
+        proven: &mut Proven<'r>,
+    ) -> ClassOutcome {
+        let SitePair { from, to } = pair;
+        let source = self.classes(from, to).get(source);
+        let ends = source.zip(self.classes(to, from).get(target));
+        ends.map_or(ClassOutcome::Apart, |(source, target)| {
+            self.fate(pair, source, target, proven)
+        })
     }
 
-    fn fate(
-        &self,
+    fn fate<'r>(
+        &'r self,
         pair: SitePair,
-        source: &EquivalenceClass,
-        target: &EquivalenceClass,
+        source: &'r EquivalenceClass,
+        target: &'r EquivalenceClass,
+        proven: &mut Proven<'r>,
     ) -> ClassOutcome {
         if target.is_kept() {
             return self.fate_of_kept(pair, source, target);
@@ -78,12 +86,16 @@ impl Reach<'_, '_> {
         if !is_pair || !target.is_uniform() {
             return ClassOutcome::Apart;
         }
-        let mut proven = Proven::default();
-        let verdict = self.verdict(pair, source.into(), target.into(), &mut proven);
+        let verdict = self.verdict(pair, source.into(), target.into(), proven);
         verdict.map_or(ClassOutcome::Apart, |verdict| {
-            let followed = self.follow(pair, &verdict);
+            let endings = if matches!(verdict.fate, ClassFate::Proven) {
+                Endings::DELIVERED
+            } else {
+                let followed = self.follow(pair, &verdict);
+                Endings::from_traces(followed.iter().flat_map(ClassVerdict::traces))
+            };
             ClassOutcome::Alike {
-                endings: Endings::from_traces(followed.iter().flat_map(ClassVerdict::traces)),
+                endings,
                 is_whole: source.is_whole() && target.is_whole(),
             }
         })
