@@ -7,7 +7,7 @@ use schemars::Schema;
 use crate::config::Date;
 use crate::diagnostic::{Finding, Quoted, mistake};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::{AddressClass, Groups};
+use crate::mesh::{AddressClass, KnownGroups};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
@@ -107,7 +107,7 @@ pub struct SelectedClusters {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(source: &Source, groups: &Groups) -> Result<Expectations, Vec<Finding>> {
+pub fn read(source: &Source, groups: &KnownGroups) -> Result<Expectations, Vec<Finding>> {
     let SingleDocument {
         place,
         content,

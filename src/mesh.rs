@@ -40,7 +40,7 @@ pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
-pub use group::{Group, Groups};
+pub use group::{Group, KnownGroups};
 pub use mistakes::invalid_name;
 pub use networks::{accepted, local_networks};
 pub use secret_key_ref::SecretKeyRef;

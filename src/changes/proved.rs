@@ -2,7 +2,6 @@
 
 use super::path_set::PathSet;
 use super::state_proof::StateProof;
-use super::watched::SeenPaths;
 use crate::agent::fabric::SitePair;
 
 /// The paths from one cluster to another in every state.
@@ -30,6 +29,15 @@ pub(super) struct Proved {
     pub(super) states: usize,
     /// The number of mixed states that were followed.
     pub(super) followed: usize,
+}
+
+/// The watched paths between two clusters that work, at least in part.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SeenPaths {
+    /// With the new Peers of both.
+    pub(super) new: PathSet,
+    /// In any state on the way.
+    pub(super) passing: PathSet,
 }
 
 /// The way in which a path is interrupted, the longest first. A path counts in the first one that applies.

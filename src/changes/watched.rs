@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::mixed::Mixture;
-use super::path_set::PathSet;
 use super::proof_budget::ProofBudget;
-use super::proved::Proved;
+use super::proved::{Proved, SeenPaths};
 use super::prover::Prover;
 use super::seen_stages::OpenPairs;
 use super::stage::{NEW, OLD};
@@ -22,15 +21,6 @@ pub struct WatchedPaths {
     pub from: BTreeSet<ClusterName>,
     /// The receivers.
     pub to: BTreeSet<ClusterName>,
-}
-
-/// The watched paths between two clusters that work, at least in part.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SeenPaths {
-    /// With the new Peers of both.
-    pub(super) new: PathSet,
-    /// In any state on the way.
-    pub(super) passing: PathSet,
 }
 
 /// The most mixed states of two clusters in which their paths are looked for.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::{SelectedClusters, Selection};
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::document::nearest;
-use crate::mesh::{AddressClass, Groups, WrittenSelector, cluster_name, selector};
+use crate::mesh::{AddressClass, KnownGroups, WrittenSelector, cluster_name, selector};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -30,7 +30,7 @@ pub(super) struct WrittenSide {
 
 /// A reader of sides, which reports what is wrong with them.
 pub(super) struct SideReader<'r> {
-    pub(super) groups: &'r Groups<'r>,
+    pub(super) groups: &'r KnownGroups<'r>,
     pub(super) findings: &'r mut Mistakes,
 }
 

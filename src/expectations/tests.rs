@@ -4,7 +4,7 @@ use super::*;
 
 fn report(text: &str) -> String {
     let source = Source::parse("expectations.yaml", text).unwrap();
-    match read(&source, &Groups::default()) {
+    match read(&source, &KnownGroups::default()) {
         Ok(read) => {
             let lines = read.expectations.iter().map(|it| format!("{it:?}\n"));
             lines

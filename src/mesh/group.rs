@@ -1,4 +1,4 @@
-//! Groups: clusters that expectations select under one name.
+//! KnownGroups: clusters that expectations select under one name.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ pub struct Group {
 
 /// The groups of all files, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Groups<'g>(BTreeMap<&'g str, &'g Group>);
+pub struct KnownGroups<'g>(BTreeMap<&'g str, &'g Group>);
 
-/// Groups as they are written, by name.
+/// KnownGroups as they are written, by name.
 pub(crate) type WrittenGroups = BTreeMap<String, Vec<String>>;
 
 /// Returns the groups of a file, and reports mistakes in them.
@@ -107,7 +107,7 @@ pub(crate) fn unknown_cluster<'a>(
     }
 }
 
-impl<'g> Groups<'g> {
+impl<'g> KnownGroups<'g> {
     /// Takes the groups of all files, and reports names that occur more than once.
     pub fn new(groups: impl IntoIterator<Item = &'g Group>) -> (Self, Vec<Finding>) {
         let (mut known, mut findings) = (BTreeMap::<&str, &Group>::new(), Vec::new());

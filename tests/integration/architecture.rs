@@ -35,9 +35,10 @@ const MODULES: &[(&str, &str)] = &[
     ),
     ("snapshot", "text name place diagnostic string_map schema"),
     ("config", "text name place diagnostic schema document mesh"),
+    ("policy", "text name place diagnostic schema document mesh"),
     (
         "expectations",
-        "name net selector place diagnostic schema document mesh",
+        "name net selector place diagnostic schema document mesh config",
     ),
     // Kilo
     (
@@ -84,7 +85,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "proof",
-        "text name net wireguard granularity place diagnostic document mesh snapshot expectations kilo agent packet",
+        "text name net wireguard granularity place diagnostic document mesh snapshot config expectations kilo agent packet",
     ),
     (
         "capacity",
@@ -112,7 +113,7 @@ const MODULES: &[(&str, &str)] = &[
     (
         "rules",
         "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
-         guard fleet plan yaml manifest tree_diff agent packet proof capacity proposal",
+         guard fleet plan yaml manifest tree_diff agent packet proof capacity changes proposal",
     ),
     // Results
     ("report", "text diagnostic schema"),

@@ -11,7 +11,7 @@ use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
 use clustermesh::fleet::SnapshotFile;
-use clustermesh::mesh::{self, AssumedValue, Groups, Mesh};
+use clustermesh::mesh::{self, AssumedValue, KnownGroups, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::proof::verify::Asked;
@@ -186,9 +186,9 @@ impl Inputs {
     }
 
     /// Returns the groups of meshes and config, and reports names that occur more than once.
-    pub(crate) fn groups(&self) -> (Groups<'_>, Vec<Finding>) {
+    pub(crate) fn groups(&self) -> (KnownGroups<'_>, Vec<Finding>) {
         let of_meshes = self.meshes.iter().flat_map(|it| &it.groups);
-        Groups::new(of_meshes.chain(&self.settings.config.content.groups))
+        KnownGroups::new(of_meshes.chain(&self.settings.config.content.groups))
     }
 
     /// Returns the failure of a command that these findings prevent.

@@ -6,7 +6,7 @@ use super::*;
 use crate::diagnostic::Finding;
 use crate::document::Source;
 use crate::expectations;
-use crate::mesh::Groups;
+use crate::mesh::KnownGroups;
 use crate::proof::messages::expectation as words;
 use crate::testing::lab::{EAST, EAST_NODES, EAST_OF_WEST, Lab, WEST, WEST_NODES, lab};
 
@@ -21,7 +21,7 @@ o2 pod=10.3.2.0/24 internal-ip=192.168.3.2/24 label=db stale
 fn report(lab: &Lab, spec: &str) -> String {
     let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
     let source = Source::parse("expectations.yaml", format!("{head}{spec}")).unwrap();
-    let expectations = expectations::read(&source, &Groups::default()).unwrap();
+    let expectations = expectations::read(&source, &KnownGroups::default()).unwrap();
     lab.show(|fabric, _| {
         let reach = Reach::new(fabric, u64::MAX);
         let mut text = String::new();
@@ -206,7 +206,7 @@ fn many_expectations_follow_no_more_packets_than_one() {
         let head = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
         let text = format!("{head}{}", spec.repeat(count));
         let source = Source::parse("expectations.yaml", text).unwrap();
-        let expectations = expectations::read(&source, &Groups::default()).unwrap();
+        let expectations = expectations::read(&source, &KnownGroups::default()).unwrap();
         line().show(|fabric, _| {
             let reach = Reach::new(fabric, u64::MAX);
             assert!(

@@ -2,7 +2,7 @@
 
 use super::equivalence_class::EquivalenceClass;
 use super::{ClassFate, ClassVerdict, Proven, Reach};
-use crate::agent::fabric::{SiteId, SitePair};
+use crate::agent::fabric::SitePair;
 use crate::packet::Ending;
 use crate::packet::trace::Trace;
 

@@ -115,7 +115,7 @@ fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
                 clusters: ["east", "west"].map(|it| it.parse().unwrap()).to_vec(),
                 place: Place::document(&"mesh.yaml".into(), 0),
             };
-            let (groups, _) = mesh::Groups::new([&tenants]);
+            let (groups, _) = mesh::KnownGroups::new([&tenants]);
             let read = expectations::read(&source, &groups);
             read.err().unwrap_or_default()
         }

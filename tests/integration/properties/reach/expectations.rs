@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use clustermesh::document::Source;
 use clustermesh::expectations::{self, Expectation, Expected, Selection};
-use clustermesh::mesh::{Group, Groups};
+use clustermesh::mesh::{Group, KnownGroups};
 use clustermesh::net::Cidr;
 use clustermesh::packet::Ending;
 use clustermesh::packet::trace::Trace;
@@ -110,7 +110,7 @@ fn read(written: &[Value]) -> Vec<Expectation> {
         clusters: ["c0", "c1"].map(|it| it.parse().unwrap()).to_vec(),
         place: Place::document(&"mesh.yaml".into(), 0),
     };
-    let (groups, _) = Groups::new([&pair]);
+    let (groups, _) = KnownGroups::new([&pair]);
     let read = expectations::read(&source, &groups);
     read.unwrap_or_else(|it| panic!("{it:?}\n{text}"))
         .expectations
