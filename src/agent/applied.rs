@@ -14,7 +14,7 @@ use crate::kilo::peer::Translation;
 use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::written::{self, ParsedPeer};
-use crate::name::{self, ClusterName};
+use crate::name::{self, ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::{Place, Pointer};
 
@@ -62,6 +62,25 @@ pub struct Applied {
     pub spec: Result<Translation, TranslationFault>,
     /// The optional fields of its spec.
     pub fields: OptionalFields,
+    /// Its labels and its spec as they are written, unless clustermesh wrote them.
+    pub written: Option<Arc<WrittenPeer>>,
+}
+
+/// The labels and the spec of an object.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WrittenPeer {
+    labels: Value,
+    spec: Value,
+}
+
+impl WrittenPeer {
+    /// Returns its fields, of which any may be wrong.
+    pub fn loose(&self) -> LoosePeer<'_> {
+        LoosePeer {
+            labels: &self.labels,
+            spec: &self.spec,
+        }
+    }
 }
 
 /// The claims of labels about a Peer. Anyone who may write Peers can write them.
@@ -69,6 +88,8 @@ pub struct Applied {
 pub struct Claims {
     /// The cluster that the Peer leads to.
     pub source: Option<ClusterName>,
+    /// The mesh.
+    pub mesh: Option<MeshName>,
     /// True if clustermesh has rendered it.
     pub is_rendered: bool,
 }
@@ -208,9 +229,11 @@ fn own(text: &str) -> Option<Vec<Applied>> {
             name: peer.name.as_str().to_owned(),
             claims: Claims {
                 source: Some(peer.cluster),
+                mesh: Some(peer.mesh),
                 is_rendered: true,
             },
             is_ending: false,
+            written: None,
             fields: OptionalFields::of_own(&spec),
             spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
         });
@@ -292,11 +315,16 @@ impl Applied {
             name,
             claims: Claims {
                 source: loose.source().and_then(|it| it.parse().ok()),
+                mesh: loose.mesh().and_then(|it| it.parse().ok()),
                 is_rendered: loose.is_rendered(),
             },
             is_ending,
             spec: loose.translation(),
             fields: OptionalFields::of_manifest(loose.spec),
+            written: Some(Arc::new(WrittenPeer {
+                labels: loose.labels.clone(),
+                spec: loose.spec.clone(),
+            })),
         }
     }
 }
