@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fleet::Fleet;
-use crate::mesh::{Entry, Link, Mesh, Networks, Range};
+use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family, merged};
 use crate::plan::accepted_of;
@@ -89,12 +89,7 @@ pub enum Enforcement {
 impl Guard {
     /// Returns the guard of a cluster: what it accepts of each cluster that it is linked to, also of those that are
     /// still joining.
-    pub fn new(
-        meshes: &[Mesh],
-        fleet: &Fleet,
-        cluster: &ClusterName,
-        access: GuardAccess,
-    ) -> Self {
+    pub fn new(meshes: &[Mesh], fleet: &Fleet, cluster: &ClusterName, access: GuardAccess) -> Self {
         let mut declared = Declared::default();
         for mesh in meshes {
             let own = mesh.entries.iter().find(|it| it.name == *cluster);
@@ -132,7 +127,7 @@ impl Declared {
             .extend(networks.iter().map(|it| it.cidr.family()));
         for (ranges, more) in [
             (&mut self.own, kept.clone()),
-            (&mut self.closed, cidrs(closed(&own.networks))),
+            (&mut self.closed, cidrs(own.networks.exclusive())),
         ] {
             for name in [mesh.name.as_str(), ANY] {
                 let all = ranges.entry(name.to_owned()).or_default();
@@ -158,20 +153,6 @@ impl Declared {
             }
             self.sources.insert(key, accepted);
         }
-    }
-}
-
-/// Returns the ranges in which only the cluster itself has addresses. Endpoints of others may be in a network that clusters
-/// share.
-fn closed(networks: &Networks) -> Vec<&Range> {
-    match networks {
-        Networks::Typed {
-            pods,
-            wireguard,
-            services,
-            ..
-        } => pods.iter().chain([wireguard]).chain(services).collect(),
-        Networks::Flat { .. } => Vec::new(),
     }
 }
 

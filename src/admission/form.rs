@@ -113,7 +113,9 @@ impl<'p> PeerForm<'p> {
             ranges: ranges.map(RangeForm::new).collect(),
             endpoint: endpoint.map(EndpointForm::new),
             keepalive: keepalive.try_into().unwrap_or(i64::MAX),
-            key: spec.map_or_else(String::new, |it| text_of_key(&it.key)).into(),
+            key: spec
+                .map_or_else(String::new, |it| text_of_key(&it.key))
+                .into(),
         }
     }
 

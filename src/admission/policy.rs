@@ -48,7 +48,9 @@ impl Guard {
         } = &self.declared;
         let ranges = |it: &BTreeMap<String, Vec<Cidr>>| {
             let texts = |ranges: &Vec<Cidr>| ranges.iter().map(Cidr::to_string).collect();
-            it.iter().map(|(name, it)| (name.clone(), texts(it))).collect()
+            it.iter()
+                .map(|(name, it)| (name.clone(), texts(it)))
+                .collect()
         };
         let maps = [
             ("sources", ranges(sources)),
@@ -70,7 +72,9 @@ impl Guard {
         });
         let families: Vec<u8> = families.collect();
         let json = |accounts: &Accounts| json!(accounts).to_string();
-        let sentences = Refusal::ALL.iter().map(|it| (format!("{it:?}"), it.to_string()));
+        let sentences = Refusal::ALL
+            .iter()
+            .map(|it| (format!("{it:?}"), it.to_string()));
         let sentences: BTreeMap<String, String> = sentences.collect();
         let actions = match self.access.enforcement {
             Enforcement::Warn => vec!["Warn", "Audit"],
@@ -122,9 +126,12 @@ fn variables(
             _ => parts.push((size, vec![(key, values)])),
         }
     }
-    let variables = parts.into_iter().zip(1..).map(|((_, entries), number)| Variable {
-        name: format!("{name}{number}"),
-        entries,
-    });
+    let variables = parts
+        .into_iter()
+        .zip(1..)
+        .map(|((_, entries), number)| Variable {
+            name: format!("{name}{number}"),
+            entries,
+        });
     Ok(variables.collect())
 }

@@ -60,7 +60,11 @@ impl Recorded {
                 writers: variables.value::<Accounts>("writers"),
                 peers: variables.ranges("allowedPeers")?,
                 peer_writers: variables.value("peerWriters")?,
-                enforcement: if is_deny { Enforcement::Deny } else { Enforcement::Warn },
+                enforcement: if is_deny {
+                    Enforcement::Deny
+                } else {
+                    Enforcement::Warn
+                },
             },
         };
         let printed = guard.manifests().ok()?;
@@ -69,8 +73,8 @@ impl Recorded {
             let spec = |objects| find(objects, kind).and_then(|it| it.get("spec"));
             spec(objects) == spec(&printed)
         };
-        let is_whole = is_same("ValidatingAdmissionPolicy")
-            && is_same("ValidatingAdmissionPolicyBinding");
+        let is_whole =
+            is_same("ValidatingAdmissionPolicy") && is_same("ValidatingAdmissionPolicyBinding");
         Some(Self { guard, is_whole })
     }
 

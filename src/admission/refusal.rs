@@ -75,4 +75,3 @@ refusals! {
     /// A keepalive that WireGuard cannot have.
     Keepalive "the keepalive is not from 0 to 65535"
 }
-

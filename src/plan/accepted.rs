@@ -1,8 +1,8 @@
 //! Accepted ranges: a target accepts only ranges whose addresses are all in each of its lists.
 
 use crate::mesh::Range;
-use crate::net::{Cidr, merged};
 use crate::net::prefixes::Prefixes;
+use crate::net::{Cidr, merged};
 use crate::place::Place;
 
 /// The lists of a target by one of its memberships; at least one.

@@ -169,12 +169,18 @@ fn guard(
         writers,
         peers,
         peer_writers,
-        enforcement: if args.warn { Enforcement::Warn } else { Enforcement::Deny },
+        enforcement: if args.warn {
+            Enforcement::Warn
+        } else {
+            Enforcement::Deny
+        },
     };
     let guard = Guard::new(&inputs.meshes, fleet, cluster, access);
     let mut names = guard.access.peers.keys();
     if let Some(name) = names.find(|it| guard.is_name_of_source(it)) {
-        bail!("`--allow-peer {name}=…` has the name of a Peer that clustermesh writes; rename that Peer");
+        bail!(
+            "`--allow-peer {name}=…` has the name of a Peer that clustermesh writes; rename that Peer"
+        );
     }
     Ok(guard)
 }
