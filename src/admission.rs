@@ -16,6 +16,7 @@ mod accounts;
 mod cost;
 mod form;
 mod judgement;
+mod options;
 mod policy;
 mod recorded;
 mod refusal;

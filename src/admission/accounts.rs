@@ -75,6 +75,14 @@ impl Accounts {
         Some(name)
     }
 
+    /// Returns them as they are given: USER or `group:NAME`.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+        self.all().map(|it| match it {
+            Account::User(name) => name,
+            Account::Group(name) => format!("{GROUP}{name}"),
+        })
+    }
+
     fn all(&self) -> impl Iterator<Item = Account> {
         let users = self.users.iter().cloned().map(Account::User);
         users.chain(self.groups.iter().cloned().map(Account::Group))

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::ANY;
 use crate::agent::applied::Applied;
+use crate::kilo::peer::Peer;
 use crate::kilo::peer::loose::LoosePeer;
-use crate::kilo::peer::{Peer, Translation};
 use crate::name::{ClusterName, MeshName};
 use crate::net::{Cidr, Interface};
 use crate::wireguard::{Endpoint, Host, text_of_key};
@@ -102,7 +102,7 @@ impl<'p> PeerForm<'p> {
             return Self::read(&peer.name, written.loose());
         }
         let spec = peer.spec.as_ref().ok();
-        let ranges = spec.into_iter().flat_map(Translation::networks);
+        let ranges = spec.into_iter().flat_map(|it| it.allowed_ips.iter());
         let endpoint = spec.and_then(|it| it.endpoint.as_ref());
         let keepalive = spec.and_then(|it| it.keepalive).map_or(0, NonZeroU64::get);
         Self {
@@ -110,7 +110,7 @@ impl<'p> PeerForm<'p> {
             mesh: peer.claims.mesh.as_ref().map(MeshName::as_str),
             source: peer.claims.source.as_ref().map(ClusterName::as_str),
             is_managed: peer.claims.is_rendered,
-            ranges: ranges.map(RangeForm::new).collect(),
+            ranges: ranges.map(|it| RangeForm::Range(it.interface)).collect(),
             endpoint: endpoint.map(EndpointForm::new),
             keepalive: keepalive.try_into().unwrap_or(i64::MAX),
             key: spec

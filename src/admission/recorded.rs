@@ -1,6 +1,7 @@
 //! Recorded guards: read from a repository or from a cluster, to be compared with what would be printed now.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,6 +33,17 @@ pub enum Excess {
     Domain(String, String),
     /// Peers on a range of the cluster itself, or endpoints in one.
     Own(Cidr),
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Source(source) => write!(formatter, "Peers of {source}"),
+            Self::Range(source, range) => write!(formatter, "{range} of {source}"),
+            Self::Domain(source, domain) => write!(formatter, "names under {domain} of {source}"),
+            Self::Own(range) => write!(formatter, "{range} of the cluster itself"),
+        }
+    }
 }
 
 impl Recorded {

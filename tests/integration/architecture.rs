@@ -79,6 +79,10 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard granularity place diagnostic document mesh snapshot config kilo",
     ),
     (
+        "admission",
+        "text name net wireguard diagnostic document mesh kilo fleet plan template agent",
+    ),
+    (
         "packet",
         "text name net wireguard granularity place diagnostic mesh snapshot kilo agent",
     ),
@@ -112,7 +116,7 @@ const MODULES: &[(&str, &str)] = &[
     (
         "rules",
         "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
-         guard fleet plan yaml manifest tree_diff agent packet proof capacity proposal",
+         guard fleet plan yaml manifest tree_diff agent admission packet proof capacity proposal",
     ),
     // Results
     ("report", "text diagnostic schema"),

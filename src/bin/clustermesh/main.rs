@@ -51,6 +51,7 @@ mod applied_files;
 mod files;
 mod filling;
 mod git;
+mod guard_files;
 mod input_file;
 mod planning;
 mod output;

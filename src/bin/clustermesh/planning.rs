@@ -18,7 +18,7 @@ use crate::output::CheckedCounts;
 use crate::outputs;
 use crate::settings::Settings;
 use crate::tree_comparison::{self, TreeComparison};
-use crate::{clock, disk, input_file};
+use crate::{clock, disk, guard_files, input_file};
 
 /// The findings of the rules.
 pub(crate) struct CheckResult<'a> {
@@ -130,6 +130,7 @@ pub(crate) fn check(
                 changes: rendered.as_ref().map(|it| &it.changes),
                 fate,
             }),
+            guards: &guard_files::read(inputs)?,
         },
         standard(settings, purpose),
     );
