@@ -22,7 +22,7 @@ mod recorded;
 mod refusal;
 
 pub use accounts::{Account, Accounts};
-pub use cost::{Cost, MOST_COST};
+pub use cost::{GuardCost, MOST_COST};
 pub use form::PeerForm;
 pub use policy::{GuardError, NAME};
 pub use recorded::{Excess, Recorded};
@@ -43,15 +43,15 @@ const ANY: &str = "/";
 pub struct Guard {
     /// The cluster.
     pub cluster: ClusterName,
-    /// What the meshes and the config declare.
-    declared: Declared,
-    /// What the owner of the cluster decides.
+    /// The declarations of the meshes and the config.
+    declared: GuardDeclarations,
+    /// The decisions of the owner of the cluster.
     pub access: GuardAccess,
 }
 
 /// Declarations, as the policy looks them up.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-struct Declared {
+struct GuardDeclarations {
     /// The ranges that the cluster accepts, by mesh and source: `MESH/SOURCE`.
     sources: BTreeMap<String, Vec<Cidr>>,
     /// The suffixes of DNS names in endpoints, by mesh and source.
@@ -64,7 +64,7 @@ struct Declared {
     families: BTreeSet<Family>,
 }
 
-/// What the owner of a cluster decides about its guard.
+/// The decisions of the owner of a cluster about its guard.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct GuardAccess {
     /// The accounts that may write Peers with our labels; without it, everyone with the right to write Peers.
@@ -73,11 +73,11 @@ pub struct GuardAccess {
     pub peers: BTreeMap<String, Vec<Cidr>>,
     /// The accounts that may write these.
     pub peer_writers: Accounts,
-    /// What becomes of a Peer that breaks a rule.
+    /// The fate of a Peer that breaks a rule.
     pub enforcement: Enforcement,
 }
 
-/// What becomes of a Peer that breaks a rule. An API server takes no policy that both denies and warns.
+/// The fate of a Peer that breaks a rule. An API server takes no policy that both denies and warns.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Enforcement {
     /// It is stored. The user gets a warning, and the audit log an entry.
@@ -91,7 +91,7 @@ impl Guard {
     /// Returns the guard of a cluster: what it accepts of each cluster that it is linked to, also of those that are
     /// still joining.
     pub fn new(meshes: &[Mesh], fleet: &Fleet, cluster: &ClusterName, access: GuardAccess) -> Self {
-        let mut declared = Declared::default();
+        let mut declared = GuardDeclarations::default();
         for mesh in meshes {
             let own = mesh.entries.iter().find(|it| it.name == *cluster);
             if let Some(own) = own {
@@ -119,7 +119,7 @@ impl Guard {
     }
 }
 
-impl Declared {
+impl GuardDeclarations {
     /// Adds what one mesh declares.
     fn add(&mut self, mesh: &Mesh, own: &Entry, fleet: &Fleet) {
         let networks = own.networks.all();

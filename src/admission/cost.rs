@@ -7,13 +7,13 @@ use crate::net::Family;
 /// `k8s.io/apiserver/pkg/apis/cel`).
 pub const MOST_COST: usize = 1_000_000;
 
-/// The cost of an allowed IP, without its comparisons. This cost and those of comparisons are measured;
-/// `tests/cluster` holds them against an API server.
+/// The cost of an allowed IP, without its comparisons. `tests/cluster` compares this cost and those of comparisons
+/// with an API server.
 const ALLOWED_IP: usize = 26;
 
 /// The cost of the expression that costs most: each allowed IP of a Peer is compared with each range of its source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Cost {
+pub struct GuardCost {
     /// The cost of the expression.
     pub cost: usize,
     /// The number of allowed IPs of the Peer.
@@ -22,7 +22,7 @@ pub struct Cost {
     pub ranges: usize,
 }
 
-impl Cost {
+impl GuardCost {
     /// Returns the cost of a Peer.
     pub fn of(guard: &Guard, form: &PeerForm) -> Self {
         let ranges = guard.declared.sources.get(&form.key());

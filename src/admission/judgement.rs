@@ -24,7 +24,7 @@ struct Judgement<'g> {
 }
 
 impl Guard {
-    /// Returns the rules that a Peer breaks, in order of weight. Who writes it is not judged.
+    /// Returns the rules that a Peer breaks, in order of weight. The rules about its writer are not checked.
     pub fn refusals(&self, form: &PeerForm) -> Vec<Refusal> {
         let judgement = Judgement::new(self, form);
         let rules = Refusal::ALL.iter().copied();

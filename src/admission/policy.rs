@@ -6,7 +6,7 @@ use minijinja::{Value, context};
 use serde_json::json;
 use thiserror::Error;
 
-use super::{Accounts, Declared, Enforcement, Guard, MOST_COMPARED, MOST_RANGES, Refusal};
+use super::{Accounts, Enforcement, Guard, GuardDeclarations, MOST_COMPARED, MOST_RANGES, Refusal};
 use crate::net::{Cidr, Family};
 use crate::template::{self, Format, TemplateError};
 
@@ -39,7 +39,7 @@ impl Guard {
     /// # Errors
     /// More ranges than fit into a policy.
     pub fn manifests(&self) -> Result<String, GuardError> {
-        let Declared {
+        let GuardDeclarations {
             sources,
             domains,
             own,

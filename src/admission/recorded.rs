@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Accounts, Declared, Enforcement, Guard, GuardAccess, NAME};
+use super::{Accounts, Enforcement, Guard, GuardAccess, GuardDeclarations, NAME};
 use crate::document::Source;
 use crate::net::{Cidr, Family};
 
@@ -58,7 +58,7 @@ impl Recorded {
         let families: Vec<u8> = variables.value("families")?;
         let guard = Guard {
             cluster,
-            declared: Declared {
+            declared: GuardDeclarations {
                 sources: variables.ranges("sources")?,
                 domains: variables.map("endpointDomains")?,
                 own: variables.ranges("ownRanges")?,

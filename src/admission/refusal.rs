@@ -70,7 +70,7 @@ refusals! {
     OwnEndpoint "the endpoint is inside a pod, service or WireGuard range of this cluster"
     /// A placeholder without a keepalive.
     IdlePlaceholder "the endpoint is the placeholder 192.0.2.1:9, which needs a keepalive"
-    /// A port that is none.
+    /// A port that UDP does not have.
     Port "the port of the endpoint is not from 1 to 65535"
     /// A keepalive that WireGuard cannot have.
     Keepalive "the keepalive is not from 0 to 65535"

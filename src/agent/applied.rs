@@ -63,17 +63,17 @@ pub struct Applied {
     /// The optional fields of its spec.
     pub fields: OptionalFields,
     /// Its labels and its spec as they are written, unless clustermesh wrote them.
-    pub written: Option<Arc<WrittenPeer>>,
+    pub written: Option<Arc<LabelledSpec>>,
 }
 
 /// The labels and the spec of an object.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct WrittenPeer {
+pub struct LabelledSpec {
     labels: Value,
     spec: Value,
 }
 
-impl WrittenPeer {
+impl LabelledSpec {
     /// Returns its fields, of which any may be wrong.
     pub fn loose(&self) -> LoosePeer<'_> {
         LoosePeer {
@@ -321,7 +321,7 @@ impl Applied {
             is_ending,
             spec: loose.translation(),
             fields: OptionalFields::of_manifest(loose.spec),
-            written: Some(Arc::new(WrittenPeer {
+            written: Some(Arc::new(LabelledSpec {
                 labels: loose.labels.clone(),
                 spec: loose.spec.clone(),
             })),

@@ -157,7 +157,7 @@ proptest! {
             for peer in &peers {
                 let refusals = guard.refusals(&PeerForm::rendered(peer));
                 prop_assert!(refusals.is_empty(), "{} {refusals:?}: {peer:?}", guard.cluster);
-                // A manifest says the same as the plan.
+                // The manifest is judged as the plan.
                 prop_assert_eq!(refusals_of(&guard, &object(peer)), [""; 0]);
             }
         }

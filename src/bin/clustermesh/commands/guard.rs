@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::{anyhow, bail};
 use clap::ArgAction;
 use clustermesh::admission::{
-    Account, Accounts, Cost, Enforcement, Guard, GuardAccess, MOST_COST, MOST_RANGES, PeerForm,
+    Account, Accounts, Enforcement, Guard, GuardAccess, GuardCost, MOST_COST, MOST_RANGES, PeerForm,
 };
 use clustermesh::diagnostic::Quoted;
 use clustermesh::fleet::Fleet;
@@ -26,7 +26,7 @@ use crate::{Outcome, applied_files, inputs, planning};
 
 /// Print a policy by which a cluster refuses Peers that the meshes do not allow
 ///
-/// The API server of the cluster then refuses other Peers, whoever writes them: ranges that the cluster does not
+/// The API server of the cluster then refuses other Peers, from every user: ranges that the cluster does not
 /// accept of this source, ranges of its own, endpoints that would loop. The policy is a
 /// `ValidatingAdmissionPolicy` of Kubernetes 1.31 or newer and needs no other program. It holds only what people
 /// declared, so it does not change with a node. Writes nothing.
@@ -213,11 +213,11 @@ fn check<'p>(
 fn within_limits(guard: &Guard, plan: &Plan) -> anyhow::Result<()> {
     for peer in plan.peers_of(&guard.cluster) {
         let name = &peer.name;
-        let Cost {
+        let GuardCost {
             cost,
             allowed_ips,
             ranges,
-        } = Cost::of(guard, &PeerForm::rendered(peer));
+        } = GuardCost::of(guard, &PeerForm::rendered(peer));
         if MOST_RANGES < allowed_ips {
             bail!(
                 "Peer {name} has {allowed_ips} allowed IPs, and the policy refuses more than {MOST_RANGES}; write \
