@@ -98,8 +98,8 @@ impl<'p> PeerForm<'p> {
 
     /// Returns the form of a Peer that was read from a manifest or a cluster.
     pub fn applied(peer: &'p Applied) -> Self {
-        if let Some(written) = &peer.written {
-            return Self::read(&peer.name, written.loose());
+        if let Some(written) = peer.written.loose() {
+            return Self::read(&peer.name, written);
         }
         let spec = peer.spec.as_ref().ok();
         let ranges = spec.into_iter().flat_map(|it| it.allowed_ips.iter());

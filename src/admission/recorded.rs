@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Accounts, Enforcement, Guard, GuardAccess, GuardDeclarations, NAME};
-use crate::document::Source;
+use crate::document::{Source, TreeNode};
 use crate::net::{Cidr, Family};
 
 /// The annotation that names the cluster of a guard.
@@ -93,7 +93,7 @@ impl Recorded {
     /// Returns the objects of a text, if it is YAML.
     pub fn objects(text: &str) -> Option<Vec<Value>> {
         let source = Source::parse("guard", text).ok()?;
-        Some(source.documents.iter().map(|it| it.to_json()).collect())
+        Some(source.documents.iter().map(TreeNode::to_json).collect())
     }
 }
 

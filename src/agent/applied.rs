@@ -62,26 +62,30 @@ pub struct Applied {
     pub spec: Result<Translation, TranslationFault>,
     /// The optional fields of its spec.
     pub fields: OptionalFields,
-    /// Its labels and its spec as they are written, unless clustermesh wrote them.
-    pub written: Option<Arc<LabelledSpec>>,
+    /// Its labels and its spec as they are written.
+    pub written: LabelledSpec,
 }
 
-/// The labels and the spec of an object.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LabelledSpec {
-    labels: Value,
-    spec: Value,
-}
+/// The labels and the spec of an object, unless clustermesh wrote them. All are equal: Peers are compared by what agents
+/// read of them.
+#[derive(Clone, Debug, Default)]
+pub struct LabelledSpec(Option<Arc<(Value, Value)>>);
 
 impl LabelledSpec {
-    /// Returns its fields, of which any may be wrong.
-    pub fn loose(&self) -> LoosePeer<'_> {
-        LoosePeer {
-            labels: &self.labels,
-            spec: &self.spec,
-        }
+    /// Returns the fields, of which any may be wrong; none if clustermesh wrote them.
+    pub fn loose(&self) -> Option<LoosePeer<'_>> {
+        let (labels, spec) = self.0.as_deref()?;
+        Some(LoosePeer { labels, spec })
     }
 }
+
+impl PartialEq for LabelledSpec {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LabelledSpec {}
 
 /// The claims of labels about a Peer. Anyone who may write Peers can write them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -233,7 +237,7 @@ fn own(text: &str) -> Option<Vec<Applied>> {
                 is_rendered: true,
             },
             is_ending: false,
-            written: None,
+            written: LabelledSpec::default(),
             fields: OptionalFields::of_own(&spec),
             spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
         });
@@ -321,10 +325,7 @@ impl Applied {
             is_ending,
             spec: loose.translation(),
             fields: OptionalFields::of_manifest(loose.spec),
-            written: Some(Arc::new(LabelledSpec {
-                labels: loose.labels.clone(),
-                spec: loose.spec.clone(),
-            })),
+            written: LabelledSpec(Some(Arc::new((loose.labels.clone(), loose.spec.clone())))),
         }
     }
 }

@@ -75,7 +75,9 @@ pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
     if purpose == Purpose::Validate && inputs.planned.is_some() {
         found.extend(costs::findings(inputs.fleet, inputs.config));
     }
-    found.extend(gitops::guards(inputs, purpose));
+    if inputs.planned.is_some() {
+        found.extend(gitops::guards(inputs, purpose));
+    }
     let mut doubts = levels.expired(today, purpose);
     if inputs.tree.is_some_and(|tree| tree.changes.is_some()) {
         // Without a plan, and a look at the tree, other rules may still have had findings.

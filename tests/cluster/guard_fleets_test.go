@@ -121,8 +121,8 @@ func (it guarded) compare(t *testing.T, guard string, peer Object, refusals []st
 	}
 }
 
-// The API server spends as much on a Peer as `guard` computes: 1,500 allowed IPs with 104 IPv6 ranges (975,000 of
-// 1,000,000) are judged, and with 112 ranges (1,047,000) they are not.
+// The API server spends as much on a Peer as `guard` computes: 1,500 allowed IPs with 125 IPv6 ranges (988,500 of
+// 1,000,000) are judged, and with 136 ranges (1,071,000) they are not.
 func TestGuardCosts(t *testing.T) {
 	it := newGuarded(t, StartOthers(t, 1)[0])
 	var allowed []any
@@ -137,7 +137,7 @@ func TestGuardCosts(t *testing.T) {
 			"allowedIPs": allowed, "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
 			"endpoint": Object{"dnsOrIP": Object{"ip": "198.51.100.7"}, "port": 51820}},
 	}
-	for ranges, judged := range map[int]bool{104: true, 112: false} {
+	for ranges, judged := range map[int]bool{125: true, 136: false} {
 		var pods strings.Builder
 		for number := range ranges - 1 {
 			fmt.Fprintf(&pods, "'fd00:0:0:%x::/64', ", 0x1001+2*number)

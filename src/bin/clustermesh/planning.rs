@@ -92,7 +92,6 @@ pub(crate) fn check(
         plan,
     } = PlanAttempt::make(inputs)?;
     let settings = &inputs.settings;
-    let config = &settings.config.content;
     let mut mistakes = mistakes(inputs, &missing)?;
     mistakes.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
     let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
@@ -119,7 +118,7 @@ pub(crate) fn check(
         &rules::CheckInputs {
             mistakes: &mistakes,
             meshes: &inputs.meshes,
-            config,
+            config: &settings.config.content,
             fleet: &fleet,
             planned: plan.as_ref().map(|plan| CheckedPlan {
                 plan,

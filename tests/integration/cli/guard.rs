@@ -178,7 +178,7 @@ fn a_peer_that_costs_too_much_fails() {
     folder.write("mesh.yaml", ranges(400));
     let run = folder.run(&["guard", "west", "--writers", WRITERS]);
     assert_eq!(run.code, 2);
-    insta::assert_snapshot!(run.stderr, @"error: Peer quickstart--east--east-agent-1 has 403 allowed IPs, which the policy compares with 402 ranges: a cost of 820508, more than half of the 1000000 that an API server spends on a Peer; declare fewer, wider ranges");
+    insta::assert_snapshot!(run.stderr, @"error: Peer quickstart--east--east-agent-1 has 403 allowed IPs, which the policy compares with 402 ranges: a cost of 661726, more than half of the 1000000 that an API server spends on a Peer; declare fewer, wider ranges");
     assert_eq!(run.stdout, "");
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 #[cfg(feature = "snapshot")]
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -135,7 +136,7 @@ impl Dumps {
         inputs: &mut Inputs,
         cluster: &ClusterName,
     ) -> Result<DumpedPeers, CommandFailure> {
-        self.read_of(inputs, &[cluster.clone()], LeftClusters::Refused)
+        self.read_of(inputs, slice::from_ref(cluster), LeftClusters::Refused)
     }
 
     fn read_for(

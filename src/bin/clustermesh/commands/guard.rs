@@ -114,9 +114,10 @@ pub(crate) fn run(args: &GuardArgs, printer: &mut Printer) -> Result<Outcome, Co
     let mut inputs = inputs::gather(&args.common.files)?;
     let clusters = applied_files::clusters(&inputs);
     let cluster = applied_files::named(&args.cluster, &clusters)?;
-    let dumped = match args.dumps.are_any() {
-        true => Some(args.dumps.read_one(&mut inputs, cluster)?),
-        false => None,
+    let dumped = if args.dumps.are_any() {
+        Some(args.dumps.read_one(&mut inputs, cluster)?)
+    } else {
+        None
     };
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let is_wrong = Strict::default().threshold().fails(&checked.findings);
@@ -192,16 +193,15 @@ fn check<'p>(
     printer: &mut Printer,
 ) -> anyhow::Result<Outcome> {
     let (mut all, mut refused) = (0, 0);
-    let mut lines = String::new();
+    let mut lines: Vec<String> = Vec::new();
     for peer in peers {
         let refusals = guard.refusals(&peer);
         all += 1;
         refused += usize::from(!refusals.is_empty());
-        for refusal in refusals {
-            lines += &format!("{}: {refusal}\n", peer.name);
-        }
+        let broken = refusals.iter();
+        lines.extend(broken.map(|it| format!("{}: {it}\n", peer.name)));
     }
-    printer.print(&lines)?;
+    printer.print(&lines.concat())?;
     printer.line(&format!(
         "{refused} of {all} Peers would be refused in {}",
         guard.cluster
