@@ -214,8 +214,16 @@ impl<'a> Fleet<'a> {
     /// Returns the lists in which everything must be that a cluster takes from others by this
     /// membership; without one it takes everything.
     pub fn accepted(&self, own: &Member<'a>) -> impl Iterator<Item = &'a [Range]> {
-        let of_mesh = own.entry.accepted.as_deref();
-        let of_config = self.accepted.and_then(|it| it.get(&own.entry.name));
+        self.accepted_by(own.entry)
+    }
+
+    /// Returns the same of an entry, which need not have a snapshot.
+    pub fn accepted_by<'e>(&self, own: &'e Entry) -> impl Iterator<Item = &'e [Range]>
+    where
+        'a: 'e,
+    {
+        let of_mesh = own.accepted.as_deref();
+        let of_config = self.accepted.and_then(|it| it.get(&own.name));
         of_mesh.into_iter().chain(of_config.map(Vec::as_slice))
     }
 

@@ -35,6 +35,7 @@ pub mod manifest;
 pub mod tree_diff;
 pub mod engine;
 pub mod agent;
+pub mod admission;
 pub mod packet;
 pub mod proof;
 pub mod capacity;

@@ -403,6 +403,20 @@ impl Networks {
             Self::Flat { allowed } => allowed.iter().collect(),
         }
     }
+
+    /// Returns the ranges in which only the cluster itself has addresses: those of pods, services and WireGuard. Clusters may
+    /// share the others. The ranges of a flat list do not show what they are for.
+    pub fn exclusive(&self) -> Vec<&Range> {
+        match self {
+            Self::Typed {
+                pods,
+                wireguard,
+                services,
+                ..
+            } => pods.iter().chain([wireguard]).chain(services).collect(),
+            Self::Flat { .. } => Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ mod own_loops;
 mod pods;
 
 pub use absent_source::AbsentSource;
+pub use accepted::accepted_of;
 pub use promise::BrokenPromise;
 pub use withheld::{
     AnchorProblem, Captured, CapturedOutcome, DistantAnchor, FewerAnchors, LocalAddress,
@@ -100,6 +101,14 @@ impl Plan {
             .filter(|it| it.peer_sets.is_empty())
             .filter(|it| !it.without.is_empty());
         empty.filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
+    }
+
+    /// Returns the Peers that a cluster gets.
+    pub fn peers_of(&self, cluster: &ClusterName) -> impl Iterator<Item = &Peer> {
+        let target = self.targets.iter().find(move |it| it.cluster == *cluster);
+        let sets = target.into_iter().flat_map(|it| &it.peer_sets);
+        let sets = sets.filter_map(|&it| self.peer_sets.get(it));
+        sets.flat_map(|it| &it.peers)
     }
 
     /// Returns the targets that get no Peer because of the data of their own nodes.

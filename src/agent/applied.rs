@@ -14,7 +14,7 @@ use crate::kilo::peer::Translation;
 use crate::kilo::peer::loose::LoosePeer;
 use crate::kilo::peer::translation::TranslationFault;
 use crate::kilo::peer::written::{self, ParsedPeer};
-use crate::name::{self, ClusterName};
+use crate::name::{self, ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::{Place, Pointer};
 
@@ -62,13 +62,38 @@ pub struct Applied {
     pub spec: Result<Translation, TranslationFault>,
     /// The optional fields of its spec.
     pub fields: OptionalFields,
+    /// Its labels and its spec as they are written.
+    pub written: LabelledSpec,
 }
+
+/// The labels and the spec of an object, unless clustermesh wrote them. All are equal: Peers are compared by what agents
+/// read of them.
+#[derive(Clone, Debug, Default)]
+pub struct LabelledSpec(Option<Arc<(Value, Value)>>);
+
+impl LabelledSpec {
+    /// Returns the fields, of which any may be wrong; none if clustermesh wrote them.
+    pub fn loose(&self) -> Option<LoosePeer<'_>> {
+        let (labels, spec) = self.0.as_deref()?;
+        Some(LoosePeer { labels, spec })
+    }
+}
+
+impl PartialEq for LabelledSpec {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LabelledSpec {}
 
 /// The claims of labels about a Peer. Anyone who may write Peers can write them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Claims {
     /// The cluster that the Peer leads to.
     pub source: Option<ClusterName>,
+    /// The mesh.
+    pub mesh: Option<MeshName>,
     /// True if clustermesh has rendered it.
     pub is_rendered: bool,
 }
@@ -208,9 +233,11 @@ fn own(text: &str) -> Option<Vec<Applied>> {
             name: peer.name.as_str().to_owned(),
             claims: Claims {
                 source: Some(peer.cluster),
+                mesh: Some(peer.mesh),
                 is_rendered: true,
             },
             is_ending: false,
+            written: LabelledSpec::default(),
             fields: OptionalFields::of_own(&spec),
             spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
         });
@@ -292,11 +319,13 @@ impl Applied {
             name,
             claims: Claims {
                 source: loose.source().and_then(|it| it.parse().ok()),
+                mesh: loose.mesh().and_then(|it| it.parse().ok()),
                 is_rendered: loose.is_rendered(),
             },
             is_ending,
             spec: loose.translation(),
             fields: OptionalFields::of_manifest(loose.spec),
+            written: LabelledSpec(Some(Arc::new((loose.labels.clone(), loose.spec.clone())))),
         }
     }
 }

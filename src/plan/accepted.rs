@@ -1,8 +1,8 @@
 //! Accepted ranges: a target accepts only ranges whose addresses are all in each of its lists.
 
 use crate::mesh::Range;
-use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
+use crate::net::{Cidr, merged};
 use crate::place::Place;
 
 /// The lists of a target by one of its memberships; at least one.
@@ -13,6 +13,17 @@ pub(super) struct Accepted<'f> {
 struct AcceptedList<'f> {
     ranges: Prefixes<()>,
     first: Option<&'f Range>,
+}
+
+/// Returns what of some ranges a target with these lists takes, as the fewest ranges.
+pub fn accepted_of<'f>(
+    lists: impl Iterator<Item = &'f [Range]>,
+    ranges: impl Iterator<Item = Cidr>,
+) -> Vec<Cidr> {
+    match Accepted::new(lists) {
+        Some(accepted) => merged(ranges.flat_map(|it| accepted.common(it))),
+        None => merged(ranges),
+    }
 }
 
 impl<'f> Accepted<'f> {

@@ -16,6 +16,7 @@ use crate::mesh::{Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
+use crate::wireguard::Endpoint;
 
 /// Facts about all members, collected before the first target is examined.
 pub(super) struct Conflicts<'f> {
@@ -25,6 +26,9 @@ pub(super) struct Conflicts<'f> {
     /// Of each member, the endpoints of its candidates that are in ranges of other clusters, by
     /// these.
     endpoints: Members<ConflictsByCluster<'f>>,
+    /// Of each member, the endpoints of its candidates that are in ranges in which only another cluster has
+    /// addresses, by that cluster.
+    foreign_endpoints: Members<ConflictsByCluster<'f>>,
     /// Of each member, what its nodes have of their own that meets ranges of other clusters.
     local_nodes: Members<ConflictsByCluster<'f>>,
     /// All ranges of each member that was requested.
@@ -66,10 +70,18 @@ impl<'f> Conflicts<'f> {
                 ranges.map(move |range| (range.cidr, (&member.entry.name, range)))
             })
             .collect();
+        let exclusive: DeclaredRanges = fleet
+            .first_memberships()
+            .flat_map(|member| {
+                let ranges = member.entry.networks.exclusive().into_iter();
+                ranges.map(move |range| (range.cidr, (&member.entry.name, range)))
+            })
+            .collect();
         let mut conflicts = Self {
             fleet,
             own_loops: Members::default(),
             endpoints: Members::default(),
+            foreign_endpoints: fleet.members().map(|it| foreign_endpoints(it, &exclusive)),
             local_nodes: Members::default(),
             given: fleet.members().map(|_| OnceCell::new()),
         };
@@ -96,6 +108,16 @@ impl<'f> Conflicts<'f> {
     ) -> impl Iterator<Item = (&'f ClusterName, &[Conflict<'f>])> {
         let meetings = self.endpoints[member].iter();
         meetings.map(|(cluster, meetings)| (*cluster, meetings.as_slice()))
+    }
+
+    /// Returns which endpoints of a member are in ranges in which only a target has addresses.
+    pub(super) fn foreign_endpoints(
+        &self,
+        member: MemberId,
+        target: &ClusterName,
+    ) -> &[Conflict<'f>] {
+        let meetings = self.foreign_endpoints[member].get(target);
+        meetings.map_or(&[], Vec::as_slice)
     }
 
     /// Returns what a member's nodes have of their own that meets ranges of one other cluster.
@@ -148,6 +170,31 @@ fn endpoints<'f>(
         }));
     }
     (meetings, inside)
+}
+
+/// Returns the candidates whose endpoints are in ranges in which only another cluster has addresses.
+fn foreign_endpoints<'f>(
+    member: &'f Member<'f>,
+    exclusive: &DeclaredRanges<'f>,
+) -> ConflictsByCluster<'f> {
+    let mut meetings = ConflictsByCluster::new();
+    for (index, candidate) in member.membership.candidates.numbered() {
+        let address = candidate.endpoint.as_ref().and_then(Endpoint::address);
+        let holders = address.into_iter().flat_map(|it| {
+            let holders = exclusive.holders(it);
+            holders.map(move |(_, holder)| (it, holder))
+        });
+        for (address, (cluster, range)) in holders {
+            if **cluster != member.entry.name {
+                meetings.entry(*cluster).or_default().push(Conflict {
+                    nodes: Vec::new(),
+                    what: Conflicting::Endpoint(index, address),
+                    range,
+                });
+            }
+        }
+    }
+    meetings
 }
 
 /// Returns what the nodes of a member have of their own that meets ranges of other clusters.

@@ -1,5 +1,5 @@
 //! Loops: endpoints in ranges of other clusters, so that packets of a tunnel would have to go
-//! through one (`kilo.md` §2.6).
+//! through one (`kilo.md` §2.6), or would not leave the target.
 
 use std::sync::Arc;
 
@@ -8,9 +8,11 @@ use super::decision::Decisions;
 use super::own_loops::Inside;
 use super::target_view::{TargetSource, TargetView};
 use super::withheld::{LoopingPeer, TargetReason, WithheldEndpoint};
+use crate::fleet::Member;
 use crate::net::Cidr;
 
-/// Leaves out Peers of a source whose endpoints are in ranges that other sources declare.
+/// Leaves out Peers of a source whose endpoints are in ranges that other sources declare, or in ranges in which only
+/// the target has addresses.
 ///
 /// Declarations take precedence over claims of nodes, in both forms of an entry: so no node can take
 /// a range from another cluster, or have another cluster's Peer left out.
@@ -24,15 +26,23 @@ pub(super) fn settle(view: &TargetView, source: &TargetSource, decisions: &mut D
                 && view.could_reach(owner, address)
             {
                 let inside = Inside { candidate, address };
-                exclude_candidate(source, owner, conflict.range.cidr, inside, decisions);
+                exclude_candidate(source, owner.member, conflict.range.cidr, inside, decisions);
             }
+        }
+    }
+    // The guard of the target refuses these endpoints, and all Peers with them.
+    let target = &source.own.entry.name;
+    for conflict in view.conflicts.foreign_endpoints(source.id, target) {
+        if let Conflicting::Endpoint(candidate, address) = conflict.what {
+            let inside = Inside { candidate, address };
+            exclude_candidate(source, source.own, conflict.range.cidr, inside, decisions);
         }
     }
 }
 
 fn exclude_candidate(
     source: &TargetSource,
-    owner: &TargetSource,
+    owner: &Member,
     range: Cidr,
     inside: Inside,
     decisions: &mut Decisions,
@@ -49,8 +59,8 @@ fn exclude_candidate(
                     place: source.member.endpoint_place(candidate),
                 },
                 range,
-                owner: owner.member.entry.name.clone(),
-                range_place: owner.member.declaration(range).map(|it| it.place.clone()),
+                owner: owner.entry.name.clone(),
+                range_place: owner.declaration(range).map(|it| it.place.clone()),
             })));
     }
 }

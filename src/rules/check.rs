@@ -28,6 +28,8 @@ pub struct CheckInputs<'a> {
     pub planned: Option<CheckedPlan<'a>>,
     /// The rendered tree, if something becomes of it.
     pub tree: Option<CheckedTree<'a>>,
+    /// The guards in the repository.
+    pub guards: &'a [gitops::GuardFile],
 }
 
 /// A plan, with the sizes of its files.
@@ -72,6 +74,9 @@ pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
     let mut found = facts(inputs);
     if purpose == Purpose::Validate && inputs.planned.is_some() {
         found.extend(costs::findings(inputs.fleet, inputs.config));
+    }
+    if inputs.planned.is_some() {
+        found.extend(gitops::guards(inputs, purpose));
     }
     let mut doubts = levels.expired(today, purpose);
     if inputs.tree.is_some_and(|tree| tree.changes.is_some()) {

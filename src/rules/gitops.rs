@@ -14,10 +14,13 @@ use crate::tree_diff::{
 use crate::wireguard::Endpoint;
 
 mod foreign;
+mod guards;
 mod planned;
 
 pub use foreign::override_file;
 use foreign::{blocked_file, foreign};
+pub use guards::GuardFile;
+pub(super) use guards::guards;
 pub(super) use planned::planned;
 
 rules! {
@@ -38,6 +41,7 @@ rules! {
     TWIN_PEERS = "twin-peers" Warning;
     VARIABLE_IN_MANIFEST = "variable-in-manifest" Warning;
     CLASHING_PEERS = "clashing-peers" Warning;
+    OUTDATED_GUARD = "outdated-guard" Error;
     MISMATCHED_KUSTOMIZATION = "mismatched-kustomization" Warning;
 }
 

@@ -80,6 +80,10 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard granularity place diagnostic document mesh snapshot config kilo",
     ),
     (
+        "admission",
+        "text name net wireguard diagnostic document mesh kilo fleet plan template agent",
+    ),
+    (
         "packet",
         "text name net wireguard granularity place diagnostic mesh snapshot kilo agent",
     ),
@@ -113,7 +117,7 @@ const MODULES: &[(&str, &str)] = &[
     (
         "rules",
         "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
-         guard fleet plan yaml manifest tree_diff agent packet proof capacity changes proposal",
+         guard fleet plan yaml manifest tree_diff agent admission packet proof capacity changes proposal",
     ),
     // Results
     ("report", "text diagnostic schema"),

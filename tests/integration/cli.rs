@@ -20,6 +20,7 @@ mod capacity;
 mod config;
 mod convert;
 mod diff;
+mod guard;
 mod help;
 mod init;
 #[cfg(target_os = "linux")]

@@ -25,6 +25,7 @@ use crate::support::{Snapshots, meshes, snapshots};
 
 use world::{Claims, World, claims, declared, key, mesh, mesh_of, name, node, world};
 
+mod admission;
 mod anchors;
 mod changes;
 mod families;

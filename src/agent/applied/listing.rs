@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::{Applied, AppliedFile, Content, Other, Spot, What};
 use crate::kilo::peer::loose::LoosePeer;
-use crate::kilo::peer::{MANAGER_LABEL, SOURCE_LABEL};
+use crate::kilo::peer::{MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL};
 use crate::name::{self, ClusterName};
 use crate::place::Pointer;
 use crate::snapshot::bounded_list;
@@ -30,8 +30,9 @@ const RANGES: usize = 1_000_000;
 const VALUES: usize = 200_000;
 
 /// Every field of a spec, on any level, and every label.
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     MANAGER_LABEL,
+    MESH_LABEL,
     SOURCE_LABEL,
     "allowedIPs",
     "dns",

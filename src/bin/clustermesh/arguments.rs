@@ -48,6 +48,7 @@ pub(crate) enum Command {
     Capacity(commands::capacity::CapacityArgs),
     #[cfg(feature = "snapshot")]
     Status(commands::status::StatusArgs),
+    Guard(commands::guard::GuardArgs),
     Rbac(commands::rbac::RbacArgs),
     Explain(commands::explain::ExplainArgs),
     Schema(commands::schema::SchemaArgs),
@@ -81,6 +82,7 @@ impl Command {
             Self::Diff(args) => (&args.common.files, args.common.printing),
             #[cfg(feature = "snapshot")]
             Self::Status(args) => (&args.common.files, args.common.printing),
+            Self::Guard(args) => (&args.common.files, args.common.printing),
             Self::Config(args) => (&args.common.files, args.common.printing),
             Self::Argocd(args) => (args.files(), PrintOptions::default()),
             Self::Explain(ExplainArgs { colour, .. }) => {

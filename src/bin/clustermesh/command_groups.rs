@@ -2,9 +2,9 @@
 
 /// The commands about clusters as they are.
 const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
-    &["status", "rbac"]
+    &["status", "guard", "rbac"]
 } else {
-    &["rbac"]
+    &["guard", "rbac"]
 };
 
 /// The commands under the headings of the help.

@@ -19,6 +19,7 @@ mod commands {
     pub(crate) mod config;
     pub(crate) mod diff;
     pub(crate) mod explain;
+    pub(crate) mod guard;
     pub(crate) mod init;
     pub(crate) mod man;
     pub(crate) mod rbac;
@@ -50,6 +51,7 @@ mod applied_files;
 mod files;
 mod filling;
 mod git;
+mod guard_files;
 mod input_file;
 mod planning;
 mod output;
@@ -133,6 +135,7 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         Command::Diff(args) => commands::diff::run(args, printer),
         #[cfg(feature = "snapshot")]
         Command::Status(args) => commands::status::run(args, printer),
+        Command::Guard(args) => commands::guard::run(args, printer),
         Command::Rbac(args) => commands::rbac::run(args, printer),
         Command::Explain(args) => commands::explain::run(args, printer),
         Command::Schema(args) => commands::schema::run(args, printer),

@@ -18,7 +18,7 @@ use crate::output::CheckedCounts;
 use crate::outputs;
 use crate::settings::Settings;
 use crate::tree_comparison::{self, TreeComparison};
-use crate::{clock, disk, input_file};
+use crate::{clock, disk, guard_files, input_file};
 
 /// The findings of the rules.
 pub(crate) struct CheckResult<'a> {
@@ -92,7 +92,6 @@ pub(crate) fn check(
         plan,
     } = PlanAttempt::make(inputs)?;
     let settings = &inputs.settings;
-    let config = &settings.config.content;
     let mut mistakes = mistakes(inputs, &missing)?;
     mistakes.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
     let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
@@ -119,7 +118,7 @@ pub(crate) fn check(
         &rules::CheckInputs {
             mistakes: &mistakes,
             meshes: &inputs.meshes,
-            config,
+            config: &settings.config.content,
             fleet: &fleet,
             planned: plan.as_ref().map(|plan| CheckedPlan {
                 plan,
@@ -130,6 +129,7 @@ pub(crate) fn check(
                 changes: rendered.as_ref().map(|it| &it.changes),
                 fate,
             }),
+            guards: &guard_files::read(inputs)?,
         },
         standard(settings, purpose),
     );

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::translation::TranslationFault;
-use super::{MANAGER, MANAGER_LABEL, SOURCE_LABEL, Translation};
+use super::{MANAGER, MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL, Translation};
 use crate::net::Cidr;
 use crate::wireguard::PublicKey;
 
@@ -28,6 +28,11 @@ impl<'v> LoosePeer<'v> {
     /// Returns the cluster that its label names.
     pub fn source(self) -> Option<&'v str> {
         self.labels.get(SOURCE_LABEL)?.as_str()
+    }
+
+    /// Returns the mesh that its label names.
+    pub fn mesh(self) -> Option<&'v str> {
+        self.labels.get(MESH_LABEL)?.as_str()
     }
 
     /// Returns whether its label names clustermesh as the manager.

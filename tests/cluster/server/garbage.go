@@ -54,7 +54,7 @@ func collectGarbage(ctx context.Context, kubeconfig string) error {
 	}
 	all.Start(ctx.Done())
 	close(started)
-	go collector.Run(ctx, collectorWorkers, collectorPeriod)
+	go runCollector(ctx, collector)
 	go collector.Sync(ctx, kinds, collectorPeriod)
 	return nil
 }

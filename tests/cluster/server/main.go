@@ -166,7 +166,7 @@ func serve(ctx context.Context, dir, etcd string, listener net.Listener, more []
 	if err := logsapi.ValidateAndApply(settings.Logs, utilfeature.DefaultFeatureGate); err != nil {
 		return err
 	}
-	completed, err := settings.Complete(ctx)
+	completed, err := complete(ctx, settings)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 #[cfg(feature = "snapshot")]
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -126,19 +127,40 @@ impl Dumps {
         self.read_for(inputs, LeftClusters::Read)
     }
 
+    /// Reads the file of one cluster.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub(crate) fn read_one(
+        &self,
+        inputs: &mut Inputs,
+        cluster: &ClusterName,
+    ) -> Result<DumpedPeers, CommandFailure> {
+        self.read_of(inputs, slice::from_ref(cluster), LeftClusters::Refused)
+    }
+
     fn read_for(
         &self,
         inputs: &mut Inputs,
         of_left: LeftClusters,
     ) -> Result<DumpedPeers, CommandFailure> {
         let clusters = named_clusters(inputs);
+        self.read_of(inputs, &clusters, of_left)
+    }
+
+    fn read_of(
+        &self,
+        inputs: &mut Inputs,
+        clusters: &[ClusterName],
+        of_left: LeftClusters,
+    ) -> Result<DumpedPeers, CommandFailure> {
         let mut dumped = DumpedPeers::default();
         for Dump { cluster, path } in &self.peers {
             let left = cluster
                 .parse()
                 .ok()
                 .filter(|_| of_left == LeftClusters::Read);
-            let known = match (named(cluster, &clusters), left) {
+            let known = match (named(cluster, clusters), left) {
                 (Ok(known), _) => known.clone(),
                 (Err(_), Some(left)) => left,
                 (Err(error), None) => return Err(anyhow!("--peers: {error}").into()),
@@ -174,7 +196,7 @@ impl Dumps {
             files.entry(known).or_default().push(file);
         }
         #[cfg(feature = "snapshot")]
-        self.live.read(inputs, &clusters, &mut dumped)?;
+        self.live.read(inputs, clusters, &mut dumped)?;
         let all = dumped.files.values().chain(dumped.left.values());
         within_ceiling(inputs, all.flatten())?;
         Ok(dumped)

@@ -1,0 +1,113 @@
+//! Guards in the repository, compared with the meshes and with what `render` writes.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::OUTDATED_GUARD;
+use crate::admission::{Enforcement, Guard, PeerForm, Recorded};
+use crate::diagnostic::{Finding, Quotes, Severity};
+use crate::name::ClusterName;
+use crate::place::Place;
+use crate::rules::{CheckInputs, Purpose};
+use crate::text::{and_more, count, shell_word};
+
+/// A file with the guard of a cluster.
+#[derive(Clone, Debug)]
+pub struct GuardFile {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The file, as the shell calls it.
+    pub source: Arc<str>,
+    /// The guard, if it is one.
+    pub recorded: Option<Recorded>,
+}
+
+/// Reports guards that refuse what `render` writes, or that accept what the meshes do not.
+pub(in crate::rules) fn guards(inputs: &CheckInputs, purpose: Purpose) -> Vec<Finding> {
+    let guards = inputs.guards.par_iter();
+    guards
+        .filter_map(|it| outdated(it, inputs, purpose))
+        .collect()
+}
+
+fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<Finding> {
+    let name = &file.cluster;
+    let recorded = file
+        .recorded
+        .as_ref()
+        .filter(|it| it.guard.cluster == *name);
+    let Some(Recorded { guard, is_whole }) = recorded else {
+        let message = format!("{} is not the guard of {name}", file.source);
+        return Some(finding(file, "", Severity::Error, message, inputs, purpose));
+    };
+    let access = guard.access.clone();
+    let options = access.options();
+    let wanted = Guard::new(inputs.meshes, inputs.fleet, name, access);
+    let refused = refused(guard, inputs);
+    let excess = guard.beyond(&wanted);
+    let (severity, message) = match (refused, excess.split_first()) {
+        (Some(refused), _) => match guard.access.enforcement {
+            Enforcement::Deny => (
+                Severity::Error,
+                format!("the guard of {name} refuses {refused}"),
+            ),
+            Enforcement::Warn => (
+                Severity::Warning,
+                format!("the guard of {name} warns of {refused}"),
+            ),
+        },
+        (None, Some((first, rest))) => {
+            let more = and_more(rest.len(), "");
+            let message =
+                format!("the guard of {name} accepts {first}{more}, which the mesh does not");
+            (Severity::Warning, message)
+        }
+        (None, None) if *is_whole => return None,
+        (None, None) => {
+            let message = format!("{} is not what this version prints", file.source);
+            (Severity::Warning, message)
+        }
+    };
+    Some(finding(file, &options, severity, message, inputs, purpose))
+}
+
+/// Describes the Peers of the plan that a guard refuses.
+fn refused(guard: &Guard, inputs: &CheckInputs) -> Option<String> {
+    let plan = inputs.planned?.plan;
+    let judged = plan.peers_of(&guard.cluster).filter_map(|peer| {
+        let refusals = guard.refusals(&PeerForm::rendered(peer));
+        Some((&peer.name, *refusals.first()?))
+    });
+    let refused: Vec<_> = judged.collect();
+    let (name, refusal) = refused.first()?;
+    let peers = count(refused.len(), "Peer");
+    Some(format!("{peers} that `render` writes: {name} ({refusal})"))
+}
+
+fn finding(
+    file: &GuardFile,
+    options: &str,
+    severity: Severity,
+    message: String,
+    inputs: &CheckInputs,
+    purpose: Purpose,
+) -> Finding {
+    let name = &file.cluster;
+    let path = shell_word(&file.source);
+    let kubectl = inputs.config.kubectl(name);
+    let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, message)
+        .at(Place::document(&file.source, 0), "")
+        .help(format!(
+            "run `clustermesh guard {name}{options} > {path}` and, as the owner of {name}, `{kubectl} apply \
+             --server-side -f {path}`"
+        ));
+    finding.severity = match purpose {
+        Purpose::Validate => severity,
+        // The guard of the cluster may be newer than the file.
+        Purpose::Render | Purpose::Snapshot => severity.min(Severity::Warning),
+    };
+    // A guard is not one of our formats; only what is read from it is shown.
+    finding.quotes = Quotes::Nothing;
+    finding
+}

@@ -1,0 +1,241 @@
+//! `guard`: the policy that it prints, what it refuses to print, and which Peers it would refuse.
+
+use std::fs;
+
+use super::Folder;
+use crate::support::{assert_contains, copy, project};
+
+const WRITERS: &str = "system:serviceaccount:flux-system:clustermesh";
+
+fn example(name: &str) -> Folder {
+    let folder = Folder::empty();
+    copy(&project().join("examples").join(name), folder.0.path());
+    folder
+}
+
+#[test]
+fn the_guards_of_the_example_are_current() {
+    for cluster in ["east", "west"] {
+        let folder = example("gitops");
+        let run = folder.run(&["guard", cluster, "--writers", WRITERS]);
+        let file = project().join(format!("examples/gitops/guards/{cluster}.yaml"));
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        assert_eq!(run.stdout, fs::read_to_string(file).unwrap());
+        let check = folder.run(&["guard", cluster, "--check"]);
+        assert_eq!((check.code, check.stdout.as_str()), (0, ""));
+        let counts = format!("0 of 3 Peers would be refused in {cluster}\n");
+        assert_eq!(check.stderr, counts);
+    }
+}
+
+#[test]
+fn without_writers_everyone_may_write() {
+    let folder = example("quickstart");
+    let run = folder.run(&["guard", "west"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"note: without `--writers`, the policy accepts Peers from every user with the right to write them");
+    assert_contains(
+        &run.stdout,
+        "    - name: isWriter\n      expression: 'true'\n",
+    );
+    assert_contains(&run.stdout, "validationActions: [\"Deny\"]\n");
+    let warning = folder.run(&["guard", "west", "--warn", "--writers", WRITERS]);
+    assert_contains(
+        &warning.stdout,
+        "validationActions: [\"Warn\", \"Audit\"]\n",
+    );
+}
+
+#[test]
+fn an_account_that_delivers_cannot_write_allowed_peers() {
+    let folder = example("quickstart");
+    let guard = |writers: &str, others: &str, peer: &str| {
+        let options = [
+            "--writers",
+            writers,
+            "--allow-peer",
+            peer,
+            "--allow-peer-writers",
+            others,
+        ];
+        folder.run(&[&["guard", "west"][..], &options].concat())
+    };
+    let run = guard(WRITERS, "ada", "laptop=10.9.0.7/32,10.9.1.0/24");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_contains(
+        &run.stdout,
+        "\"laptop\": [\"10.9.0.7/32\", \"10.9.1.0/24\"]",
+    );
+    insta::assert_snapshot!(run.stderr, @"note: a Peer of `--allow-peer` may have no endpoint; until it connects, Kilo does not apply later changes of other Peers");
+    let run = guard(
+        WRITERS,
+        "group:system:serviceaccounts",
+        "laptop=10.9.0.7/32",
+    );
+    assert_eq!(run.code, 2);
+    insta::assert_snapshot!(run.stderr, @"error: `system:serviceaccount:flux-system:clustermesh` is in `--writers` and in `--allow-peer-writers`: who changes the repository could replace the key of an allowed Peer; give these Peers other writers");
+    let run = guard(WRITERS, "ada", "quickstart--east--x=10.9.0.7/32");
+    assert_eq!(run.code, 2);
+    insta::assert_snapshot!(run.stderr, @"error: `--allow-peer quickstart--east--x=…` has the name of a Peer that clustermesh writes; rename that Peer");
+    for peer in [
+        "laptop=0.0.0.0/0",
+        "laptop",
+        "Laptop=10.9.0.7/32",
+        "laptop=10.9.0.7",
+    ] {
+        assert_eq!(guard(WRITERS, "ada", peer).code, 2, "{peer}");
+    }
+    let alone = folder.run(&["guard", "west", "--allow-peer", "laptop=10.9.0.7/32"]);
+    assert_eq!(alone.code, 2);
+    assert_contains(&alone.stderr, "--allow-peer-writers");
+}
+
+#[test]
+fn peers_that_would_be_refused_are_listed() {
+    let folder = example("quickstart");
+    let rendered = folder.path("rendered/west/quickstart--east.yaml");
+    let text = fs::read_to_string(rendered).unwrap();
+    let run = folder.run(&[
+        "guard",
+        "west",
+        "--check",
+        "--peers",
+        "west=rendered/west/quickstart--east.yaml",
+    ]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    let wrong = text.replacen("10.42.0.0/24", "10.244.0.1/24", 1).replacen(
+        "source-cluster: east",
+        "source-cluster: west",
+        2,
+    );
+    folder.write("peers.yaml", wrong);
+    folder.write(
+        "laptop.yaml",
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {name: laptop}\nspec: {allowedIPs: [10.9.0.7/32], \
+         publicKey: 'vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4='}\n",
+    );
+    let run = folder.run(&["guard", "west", "--check", "--peers", "west=peers.yaml"]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stdout, @"
+    quickstart--east--east-agent-1: the labels name no mesh and source cluster from which this cluster accepts Peers
+    quickstart--east--east-agent-1: the name of the Peer does not begin with MESH--SOURCE-- as in its labels
+    quickstart--east--east-agent-1: an allowed IP is outside of the ranges that this cluster accepts of this source
+    quickstart--east--east-agent-2: the labels name no mesh and source cluster from which this cluster accepts Peers
+    quickstart--east--east-agent-2: the name of the Peer does not begin with MESH--SOURCE-- as in its labels
+    quickstart--east--east-agent-2: an allowed IP is outside of the ranges that this cluster accepts of this source
+    quickstart--east--east-server-1: an allowed IP overlaps a range of this cluster itself
+    quickstart--east--east-server-1: an allowed IP is outside of the ranges that this cluster accepts of this source
+    quickstart--east--east-server-1: an allowed IP has host bits
+    ");
+    let laptop = ["guard", "west", "--check", "--peers", "west=laptop.yaml"];
+    let run = folder.run(&laptop);
+    insta::assert_snapshot!(format!("{}{}", run.stdout, run.stderr), @"
+    laptop: the Peer has no labels of clustermesh and is not one that the owner of the cluster allows (`--allow-peer`)
+    laptop: an allowed IP is outside of the ranges that this cluster accepts of this source
+    laptop: the Peer has no endpoint, so Kilo would not apply later changes of other Peers
+    1 of 1 Peers would be refused in west
+    ");
+    let allowed = [
+        "--writers",
+        WRITERS,
+        "--allow-peer",
+        "laptop=10.9.0.0/24",
+        "--allow-peer-writers",
+        "ada",
+    ];
+    let run = folder.run(&[&laptop[..], &allowed].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    let run = folder.run(&["guard", "west", "--peers", "west=laptop.yaml"]);
+    assert_eq!(run.code, 2);
+    assert_contains(&run.stderr, "work only with `--check`");
+}
+
+#[test]
+fn a_flat_list_leaves_the_inside_open() {
+    let folder = example("quickstart");
+    let mesh = fs::read_to_string(folder.path("mesh.yaml")).unwrap();
+    let (head, _) = mesh.split_once("    - name: west").unwrap();
+    let west =
+        "    - name: west\n      allowedNetworks: [10.244.0.0/16, 10.96.0.0/12, 10.5.0.0/16]\n";
+    folder.write("mesh.yaml", format!("{head}{west}"));
+    let run = folder.run(&["guard", "west", "--writers", WRITERS]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    insta::assert_snapshot!(run.stderr, @"note: the entry of west has `allowedNetworks`, which does not show its pod ranges, so the policy does not refuse endpoints inside of the cluster");
+}
+
+#[test]
+fn a_peer_that_costs_too_much_fails() {
+    let folder = example("quickstart");
+    let mesh = fs::read_to_string(folder.path("mesh.yaml")).unwrap();
+    let ranges = |count: u32| {
+        let all = (0..count).map(|it| format!("172.{}.{}.0/24", 16 + it / 128, it % 128 * 2));
+        let all: Vec<String> = all.collect();
+        mesh.replacen("10.0.1.0/24", &all.join("\n        - "), 1)
+    };
+    folder.write("mesh.yaml", ranges(60));
+    let run = folder.run(&["guard", "west", "--writers", WRITERS]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    folder.write("mesh.yaml", ranges(400));
+    let run = folder.run(&["guard", "west", "--writers", WRITERS]);
+    assert_eq!(run.code, 2);
+    insta::assert_snapshot!(run.stderr, @"error: Peer quickstart--east--east-agent-1 has 403 allowed IPs, which the policy compares with 402 ranges: a cost of 661726, more than half of the 1000000 that an API server spends on a Peer; declare fewer, wider ranges");
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn a_mesh_with_mistakes_has_no_guard() {
+    let folder = example("quickstart");
+    let run = folder.run(&["guard", "north"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    fs::remove_file(folder.path("snapshots/east.json")).unwrap();
+    let run = folder.run(&["guard", "west"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    assert_contains(&run.stderr, "missing-snapshot");
+}
+
+#[test]
+fn an_outdated_guard_is_reported() {
+    let folder = example("quickstart");
+    let options = ["--writers", WRITERS, "--writers", "group:ops team"];
+    let guard = || {
+        let run = folder.run(&[&["guard", "west"][..], &options].concat());
+        folder.write("guards/west.yaml", run.stdout);
+    };
+    let validated = |code: i32| {
+        let run = folder.run(&["validate", "--strict"]);
+        assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
+        run.stdout
+    };
+    guard();
+    validated(0);
+
+    // The mesh allows more: what is rendered would be refused.
+    let mesh = folder.read("mesh.yaml");
+    folder.edit("mesh.yaml", "- 10.0.1.0/24", "- 10.0.0.0/22");
+    insta::assert_snapshot!(validated(1), @"
+    error[outdated-guard]: west: the guard of west refuses 1 Peer that `render` writes: quickstart--east--east-agent-1 (an allowed IP is outside of the ranges that this cluster accepts of this source)
+    help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    ");
+    let run = folder.run(&["render", "--check"]);
+    assert_contains(&run.stderr, "warning[outdated-guard]: ");
+    guard();
+    validated(0);
+
+    // The mesh allows less.
+    folder.write("mesh.yaml", &mesh);
+    insta::assert_snapshot!(validated(1), @"
+    warning[outdated-guard]: west: the guard of west accepts 10.0.0.0/24 of quickstart/east (and 1 more), which the mesh does not
+    help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    ");
+    guard();
+    folder.edit("guards/west.yaml", "0 < it.prefixLength()", "true");
+    insta::assert_snapshot!(validated(1), @"
+    warning[outdated-guard]: west: guards/west.yaml is not what this version prints
+    help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    ");
+    folder.write("guards/west.yaml", "kind: ConfigMap\n");
+    insta::assert_snapshot!(validated(1), @"
+    error[outdated-guard]: west: guards/west.yaml is not the guard of west
+    help: run `clustermesh guard west > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    ");
+}
