@@ -98,6 +98,7 @@ const MODULES: &[(&str, &str)] = &[
         "changes",
         "name net wireguard granularity place diagnostic mesh config kilo fleet engine agent packet proof capacity",
     ),
+    ("outage", "name net mesh snapshot kilo agent proof changes"),
     // Files of users
     (
         "proposal",

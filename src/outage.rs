@@ -1,0 +1,19 @@
+//! Outages: what becomes of declared paths when nodes, locations or clusters are lost, until Peers are rendered anew.
+//!
+//! The Kilo of a cluster that loses nodes forms a new topology of those that are left: it elects leaders, numbers
+//! WireGuard addresses and filters location ranges anew. The Peers of all clusters stay as they were rendered. So an
+//! outage is the same fabric with other versions of the clusters that lost nodes, and the same proof finds what
+//! differs (`docs/internals/proof.md`).
+
+pub mod lost_nodes;
+pub mod part;
+
+mod harmless;
+mod obstacle;
+mod proof;
+mod settled;
+
+pub use lost_nodes::LostNodes;
+pub use obstacle::Obstacle;
+pub use part::{Part, single_parts};
+pub use proof::{EndedPaths, OutageProof, OutageResult};
