@@ -10,6 +10,9 @@ pub mod part;
 
 mod harmless;
 mod obstacle;
+pub mod report;
+pub mod selection;
+pub mod survey;
 mod proof;
 mod settled;
 
@@ -17,3 +20,6 @@ pub use lost_nodes::LostNodes;
 pub use obstacle::Obstacle;
 pub use part::{Part, single_parts};
 pub use proof::{EndedPaths, OutageProof, OutageResult};
+pub use report::{Outage, OutageReport, OwnPaths};
+pub use selection::SelectionError;
+pub use survey::{Harm, Survey};

@@ -73,7 +73,7 @@ impl Blocks {
     }
 
     /// Returns no place, with room for all.
-    pub(super) fn none(&self) -> FixedBitSet {
+    pub(crate) fn none(&self) -> FixedBitSet {
         FixedBitSet::with_capacity(self.all.len())
     }
 

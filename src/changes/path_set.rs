@@ -127,7 +127,7 @@ impl PathSet {
     }
 
     /// Adds the paths from some senders to the same receivers.
-    pub(super) fn add_rows(&mut self, senders: &FixedBitSet, receivers: &FixedBitSet) {
+    pub(crate) fn add_rows(&mut self, senders: &FixedBitSet, receivers: &FixedBitSet) {
         let mut known = KnownRows::default();
         for sender in senders.ones() {
             self.add_row(sender, receivers, 0, &mut known);

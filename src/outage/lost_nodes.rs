@@ -15,6 +15,12 @@ impl LostNodes {
         self.0.iter().map(|(site, nodes)| (*site, nodes))
     }
 
+    /// Returns the nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = At> {
+        let by_site = self.by_site();
+        by_site.flat_map(|(site, nodes)| nodes.iter().map(move |&node| At { site, node }))
+    }
+
     /// Returns whether a node is one of them.
     pub fn contain(&self, at: At) -> bool {
         let nodes = self.0.get(&at.site);

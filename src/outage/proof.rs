@@ -20,12 +20,12 @@ use crate::snapshot::Snapshot;
 pub struct OutageProof<'r, 'f, 'a, 'm> {
     reach: &'r Reach<'f, 'a>,
     declared: Declared<'f, 'a, 'm>,
-    blocks: Sites<Blocks>,
+    pub(super) blocks: Sites<Blocks>,
     harmless: HarmlessLosses<'f, 'a>,
     /// The paths from each cluster to the others, found when they are needed.
     working: Sites<OnceLock<Sites<PathSet>>>,
     /// The largest number of steps of a proof.
-    most: u64,
+    pub(super) most: u64,
 }
 
 /// The effect of an outage.
@@ -43,7 +43,7 @@ pub struct EndedPaths {
     /// Their number, by class of sender and receiver.
     pub classes: BTreeMap<ClassPair, u64>,
     /// The sender and the receiver of one of them.
-    pub example: [AddressBlock; 2],
+    pub example: Option<[AddressBlock; 2]>,
     /// The paths.
     pub(crate) paths: PathSet,
 }
@@ -113,19 +113,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// As for [`OutageProof::examine`].
     pub fn prove(&self, lost: &LostNodes) -> Result<OutageResult, Obstacle> {
         let fabric = self.fabric();
-        // Of a cluster without nodes, all paths have an end that is lost. Between other clusters nothing differs,
-        // since no packet passes a third one.
-        let changed: Vec<SiteId> = lost
-            .by_site()
-            .map(|it| it.0)
-            .filter(|it| !lost.are_all_of(fabric, *it))
-            .collect();
-        let snapshots = changed.iter().map(|site| {
-            let nodes = lost.by_site().find(|it| it.0 == *site);
-            let nodes = nodes.map(|it| it.1.clone()).unwrap_or_default();
-            Ok((*site, settled(fabric, *site, &nodes)?))
-        });
-        let snapshots: BTreeMap<SiteId, Snapshot> = snapshots.collect::<Result<_, _>>()?;
+        let snapshots = self.settled(lost)?;
         let version = |(site, snapshot): (&SiteId, _)| {
             let it = fabric.site(*site);
             (*site, Site::new(it.entry, snapshot, it.files))
@@ -157,8 +145,19 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         })
     }
 
+    /// Returns the snapshots of the clusters that lose some of their nodes, once the agents of the others have
+    /// converged. Of a cluster without nodes, all paths have an end that is lost; between other clusters nothing
+    /// differs, since no packet passes a third one.
+    pub(super) fn settled(&self, lost: &LostNodes) -> Result<BTreeMap<SiteId, Snapshot>, Obstacle> {
+        let fabric = self.fabric();
+        let changed = lost.by_site().filter(|it| !lost.are_all_of(fabric, it.0));
+        changed
+            .map(|(site, nodes)| Ok((site, settled(fabric, site, nodes)?)))
+            .collect()
+    }
+
     /// Returns the declared paths that work between two clusters.
-    fn working(&self, pair: SitePair) -> &PathSet {
+    pub(super) fn working(&self, pair: SitePair) -> &PathSet {
         let of_sender = self.working[pair.from].get_or_init(|| {
             let mut known = KnownPaths::default();
             self.fabric().sites.map_ids(|to| {
@@ -190,44 +189,50 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
 
     /// Returns those of some paths of which no end is lost.
     fn ended(&self, pair: SitePair, paths: &PathSet, lost: &LostNodes) -> Option<EndedPaths> {
-        if paths.is_empty() {
-            return None;
-        }
-        let left = |site: SiteId| {
-            let is_left = |it: &AddressBlock| {
-                let node = it.owner.node().map(|node| At { site, node });
-                node.is_none_or(|it| !lost.contain(it))
-            };
-            let blocks = self.blocks[site].all.iter();
-            let classes = blocks.map(|it| it.owner.class().filter(|_| is_left(it)));
-            classes.collect::<Vec<_>>()
+        let is_left = |site: SiteId, it: &AddressBlock| {
+            let node = it.owner.node().map(|node| At { site, node });
+            node.is_none_or(|it| !lost.contain(it))
         };
-        let [senders, receivers] = pair.both().map(left);
-        let paths = paths.between(&senders, &receivers, are_declared);
-        let mut classes = BTreeMap::new();
-        let mut example = None;
+        self.narrowed(pair, paths, |from, to| {
+            is_left(pair.from, from) && is_left(pair.to, to)
+        })
+    }
+
+    /// Returns those of some paths whose sender and receiver are meant.
+    pub(super) fn narrowed(
+        &self,
+        pair: SitePair,
+        paths: &PathSet,
+        are_meant: impl Fn(&AddressBlock, &AddressBlock) -> bool,
+    ) -> Option<EndedPaths> {
+        let mut ended = EndedPaths {
+            pair,
+            classes: BTreeMap::new(),
+            example: None,
+            paths: PathSet::default(),
+        };
+        let block = |site: SiteId, place: usize| self.blocks[site].all.get(place);
         for (group, row) in paths.groups() {
-            for from in &group {
+            for from in group {
+                let sender = block(pair.from, from);
+                let mut meant = self.blocks[pair.to].none();
                 for to in row.ones() {
-                    let ends = [(&senders, *from), (&receivers, to)];
-                    let [Some(from_class), Some(to_class)] =
-                        ends.map(|(classes, place)| classes.get(place).copied().flatten())
-                    else {
+                    let Some(ends) = sender.zip(block(pair.to, to)) else {
                         continue;
                     };
-                    *classes.entry((from_class, to_class)).or_default() += 1;
-                    example.get_or_insert((*from, to));
+                    let classes = ends.0.owner.class().zip(ends.1.owner.class());
+                    if let Some(classes) = classes.filter(|_| are_meant(ends.0, ends.1)) {
+                        meant.insert(to);
+                        *ended.classes.entry(classes).or_default() += 1;
+                        ended.example.get_or_insert([*ends.0, *ends.1]);
+                    }
                 }
+                let mut senders = self.blocks[pair.from].none();
+                senders.insert(from);
+                ended.paths.add_rows(&senders, &meant);
             }
         }
-        let (from, to) = example?;
-        let block = |site: SiteId, place: usize| self.blocks[site].all.get(place).copied();
-        Some(EndedPaths {
-            example: [block(pair.from, from)?, block(pair.to, to)?],
-            pair,
-            classes,
-            paths,
-        })
+        ended.example.is_some().then_some(ended)
     }
 }
 

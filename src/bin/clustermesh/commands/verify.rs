@@ -28,9 +28,11 @@ mod expectations;
 mod held_back;
 mod hostile;
 mod joining;
+mod outages;
 mod wanted;
 
 use joining::JoinPlan;
+use outages::OutageOptions;
 use wanted::WantedPeers;
 
 /// Prove that clusters reach each other as the meshes declare
@@ -76,8 +78,11 @@ pub(crate) struct VerifyArgs {
     /// Prints one cluster per line. Checks what `render` would write now, and compares with the snapshots of
     /// the commit. A job that refreshes snapshots restores the old ones of these clusters, so that they do not
     /// hold back the others. The errors go to standard error, and the exit code is 0.
-    #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared"])]
+    #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared", "without", "without_agent", "survive"])]
     held_back: Option<String>,
+
+    #[command(flatten)]
+    outages: OutageOptions,
 
     #[command(flatten)]
     dumps: Dumps,
@@ -93,6 +98,8 @@ Examples:
   clustermesh verify --output sarif > verify.sarif
   clustermesh verify --fail-on warning
   clustermesh verify --assume-hostile west
+  clustermesh verify --without west/worker-1
+  clustermesh verify --survive 1
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
 /// Everything that is read for a proof.
@@ -121,41 +128,50 @@ struct ProofRequest<'p, 'e> {
     asked: Asked<'p>,
     expectations: &'e [Expectation],
     gaps: InputGaps<'p>,
-    ceilings: Ceilings,
 }
 
 impl<'e> Proof<'e> {
-    /// Proves it, unless that takes too many steps; nodes' claims are asked for only if a declared path does not
-    /// work.
+    /// Proves it; nodes' claims are asked for only if a declared path does not work.
     fn new(
-        fabric: &Fabric,
+        reach: &Reach,
         request: ProofRequest<'_, 'e>,
         excused: impl FnOnce() -> Excused,
-    ) -> Result<Self, CommandFailure> {
+    ) -> Self {
         let ProofRequest {
             asked,
             expectations,
             gaps,
-            ceilings,
         } = request;
-        let reach = Reach::new(fabric, ceilings.most_steps());
-        let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
-        if let Some(exceeded) = ceilings.exceeded(Counted::Steps, steps) {
-            return Err(CommandFailure::beyond(&[exceeded], Vec::new()));
-        }
-        let verification = match verify_sound(&reach, asked) {
+        let fabric = reach.fabric;
+        let verification = match verify_sound(reach, asked) {
             Some(verification) => verification,
-            None => verify_excusing(&reach, asked, &excused()),
+            None => verify_excusing(reach, asked, &excused()),
         };
-        let checks = expectation::check(&reach, expectations);
+        let checks = expectation::check(reach, expectations);
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
         findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
-        Ok(Self {
+        Self {
             verification,
             checks,
             findings,
-        })
+        }
+    }
+}
+
+/// Looks at all clusters from each of them.
+///
+/// # Errors
+/// A proof would take too many steps.
+fn look<'f, 'a>(
+    fabric: &'f Fabric<'a>,
+    ceilings: Ceilings,
+) -> Result<Reach<'f, 'a>, CommandFailure> {
+    let reach = Reach::new(fabric, ceilings.most_steps());
+    let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
+    match ceilings.exceeded(Counted::Steps, steps) {
+        Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),
+        None => Ok(reach),
     }
 }
 
@@ -218,9 +234,10 @@ fn verify(
         asked,
         expectations: &read.expectations,
         gaps,
-        ceilings: inputs.settings.ceilings,
     };
-    let proof = Proof::new(&fabric, request, || wanted.excused())?;
+    let reach = look(&fabric, inputs.settings.ceilings)?;
+    let proof = Proof::new(&reach, request, || wanted.excused());
+    let outages = args.outages.prove(inputs, &reach)?;
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
     let threshold = args.fail_on.threshold();
@@ -250,6 +267,7 @@ fn verify(
         focus: None,
         keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
         joining: Some(&outlook),
+        outages: Some(&outages),
     };
     drop(progress);
     report(args, inputs, &verified, printer)?;
