@@ -13,13 +13,15 @@ mod obstacle;
 pub mod report;
 pub mod selection;
 pub mod survey;
+mod survival;
 mod proof;
 mod settled;
 
 pub use lost_nodes::LostNodes;
-pub use obstacle::Obstacle;
-pub use part::{Part, single_parts};
-pub use proof::{EndedPaths, OutageProof, OutageResult};
+pub use obstacle::OutageObstacle;
+pub use part::{FleetPart, single_parts};
+pub use proof::{LostPaths, OutageProof, OutageResult};
 pub use report::{Outage, OutageReport, OwnPaths};
 pub use selection::SelectionError;
 pub use survey::{Harm, Survey};
+pub use survival::survive;

@@ -161,6 +161,18 @@ impl PathSet {
         rest
     }
 
+    /// Keeps the paths between some senders and receivers.
+    pub(crate) fn retain(&mut self, senders: &FixedBitSet, receivers: &FixedBitSet) {
+        for (sender, row) in self.row_of.iter_mut().enumerate() {
+            if !senders.contains(sender) {
+                *row = EMPTY;
+            }
+        }
+        for row in &mut self.rows {
+            row.intersect_with(receivers);
+        }
+    }
+
     /// Returns the paths between senders and receivers of kinds that are meant, of which there are few.
     pub(crate) fn between<T: Copy + Default + PartialEq>(
         &self,

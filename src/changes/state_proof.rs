@@ -17,7 +17,7 @@ pub(crate) struct StateProof {
     /// Paths on which all packets and their answers arrive.
     pub(crate) whole: PathSet,
     /// Paths on which some of them do: a block has addresses that others claim too.
-    pub(super) partial: PathSet,
+    pub(crate) partial: PathSet,
 }
 
 /// Results of one proof that are valid for other clusters too.

@@ -67,6 +67,19 @@ pub(super) struct WrittenExpectation {
     class: Option<ReceiverClass>,
     /// The expected result.
     expect: WrittenExpected,
+    /// Losses after which the packets must still arrive, with the Peers of the last render; only with `expect: Reach`.
+    survives: Option<WrittenSurvives>,
+}
+
+/// Losses that paths must survive.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Survives")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "the walk has looked at the number")]
+struct WrittenSurvives {
+    /// The number of lost nodes: any one that is not an end of the path.
+    #[schemars(range(min = 1, max = 1))]
+    nodes: u8,
 }
 
 /// The sender.
@@ -168,6 +181,9 @@ impl WrittenExpectation {
         {
             findings.push(behind_no_node(&place));
         }
+        if self.survives.is_some() && matches!(self.expect, WrittenExpected::Deny) {
+            findings.push(denied_survival(&place));
+        }
         let from = WrittenSide {
             cluster: self.from.cluster,
             node_selector: self.from.node_selector,
@@ -191,6 +207,7 @@ impl WrittenExpectation {
                 WrittenExpected::Reach => Expected::Reach,
                 WrittenExpected::Deny => Expected::Deny,
             },
+            survives_a_node: self.survives.is_some(),
             place,
         })
     }
@@ -290,6 +307,14 @@ fn address(text: &str, place: Place, findings: &mut Mistakes) -> Option<Cidr> {
             None
         }
     }
+}
+
+fn denied_survival(place: &Place) -> Finding {
+    let message = "`survives` cannot be combined with `expect: Deny`: a loss opens no path";
+    Finding::new(&mistake::CONTRADICTING_FIELDS, message)
+        .at(place.key("survives").named(), "")
+        .at(place.key("expect"), "")
+        .help("remove `survives`")
 }
 
 fn behind_no_node(place: &Place) -> Finding {

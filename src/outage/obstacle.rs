@@ -2,7 +2,7 @@
 
 /// The reason why it is not known what an outage does.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Obstacle {
+pub enum OutageObstacle {
     /// The nodes of a cluster report different granularities, and those that are left do not have the majority that
     /// all of them have.
     Granularity,
@@ -12,7 +12,7 @@ pub enum Obstacle {
     Steps,
 }
 
-impl Obstacle {
+impl OutageObstacle {
     /// Returns its name in JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use crate::net::Cidr;
 
 /// A part of a fleet.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Part {
+pub enum FleetPart {
     /// A node.
     Node(At),
     /// The nodes of a cluster in one location.
@@ -21,7 +21,7 @@ pub enum Part {
     Range(Cidr),
 }
 
-impl Part {
+impl FleetPart {
     /// Returns its nodes.
     pub fn nodes(&self, fabric: &Fabric) -> LostNodes {
         let all_of = |site: SiteId| {
@@ -59,7 +59,7 @@ impl Part {
 
 /// Returns every single node, location and cluster whose nodes Kilo counts. A location with a single node is that node,
 /// and the only location of a cluster is the cluster.
-pub fn single_parts(fabric: &Fabric) -> Vec<Part> {
+pub fn single_parts(fabric: &Fabric) -> Vec<FleetPart> {
     let mut parts = Vec::new();
     for (site, it) in fabric.sites.numbered() {
         let nodes = it.model.topology.nodes.numbered();
@@ -67,7 +67,7 @@ pub fn single_parts(fabric: &Fabric) -> Vec<Part> {
         let mut locations: BTreeMap<&str, BTreeSet<NodeId>> = BTreeMap::new();
         let mut count = 0;
         for (node, own) in counted {
-            parts.push(Part::Node(At { site, node }));
+            parts.push(FleetPart::Node(At { site, node }));
             locations
                 .entry(&own.kilo.location)
                 .or_default()
@@ -77,8 +77,9 @@ pub fn single_parts(fabric: &Fabric) -> Vec<Part> {
         let several = locations
             .iter()
             .filter(|it| 1 < it.1.len() && it.1.len() < count);
-        parts.extend(several.map(|(location, _)| Part::Location(site, (*location).to_owned())));
-        parts.extend((0 < count).then_some(Part::Cluster(site)));
+        parts
+            .extend(several.map(|(location, _)| FleetPart::Location(site, (*location).to_owned())));
+        parts.extend((0 < count).then_some(FleetPart::Cluster(site)));
     }
     parts
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::harmless::HarmlessLosses;
 use super::lost_nodes::LostNodes;
-use super::obstacle::Obstacle;
+use super::obstacle::OutageObstacle;
 use super::settled::settled;
 use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair, Sites};
 use crate::changes::blocks::Blocks;
@@ -19,11 +19,12 @@ use crate::snapshot::Snapshot;
 /// The declared paths that work without an outage, with which those of outages are compared.
 pub struct OutageProof<'r, 'f, 'a, 'm> {
     reach: &'r Reach<'f, 'a>,
-    declared: Declared<'f, 'a, 'm>,
+    /// The declared paths; none if all paths are meant.
+    declared: Option<Declared<'f, 'a, 'm>>,
     pub(super) blocks: Sites<Blocks>,
     harmless: HarmlessLosses<'f, 'a>,
     /// The paths from each cluster to the others, found when they are needed.
-    working: Sites<OnceLock<Sites<PathSet>>>,
+    working: Sites<OnceLock<Sites<StateProof>>>,
     /// The largest number of steps of a proof.
     pub(super) most: u64,
 }
@@ -32,12 +33,12 @@ pub struct OutageProof<'r, 'f, 'a, 'm> {
 #[derive(Clone, Debug, Default)]
 pub struct OutageResult {
     /// The declared paths that worked and do not work any more, and of which no end is lost.
-    pub ended: Vec<EndedPaths>,
+    pub ended: Vec<LostPaths>,
 }
 
 /// Paths between two clusters that end.
 #[derive(Clone, Debug)]
-pub struct EndedPaths {
+pub struct LostPaths {
     /// The clusters.
     pub pair: SitePair,
     /// Their number, by class of sender and receiver.
@@ -51,11 +52,11 @@ pub struct EndedPaths {
 impl OutageResult {
     /// Returns the number of paths that end.
     pub fn paths(&self) -> u64 {
-        self.ended.iter().map(EndedPaths::count).sum()
+        self.ended.iter().map(LostPaths::count).sum()
     }
 }
 
-impl EndedPaths {
+impl LostPaths {
     /// Returns their number.
     pub fn count(&self) -> u64 {
         self.classes.values().sum()
@@ -65,9 +66,19 @@ impl EndedPaths {
 impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// Prepares proofs of at most `most` steps each, given the proof without an outage.
     pub fn new(reach: &'r Reach<'f, 'a>, asked: Asked<'m>, most: u64) -> Self {
+        let declared = Declared::new(reach.fabric, asked);
+        Self::of(reach, Some(declared), most)
+    }
+
+    /// Prepares the same for all paths, declared or not.
+    pub fn of_all_paths(reach: &'r Reach<'f, 'a>, most: u64) -> Self {
+        Self::of(reach, None, most)
+    }
+
+    fn of(reach: &'r Reach<'f, 'a>, declared: Option<Declared<'f, 'a, 'm>>, most: u64) -> Self {
         let fabric = reach.fabric;
         Self {
-            declared: Declared::new(fabric, asked),
+            declared,
             blocks: fabric.sites.map(|it| Blocks::new(it)),
             harmless: HarmlessLosses::new(fabric),
             working: fabric.sites.map(|_| OnceLock::new()),
@@ -82,7 +93,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     }
 
     /// Returns the senders and receivers of paths that end.
-    pub fn ends(&self, ended: &EndedPaths) -> Vec<[AddressBlock; 2]> {
+    pub fn ends(&self, ended: &LostPaths) -> Vec<[AddressBlock; 2]> {
         let block = |site: SiteId, place: usize| self.blocks[site].all.get(place).copied();
         let SitePair { from, to } = ended.pair;
         let rows = ended.paths.rows();
@@ -100,7 +111,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     ///
     /// # Errors
     /// It is not known which.
-    pub fn examine(&self, lost: &LostNodes) -> Result<OutageResult, Obstacle> {
+    pub fn examine(&self, lost: &LostNodes) -> Result<OutageResult, OutageObstacle> {
         if self.is_harmless(lost) {
             return Ok(OutageResult::default());
         }
@@ -111,7 +122,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     ///
     /// # Errors
     /// As for [`OutageProof::examine`].
-    pub fn prove(&self, lost: &LostNodes) -> Result<OutageResult, Obstacle> {
+    pub fn prove(&self, lost: &LostNodes) -> Result<OutageResult, OutageObstacle> {
         let fabric = self.fabric();
         let snapshots = self.settled(lost)?;
         let version = |(site, snapshot): (&SiteId, _)| {
@@ -126,7 +137,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         };
         let reach = Reach::among(&after, self.most, is_wanted);
         if self.most < reach.steps() {
-            return Err(Obstacle::Steps);
+            return Err(OutageObstacle::Steps);
         }
         let mut known = KnownPaths::default();
         let sites = || fabric.sites.ids();
@@ -148,7 +159,10 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// Returns the snapshots of the clusters that lose some of their nodes, once the agents of the others have
     /// converged. Of a cluster without nodes, all paths have an end that is lost; between other clusters nothing
     /// differs, since no packet passes a third one.
-    pub(super) fn settled(&self, lost: &LostNodes) -> Result<BTreeMap<SiteId, Snapshot>, Obstacle> {
+    pub(super) fn settled(
+        &self,
+        lost: &LostNodes,
+    ) -> Result<BTreeMap<SiteId, Snapshot>, OutageObstacle> {
         let fabric = self.fabric();
         let changed = lost.by_site().filter(|it| !lost.are_all_of(fabric, it.0));
         changed
@@ -158,29 +172,49 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
 
     /// Returns the declared paths that work between two clusters.
     pub(super) fn working(&self, pair: SitePair) -> &PathSet {
+        &self.state(pair).whole
+    }
+
+    /// Returns the declared paths between two clusters that work for some of their addresses.
+    pub(super) fn working_in_part(&self, pair: SitePair) -> &PathSet {
+        &self.state(pair).partial
+    }
+
+    fn state(&self, pair: SitePair) -> &StateProof {
         let of_sender = self.working[pair.from].get_or_init(|| {
             let mut known = KnownPaths::default();
-            self.fabric().sites.map_ids(|to| {
-                let pair = SitePair { to, ..pair };
-                if pair.from == to {
-                    return PathSet::default();
-                }
-                let [senders, receivers] = self.declared(pair);
-                if !senders.iter().any(Option::is_some) || !receivers.iter().any(Option::is_some) {
-                    return PathSet::default();
-                }
-                let all = StateProof::new(self.reach, pair, &self.blocks, &mut known).whole;
-                all.between(&senders, &receivers, are_declared)
-            })
+            let sites = &self.fabric().sites;
+            sites.map_ids(|to| self.state_of(SitePair { to, ..pair }, &mut known))
         });
         &of_sender[pair.to]
+    }
+
+    fn state_of(&self, pair: SitePair, known: &mut KnownPaths<'r>) -> StateProof {
+        if pair.from == pair.to {
+            return StateProof::default();
+        }
+        let [senders, receivers] = self.declared(pair);
+        let is_any = |it: &[Option<AddressClass>]| it.iter().any(Option::is_some);
+        if !is_any(&senders) || !is_any(&receivers) {
+            return StateProof::default();
+        }
+        let is_everything = self.declared.is_none();
+        let StateProof { whole, partial } = StateProof::new(self.reach, pair, &self.blocks, known);
+        let [whole, partial] = [whole, partial].map(|it| {
+            it.between(&senders, &receivers, |from, to| {
+                is_everything || are_declared(from, to)
+            })
+        });
+        StateProof { whole, partial }
     }
 
     /// Returns the class of each block of two clusters that a link declares.
     fn declared(&self, pair: SitePair) -> [Vec<Option<AddressClass>>; 2] {
         [pair, pair.back()].map(|SitePair { from, to }| {
             let blocks = &self.blocks[from].all;
-            let declared = self.declared.promised(from, to, blocks);
+            let declared = self.declared.as_ref();
+            let declared = declared.map(|it| it.promised(from, to, blocks));
+            let declared = declared.unwrap_or_else(|| vec![true; blocks.len()]);
             let all = blocks.iter().zip(declared);
             all.map(|(it, is_declared)| it.owner.class().filter(|_| is_declared))
                 .collect()
@@ -188,7 +222,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     }
 
     /// Returns those of some paths of which no end is lost.
-    fn ended(&self, pair: SitePair, paths: &PathSet, lost: &LostNodes) -> Option<EndedPaths> {
+    fn ended(&self, pair: SitePair, paths: &PathSet, lost: &LostNodes) -> Option<LostPaths> {
         let is_left = |site: SiteId, it: &AddressBlock| {
             let node = it.owner.node().map(|node| At { site, node });
             node.is_none_or(|it| !lost.contain(it))
@@ -204,8 +238,8 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         pair: SitePair,
         paths: &PathSet,
         are_meant: impl Fn(&AddressBlock, &AddressBlock) -> bool,
-    ) -> Option<EndedPaths> {
-        let mut ended = EndedPaths {
+    ) -> Option<LostPaths> {
+        let mut ended = LostPaths {
             pair,
             classes: BTreeMap::new(),
             example: None,

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::lost_nodes::LostNodes;
-use super::obstacle::Obstacle;
-use super::proof::{EndedPaths, OutageProof};
+use super::obstacle::OutageObstacle;
+use super::proof::{LostPaths, OutageProof};
 use crate::agent::applied::AppliedFile;
 use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair};
 use crate::changes::state_proof::{KnownPaths, StateProof};
@@ -31,10 +31,10 @@ pub struct Outage {
 #[derive(Clone, Debug, Default)]
 pub struct OutageReport {
     /// The declared paths of others that end.
-    pub ended: Vec<EndedPaths>,
+    pub ended: Vec<LostPaths>,
     /// Those of which it is not known: ranges of a whole cluster whose carrier has a silent agent. It has no tunnels
     /// to other nodes of its cluster any more, so that it depends on where the packets go from there.
-    pub unknown: Vec<EndedPaths>,
+    pub unknown: Vec<LostPaths>,
     /// The declared paths from and to the lost nodes.
     pub own: OwnPaths,
 }
@@ -111,7 +111,7 @@ impl OutageProof<'_, '_, '_, '_> {
     ///
     /// # Errors
     /// It is not known.
-    pub fn report(&self, outage: &Outage) -> Result<OutageReport, Obstacle> {
+    pub fn report(&self, outage: &Outage) -> Result<OutageReport, OutageObstacle> {
         let mut report = OutageReport {
             own: self.own_paths(outage),
             ..OutageReport::default()
@@ -181,7 +181,7 @@ impl OutageProof<'_, '_, '_, '_> {
     pub fn next_snapshots(
         &self,
         outage: &Outage,
-    ) -> Result<BTreeMap<ClusterName, Snapshot>, Obstacle> {
+    ) -> Result<BTreeMap<ClusterName, Snapshot>, OutageObstacle> {
         let all = outage.all();
         let mut settled = self.settled(&all)?;
         let snapshots = all.by_site().map(|(site, _)| {
@@ -213,10 +213,10 @@ impl OutageProof<'_, '_, '_, '_> {
     /// It is not known.
     pub fn still_ended<'p>(
         &self,
-        ended: &[EndedPaths],
+        ended: &[LostPaths],
         outage: &Outage,
         files: impl Fn(&ClusterName) -> &'p [AppliedFile],
-    ) -> Result<u64, Obstacle> {
+    ) -> Result<u64, OutageObstacle> {
         let snapshots = self.settled(&outage.all())?;
         let sites = self.fabric().sites.numbered().map(|(number, it)| {
             let files = files(it.cluster);
@@ -231,7 +231,7 @@ impl OutageProof<'_, '_, '_, '_> {
         };
         let reach = Reach::among(&fabric, self.most, is_wanted);
         if self.most < reach.steps() {
-            return Err(Obstacle::Steps);
+            return Err(OutageObstacle::Steps);
         }
         let mut known = KnownPaths::default();
         let left = ended.iter().map(|it| {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use super::part::Part;
+use super::part::FleetPart;
 use crate::agent::fabric::{At, Fabric, SiteId};
 use crate::diagnostic::Quoted;
 use crate::document::nearest;
@@ -36,7 +36,7 @@ pub enum SelectionError {
     Range(Cidr),
 }
 
-impl Part {
+impl FleetPart {
     /// Reads `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION`, a range or an address.
     ///
     /// # Errors

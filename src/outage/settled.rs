@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::harmless::are_tunnel_addresses_alone;
-use super::obstacle::Obstacle;
+use super::obstacle::OutageObstacle;
 use crate::agent::fabric::{Fabric, Site, SiteId};
 use crate::kilo::cluster::Cluster;
 use crate::kilo::id::NodeId;
@@ -18,7 +18,7 @@ pub(super) fn settled(
     fabric: &Fabric,
     number: SiteId,
     lost: &BTreeSet<NodeId>,
-) -> Result<Snapshot, Obstacle> {
+) -> Result<Snapshot, OutageObstacle> {
     let site = fabric.site(number);
     let mut snapshot = site.snapshot.clone();
     let nodes = snapshot.nodes.iter_mut().zip(site.reading.nodes.ids());
@@ -30,13 +30,13 @@ pub(super) fn settled(
         let left = Cluster::new(site.entry, &snapshot).topology;
         let before = &site.reading.topology;
         if left.granularity != before.granularity {
-            return Err(Obstacle::Granularity);
+            return Err(OutageObstacle::Granularity);
         }
         if has_other_numbers(before, &left)
             && !is_numbering_known(before)
             && !are_tunnel_addresses_alone(fabric, number)
         {
-            return Err(Obstacle::Numbering);
+            return Err(OutageObstacle::Numbering);
         }
         addresses(site, &left)
     };

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::lost_nodes::LostNodes;
-use super::obstacle::Obstacle;
-use super::part::{Part, single_parts};
+use super::obstacle::OutageObstacle;
+use super::part::{FleetPart, single_parts};
 use super::proof::{OutageProof, OutageResult};
 
 /// The effects of the losses of all single parts.
@@ -17,14 +17,14 @@ pub struct Survey {
     /// Those whose loss ends paths of others, the one that ends most first.
     pub harmful: Vec<Harm>,
     /// Those of which it is not known.
-    pub unexamined: Vec<(Part, Obstacle)>,
+    pub unexamined: Vec<(FleetPart, OutageObstacle)>,
 }
 
 /// A part whose loss ends paths of others.
 #[derive(Clone, Debug)]
 pub struct Harm {
     /// The part.
-    pub part: Part,
+    pub part: FleetPart,
     /// Its nodes.
     pub lost: LostNodes,
     /// The paths.
@@ -40,7 +40,8 @@ impl OutageProof<'_, '_, '_, '_> {
             let lost = part.nodes(self.fabric());
             (part, lost)
         });
-        let losses: Vec<(Part, LostNodes)> = losses.filter(|it| !self.is_harmless(&it.1)).collect();
+        let losses: Vec<(FleetPart, LostNodes)> =
+            losses.filter(|it| !self.is_harmless(&it.1)).collect();
         let mut survey = Survey {
             parts: count,
             proved: losses.len(),

@@ -13,6 +13,9 @@ use meant::{Chosen, TakenAddresses};
 mod group;
 mod judge;
 mod meant;
+mod survival;
+
+pub use survival::{MeantBlocks, Survival};
 
 /// The result of an expectation.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub struct Check<'e> {
     pub counterexample: Option<Trace>,
     /// The part of its meaning that does not exist.
     pub voids: Vec<Void>,
+    /// What losses do to its paths, if they must survive any.
+    pub survival: Option<Survival>,
 }
 
 /// Something that an expectation means and that is not there: it may be a typo, and what is about
@@ -62,7 +67,10 @@ pub enum ExpectationSide {
 impl Check<'_> {
     /// Returns whether it is about something and all of that is as it is expected.
     pub fn holds(&self) -> bool {
-        self.counterexample.is_none() && self.voids.is_empty()
+        let survival = self.survival.as_ref();
+        self.counterexample.is_none()
+            && self.voids.is_empty()
+            && survival.is_none_or(Survival::holds)
     }
 }
 

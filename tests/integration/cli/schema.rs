@@ -289,7 +289,7 @@ fn describes_every_field_of_a_verification() {
 apiVersion: kilo-clustermesh.io/v1
 kind: Expectations
 spec:
-  - { name: talk, from: { cluster: west }, to: { cluster: east }, class: Pod, expect: Reach }
+  - { name: talk, from: { cluster: west }, to: { cluster: east }, class: Pod, expect: Reach, survives: { nodes: 1 } }
   - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Deny }
 ";
     folder.write("expectations.yaml", expectations);
@@ -298,6 +298,10 @@ spec:
         "--assume-hostile",
         "east",
         "--undeclared",
+        "--without",
+        "east/n1",
+        "--survive",
+        "1",
         "--output",
         "json",
     ]);
@@ -322,6 +326,8 @@ spec:
         ("Exposure", "/hostile/0/exposures/0"),
         ("Joining", "/joining"),
         ("Joiner", "/waiting/0"),
+        ("OwnPaths", "/outage/own"),
+        ("Survey", "/survival"),
     ];
     for (part, pointer) in parts {
         let described = if part.is_empty() {

@@ -13,6 +13,7 @@ mod granularity;
 mod held_back;
 mod hostile;
 mod joining;
+mod outages;
 mod outdated;
 mod peers;
 mod same_decisions;

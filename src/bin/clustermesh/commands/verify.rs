@@ -9,6 +9,7 @@ use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::expectations::Expectation;
 use clustermesh::fleet::MissingSnapshot;
 use clustermesh::mesh;
+use clustermesh::outage;
 use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
@@ -128,6 +129,8 @@ struct ProofRequest<'p, 'e> {
     asked: Asked<'p>,
     expectations: &'e [Expectation],
     gaps: InputGaps<'p>,
+    /// The largest number of steps of the proof of a loss.
+    most: u64,
 }
 
 impl<'e> Proof<'e> {
@@ -141,13 +144,15 @@ impl<'e> Proof<'e> {
             asked,
             expectations,
             gaps,
+            most,
         } = request;
         let fabric = reach.fabric;
         let verification = match verify_sound(reach, asked) {
             Some(verification) => verification,
             None => verify_excusing(reach, asked, &excused()),
         };
-        let checks = expectation::check(reach, expectations);
+        let mut checks = expectation::check(reach, expectations);
+        outage::survive(reach, &mut checks, most);
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
         findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
@@ -234,6 +239,7 @@ fn verify(
         asked,
         expectations: &read.expectations,
         gaps,
+        most: inputs.settings.ceilings.most_steps(),
     };
     let reach = look(&fabric, inputs.settings.ceilings)?;
     let proof = Proof::new(&reach, request, || wanted.excused());

@@ -191,6 +191,7 @@ impl Refresh {
             asked: self.inputs.asked(),
             expectations: &self.expectations,
             gaps,
+            most: settings.ceilings.most_steps(),
         };
         let reach = look(&fabric, settings.ceilings)?;
         let proof = Proof::new(&reach, request, || rules::excused(fleet, plan));

@@ -109,6 +109,7 @@ impl JoinPlan {
             },
             expectations: &read.expectations,
             gaps,
+            most: inputs.settings.ceilings.most_steps(),
         };
         let proof = {
             let reach = look(&fabric, inputs.settings.ceilings)?;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clustermesh::fleet::{Fleet, SnapshotFile};
 use clustermesh::guard::{GuardRefusal, NewSnapshot, decide};
-use clustermesh::outage::{EndedPaths, Outage, OutageProof, OutageReport, Part, SelectionError};
+use clustermesh::outage::{
+    FleetPart, LostPaths, Outage, OutageProof, OutageReport, SelectionError,
+};
 use clustermesh::proof::reach::Reach;
 use clustermesh::rules::{rendered, snapshots};
 use clustermesh::{manifest, plan};
@@ -65,17 +67,17 @@ impl OutageOptions {
     fn named(&self, inputs: &Inputs, proof: &OutageProof) -> anyhow::Result<ProvedOutage> {
         let select = |flag: &str, texts: &[String]| {
             let parts = texts.iter().map(|text| {
-                let part = Part::select(text, proof.fabric());
+                let part = FleetPart::select(text, proof.fabric());
                 part.map_err(|error| match error {
                     SelectionError::Cluster(name) => anyhow!("{flag}: {}", unknown(inputs, &name)),
                     error => anyhow!("{flag}: {error}"),
                 })
             });
-            parts.collect::<anyhow::Result<Vec<Part>>>()
+            parts.collect::<anyhow::Result<Vec<FleetPart>>>()
         };
         let gone = select("--without", &self.without)?;
         let silent = select("--without-agent", &self.without_agent)?;
-        let nodes = |parts: &[Part]| {
+        let nodes = |parts: &[FleetPart]| {
             let nodes = parts.iter().map(|it| it.nodes(proof.fabric()));
             nodes
                 .flat_map(|it| it.nodes().collect::<Vec<_>>())
@@ -155,7 +157,7 @@ fn next_render(
     rules.dedup();
     let applied = AppliedFiles::planned(&inputs.settings, &plan, &texts, &KnownContents::default());
     let still = proof.still_ended(&report.ended, outage, |cluster| applied.files(cluster));
-    let ended = report.ended.iter().map(EndedPaths::count).sum::<u64>();
+    let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
     Ok(Some(NextRender {
         restored: still.map(|still| ended.saturating_sub(still)),
         guards: rules,

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use clustermesh::agent::fabric::{At, SiteId};
 use clustermesh::diagnostic::escaped;
-use clustermesh::outage::{EndedPaths, Harm, Obstacle, OutageReport, OwnPaths, Part, Survey};
+use clustermesh::outage::{
+    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, OwnPaths, Survey,
+};
 use clustermesh::packet::messages;
 use clustermesh::proof::reach::AddressBlock;
 use clustermesh::report::table::TextTable;
@@ -28,11 +29,11 @@ pub(crate) struct ProvedOutages {
 /// The parts that people named, and what their loss does.
 pub(crate) struct ProvedOutage {
     /// Those that are gone.
-    pub(crate) gone: Vec<Part>,
+    pub(crate) gone: Vec<FleetPart>,
     /// Those whose agents are silent.
-    pub(crate) silent: Vec<Part>,
+    pub(crate) silent: Vec<FleetPart>,
     /// The effect.
-    pub(crate) report: Result<OutageReport, Obstacle>,
+    pub(crate) report: Result<OutageReport, OutageObstacle>,
     /// What the next render would do about it, if paths end and there is a plan.
     pub(crate) next_render: Option<NextRender>,
 }
@@ -40,7 +41,7 @@ pub(crate) struct ProvedOutage {
 /// The effect of the next render after an outage.
 pub(crate) struct NextRender {
     /// The number of ended paths that it restores.
-    pub(crate) restored: Result<u64, Obstacle>,
+    pub(crate) restored: Result<u64, OutageObstacle>,
     /// The rules of the guards that stop it until a person accepts the losses.
     pub(crate) guards: Vec<&'static str>,
 }
@@ -52,23 +53,19 @@ impl Verified<'_, '_> {
         let Some(outages) = self.outages else {
             return text;
         };
-        if let Some(outage) = &outages.named {
-            let table = self
-                .ended_table(outage)
-                .map(|it| it.text("  ", width) + "\n");
-            let [head, rest] = self.named_outage(outage);
+        let mut add = |[head, rest]: [String; 2], table: Option<TextTable>| {
+            let table = table.map(|it| it.text("  ", width));
+            let rest = if rest.is_empty() { rest } else { rest + "\n" };
             text.push_str(&width.wrapped(0, &(head + "\n")));
             text.push_str(&table.unwrap_or_default());
-            text.push_str(&width.wrapped(0, &(rest + "\n\n")));
+            text.push_str(&width.wrapped(0, &rest));
+            text.push('\n');
+        };
+        if let Some(outage) = &outages.named {
+            add(self.named_outage(outage), self.ended_table(outage));
         }
         if let Some(survey) = &outages.survey {
-            let table = self
-                .survey_table(survey)
-                .map(|it| it.text("  ", width) + "\n");
-            let [head, rest] = self.surveyed(survey);
-            text.push_str(&width.wrapped(0, &(head + "\n")));
-            text.push_str(&table.unwrap_or_default());
-            text.push_str(&width.wrapped(0, &(rest + "\n\n")));
+            add(self.surveyed(survey), self.survey_table(survey));
         }
         text
     }
@@ -94,7 +91,7 @@ impl Verified<'_, '_> {
 
     /// Returns the sentence before the table of a named outage, and those behind it.
     fn named_outage(&self, outage: &ProvedOutage) -> [String; 2] {
-        let parts = |parts: &[Part]| text::listed(parts.iter().map(|it| self.part(it)));
+        let parts = |parts: &[FleetPart]| text::listed(parts.iter().map(|it| self.part(it)));
         let mut without = Vec::new();
         if !outage.gone.is_empty() {
             without.push(format!("Without {}", parts(&outage.gone)));
@@ -114,7 +111,7 @@ impl Verified<'_, '_> {
                 String::new(),
             ],
             Ok(report) => {
-                let ended = report.ended.iter().map(EndedPaths::count).sum::<u64>();
+                let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
                 let paths = text::count(ended, "declared path");
                 let head = if ended == 0 {
                     format!("{without}, no declared path of other nodes ends.")
@@ -130,7 +127,7 @@ impl Verified<'_, '_> {
     /// Returns the sentences behind the table of a named outage.
     fn consequences(&self, report: &OutageReport, ended: u64, outage: &ProvedOutage) -> String {
         let mut sentences = Vec::new();
-        let unknown = report.unknown.iter().map(EndedPaths::count).sum::<u64>();
+        let unknown = report.unknown.iter().map(LostPaths::count).sum::<u64>();
         if 0 < unknown {
             sentences.push(format!(
                 "{} to ranges that a silent agent's node carries were not examined.",
@@ -221,29 +218,16 @@ impl Verified<'_, '_> {
     }
 
     /// Returns the name of a part.
-    pub(super) fn part(&self, part: &Part) -> String {
+    pub(super) fn part(&self, part: &FleetPart) -> String {
         escaped(&part.name(self.fabric), NAMED)
     }
 
     /// Returns the sender and the receiver of one of some paths.
-    pub(super) fn example(&self, ended: &EndedPaths) -> Option<[String; 2]> {
+    pub(super) fn example(&self, ended: &LostPaths) -> Option<[String; 2]> {
         let [sender, receiver] = ended.example.as_ref()?;
         let (from, to) = (ended.pair.from, ended.pair.to);
-        Some([self.end(from, sender), self.end(to, receiver)])
-    }
-
-    /// Returns a node, or the declared range around addresses.
-    fn end(&self, site: SiteId, block: &AddressBlock) -> String {
-        if let Some(node) = block.owner.node() {
-            return messages::called(self.fabric, At { site, node });
-        }
-        let owned = self.fabric.site(site).owned();
-        let range = owned.around(block.span).next().map(|it| owned.at(it).0);
-        let range = range.map_or_else(
-            || block.span.first_address().to_string(),
-            |it| it.to_string(),
-        );
-        format!("{}/{range}", self.fabric.site(site).cluster)
+        let end = |site, it: &AddressBlock| messages::end(self.fabric, site, it.owner, it.span);
+        Some([end(from, sender), end(to, receiver)])
     }
 }
 

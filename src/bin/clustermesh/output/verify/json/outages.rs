@@ -1,7 +1,7 @@
 //! Outages, as objects for programs.
 
 use clustermesh::mesh::AddressClass;
-use clustermesh::outage::{EndedPaths, Harm, Obstacle, OutageReport, Part, Survey};
+use clustermesh::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -122,12 +122,12 @@ struct WrittenUnexamined {
     reason: WrittenObstacle,
 }
 
-impl From<Obstacle> for WrittenObstacle {
-    fn from(obstacle: Obstacle) -> Self {
+impl From<OutageObstacle> for WrittenObstacle {
+    fn from(obstacle: OutageObstacle) -> Self {
         match obstacle {
-            Obstacle::Granularity => Self::Granularity,
-            Obstacle::Numbering => Self::Numbering,
-            Obstacle::Steps => Self::Steps,
+            OutageObstacle::Granularity => Self::Granularity,
+            OutageObstacle::Numbering => Self::Numbering,
+            OutageObstacle::Steps => Self::Steps,
         }
     }
 }
@@ -146,7 +146,7 @@ impl Verified<'_, '_> {
     pub(super) fn written_outage(&self, outage: &ProvedOutage) -> WrittenOutage {
         let nothing = OutageReport::default();
         let report = outage.report.as_ref().unwrap_or(&nothing);
-        let parts = |parts: &[Part]| each(parts, |it| self.part(it));
+        let parts = |parts: &[FleetPart]| each(parts, |it| self.part(it));
         WrittenOutage {
             without: parts(&outage.gone),
             without_agent: parts(&outage.silent),
@@ -179,7 +179,7 @@ impl Verified<'_, '_> {
         }
     }
 
-    fn written_ended(&self, ended: &EndedPaths) -> WrittenEnded {
+    fn written_ended(&self, ended: &LostPaths) -> WrittenEnded {
         let classes = ended.classes.iter();
         let classes = classes.map(|((from, to), paths)| WrittenEndedClasses {
             from: *from,
