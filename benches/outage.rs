@@ -49,8 +49,14 @@ fn main() -> anyhow::Result<()> {
             survive.push(cpu(&["verify", "--survive", "1"])?);
         }
         println!("{shape}");
-        println!("  verify                  {}", spread(&verify, |it| seconds(*it)));
-        println!("  verify --survive 1      {}", spread(&survive, |it| seconds(*it)));
+        println!(
+            "  verify                  {}",
+            spread(&verify, |it| seconds(*it))
+        );
+        println!(
+            "  verify --survive 1      {}",
+            spread(&survive, |it| seconds(*it))
+        );
         println!(
             "  ÷                       {:<32}aim ≤ 10×",
             ratio(&survive, &verify)

@@ -1,7 +1,7 @@
-//! Outages: what becomes of declared paths when nodes, locations or clusters are lost, until Peers are rendered anew.
+//! Outages: what becomes of declared paths when nodes, locations or clusters are lost, until the next render.
 //!
-//! The Kilo of a cluster that loses nodes forms a new topology of those that are left: it elects leaders, numbers
-//! WireGuard addresses and filters location ranges anew. The Peers of all clusters stay as they were rendered. So an
+//! The Kilo of a cluster that loses nodes forms a new topology of those that are left, with other leaders,
+//! WireGuard addresses and location ranges. The Peers of all clusters stay as they were rendered. So an
 //! outage is the same fabric with other versions of the clusters that lost nodes, and the same proof finds what
 //! differs (`docs/internals/proof.md`).
 

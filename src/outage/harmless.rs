@@ -1,8 +1,8 @@
 //! Harmless losses: nodes whose loss ends no path of others. They are recognised without a proof, and most nodes of a
 //! fleet are among them.
 //!
-//! What becomes of a packet between others depends on a node of another name only if that node carries it, leads for
-//! one of its ends, or has a claim on an address of its way. Every other case, usual or not, is proved.
+//! A packet between other nodes depends on a node only if that node carries it, leads for one of its ends, or has a
+//! claim on an address of its way. Every other case is proved, usual or not.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

@@ -17,7 +17,7 @@ pub enum SelectionError {
     /// No cluster has this name, or none with a snapshot.
     #[error("no cluster {0}")]
     Cluster(String),
-    /// The cluster has no such node or location.
+    /// The cluster has no node or location of this name.
     #[error("cluster `{cluster}` has no {kind} {}; {help}", Quoted(.name))]
     Missing {
         /// The cluster.
@@ -26,7 +26,7 @@ pub enum SelectionError {
         kind: &'static str,
         /// The text.
         name: String,
-        /// What may have been meant.
+        /// The name that is probably meant, or the first names.
         help: String,
     },
     /// No node has an address in the range.
@@ -40,7 +40,7 @@ impl FleetPart {
     /// Reads `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION`, a range or an address.
     ///
     /// # Errors
-    /// There is no such part.
+    /// No part has this name.
     pub fn select(text: &str, fabric: &Fabric) -> Result<Self, SelectionError> {
         let range = text.parse::<Cidr>().ok();
         let address = || text.parse::<IpAddr>().ok().map(Cidr::host);

@@ -50,7 +50,7 @@ pub(super) fn settled(
     Ok(snapshot)
 }
 
-/// Returns whether a segment is gone, so that Kilo numbers all later ones anew (`kilo.md` §4.4).
+/// Returns whether a segment is gone, so that Kilo gives all later ones other numbers (`kilo.md` §4.4).
 fn has_other_numbers(before: &KiloTopology, left: &KiloTopology) -> bool {
     before.segments.len() != left.segments.len()
 }

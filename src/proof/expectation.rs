@@ -30,7 +30,7 @@ pub struct Check<'e> {
     pub counterexample: Option<Trace>,
     /// The part of its meaning that does not exist.
     pub voids: Vec<Void>,
-    /// What losses do to its paths, if they must survive any.
+    /// The effect of losses on its paths, if they must survive any.
     pub survival: Option<Survival>,
 }
 

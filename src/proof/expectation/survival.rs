@@ -10,7 +10,7 @@ use crate::expectations::Expectation;
 /// The effects of losses on the paths of an expectation.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Survival {
-    /// The nodes whose loss ends paths of which they are no end.
+    /// The nodes whose loss ends paths of others.
     pub nodes: Vec<At>,
     /// The number of paths that end without the worst of them, which is the first.
     pub ended: u64,

@@ -1,5 +1,5 @@
 //! Outages against full recomputation: the lost nodes are taken out of the snapshots, Kilo's state and all tables are
-//! built anew, and every pair is asked.
+//! built from the rest, and every pair is asked.
 
 use std::cell::Cell;
 
@@ -294,7 +294,8 @@ fn try_worlds(worlds: impl Strategy<Value = World>, is_tidy: bool) {
     let share = if is_tidy { 12 } else { 30 };
     assert!(compared < share * ending, "{:?}", COUNTS.get());
     let few = if is_tidy { 0 } else { compared };
-    assert!(2 * unexamined <= few, "{:?}", COUNTS.get());
+    // Each is tried in four ways.
+    assert!(unexamined <= 2 * few, "{:?}", COUNTS.get());
 }
 
 #[test]

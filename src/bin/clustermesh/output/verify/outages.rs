@@ -34,7 +34,7 @@ pub(crate) struct ProvedOutage {
     pub(crate) silent: Vec<FleetPart>,
     /// The effect.
     pub(crate) report: Result<OutageReport, OutageObstacle>,
-    /// What the next render would do about it, if paths end and there is a plan.
+    /// The effect of the next render, if paths end and there is a plan.
     pub(crate) next_render: Option<NextRender>,
 }
 

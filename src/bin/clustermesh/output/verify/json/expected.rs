@@ -35,16 +35,16 @@ pub(super) struct WrittenExpectationResult {
     #[schemars(with = "Option<JsonDocument<WrittenTrace>>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
-    /// What losses of single nodes do to its paths; only with `survives`.
+    /// The effect of losses of single nodes on its paths; only with `survives`.
     #[serde(skip_serializing_if = "Option::is_none")]
     survival: Option<WrittenSurvival>,
 }
 
-/// What losses of single nodes do to the paths of an expectation.
+/// The effect of losses of single nodes on the paths of an expectation.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WrittenSurvival {
-    /// The nodes whose loss ends paths of which they are no end, the one that ends most first.
+    /// The nodes whose loss ends paths of others, the one that ends most first.
     nodes: Vec<WrittenNode>,
     /// The number of paths that end without the first of them.
     ended: u64,
