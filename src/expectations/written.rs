@@ -52,7 +52,7 @@ enum ExpectationsKind {
 
 /// An expectation about packets between clusters. Packets within a cluster are not checked.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Expectation", extend("allOf" = [no_node_behind_a_cluster()]))]
+#[schemars(rename = "Expectation", extend("allOf" = [no_node_behind_a_cluster(), no_denied_survival()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenExpectation {
     /// The name under which a failure is reported; unique.
@@ -343,5 +343,16 @@ fn no_node_behind_a_cluster() -> Value {
         "then": {
             "properties": { "to": { "properties": { "nodeSelector": { "type": "null" } } } },
         },
+    })
+}
+
+/// No losses that packets survive which must not arrive.
+fn no_denied_survival() -> Value {
+    json!({
+        "if": {
+            "properties": { "survives": { "type": "object" } },
+            "required": ["survives"],
+        },
+        "then": { "properties": { "expect": { "enum": ["Reach"] } } },
     })
 }

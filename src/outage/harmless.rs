@@ -172,9 +172,19 @@ fn carriers(fabric: &Fabric) -> BTreeSet<At> {
         let carries = |at: &&At| {
             let site = fabric.site(at.site);
             let mut ranges = spec.allowed_ips.iter();
-            ranges.any(|it| site.meets_for_all(it.interface.network))
+            ranges.any(|it| has_part_of_all(site, it.interface.network))
         };
         carriers.extend(fabric.holders(&spec.key).iter().filter(carries));
     }
     carriers
+}
+
+/// Returns whether any address of a range belongs to a range that a cluster declares as a whole, and to no node.
+fn has_part_of_all(site: &Site, range: Cidr) -> bool {
+    let (owned, span) = (site.owned(), Span::new(range));
+    let is_for_all = |slot| {
+        let (_, owners) = owned.at(slot);
+        matches!(owners.first(), Some(Owner::Services | Owner::Network))
+    };
+    owned.within(span).any(is_for_all) || owned.around(span).next().is_some_and(is_for_all)
 }

@@ -39,11 +39,6 @@ impl LostNodes {
         self.touch(site) && counted.all(|(node, _)| self.contain(At { site, node }))
     }
 
-    /// Returns the number of nodes.
-    pub fn len(&self) -> usize {
-        self.0.values().map(BTreeSet::len).sum()
-    }
-
     /// Returns whether nothing is lost.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -13,15 +13,6 @@ pub enum OutageObstacle {
 }
 
 impl OutageObstacle {
-    /// Returns its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Granularity => "granularity",
-            Self::Numbering => "numbering",
-            Self::Steps => "steps",
-        }
-    }
-
     /// Returns the reason as a phrase.
     pub fn phrase(self) -> &'static str {
         match self {

@@ -104,7 +104,8 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
 
     /// Returns whether a loss is recognised as one that ends no path of others, without a proof.
     pub fn is_harmless(&self, lost: &LostNodes) -> bool {
-        self.harmless.have(lost)
+        let are_all = |site: SiteId| lost.are_all_of(self.fabric(), site);
+        lost.by_site().all(|it| are_all(it.0)) || self.harmless.have(lost)
     }
 
     /// Finds the paths of others that end when nodes are lost.
@@ -135,7 +136,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
             let is_changed = |it| snapshots.contains_key(&it);
             is_left(one) && is_left(other) && (is_changed(one) || is_changed(other))
         };
-        let reach = Reach::among(&after, self.most, is_wanted);
+        let reach = Reach::beside(&after, self.reach, self.most, is_wanted);
         if self.most < reach.steps() {
             return Err(OutageObstacle::Steps);
         }

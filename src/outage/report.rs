@@ -116,9 +116,10 @@ impl OutageProof<'_, '_, '_, '_> {
             own: self.own_paths(outage),
             ..OutageReport::default()
         };
-        let of_gone = match outage.silent.is_empty() {
-            true => Vec::new(),
-            false => self.examine(&outage.gone)?.ended,
+        let of_gone = if outage.silent.is_empty() {
+            Vec::new()
+        } else {
+            self.examine(&outage.gone)?.ended
         };
         for paths in self.examine(&outage.all())?.ended {
             let pair = paths.pair;

@@ -385,11 +385,6 @@ impl<'a> Site<'a> {
         self.own.for_all.holding(address).next().is_some()
     }
 
-    /// Returns whether a range shares addresses with one that the cluster declares as a whole.
-    pub fn meets_for_all(&self, range: Cidr) -> bool {
-        self.own.for_all.meets(Span::new(range))
-    }
-
     /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
     /// subnet where there is none (`kilo.md` §6.3).
     pub fn address(&self, node: NodeId) -> Option<IpAddr> {

@@ -181,6 +181,19 @@ fn look<'f, 'a>(
 }
 
 impl ProofInputs {
+    /// Returns the paths to prove.
+    fn request<'p>(&'p self, gaps: InputGaps<'p>, lists_undeclared: bool) -> ProofRequest<'p, 'p> {
+        ProofRequest {
+            asked: Asked {
+                lists_undeclared,
+                ..self.inputs.asked()
+            },
+            expectations: &self.expectations,
+            gaps,
+            most: self.inputs.settings.ceilings.most_steps(),
+        }
+    }
+
     /// Returns the problems of what was read, given the clusters without a snapshot: no path from or to
     /// these is checked.
     fn findings(&self, missing: &[MissingSnapshot]) -> Vec<Finding> {
@@ -226,21 +239,12 @@ fn verify(
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let fabric = wanted.delivered(fabric);
     let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
-    let asked = Asked {
-        lists_undeclared: args.undeclared,
-        ..inputs.asked()
-    };
     let missing = planning::missing(inputs);
     let gaps = InputGaps {
         mistakes: &read.grave,
         missing: &missing,
     };
-    let request = ProofRequest {
-        asked,
-        expectations: &read.expectations,
-        gaps,
-        most: inputs.settings.ceilings.most_steps(),
-    };
+    let request = read.request(gaps, args.undeclared);
     let reach = look(&fabric, inputs.settings.ceilings)?;
     let proof = Proof::new(&reach, request, || wanted.excused());
     let outages = args.outages.prove(inputs, &reach)?;
