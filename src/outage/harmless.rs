@@ -169,12 +169,12 @@ fn carriers(fabric: &Fabric) -> BTreeSet<At> {
     let specs = peers.filter_map(|it| it.spec.as_ref().ok());
     let mut carriers = BTreeSet::new();
     for spec in specs {
-        let carries = |at: &&At| {
+        let is_carrier = |at: &&At| {
             let site = fabric.site(at.site);
             let mut ranges = spec.allowed_ips.iter();
             ranges.any(|it| has_part_of_all(site, it.interface.network))
         };
-        carriers.extend(fabric.holders(&spec.key).iter().filter(carries));
+        carriers.extend(fabric.holders(&spec.key).iter().filter(is_carrier));
     }
     carriers
 }

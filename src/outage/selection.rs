@@ -91,12 +91,11 @@ fn missing<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> SelectionError {
     let quoted = |it: &str| Quoted(it).to_string();
-    let help = match nearest(name, names.clone()) {
-        Some(meant) => format!("did you mean {}?", quoted(meant)),
-        None => {
-            let first: Vec<String> = names.take(LISTED).map(quoted).collect();
-            format!("its {kind}s begin with {}", first.join(", "))
-        }
+    let help = if let Some(meant) = nearest(name, names.clone()) {
+        format!("did you mean {}?", quoted(meant))
+    } else {
+        let first: Vec<String> = names.take(LISTED).map(quoted).collect();
+        format!("its {kind}s begin with {}", first.join(", "))
     };
     SelectionError::Missing {
         cluster: cluster.to_owned(),

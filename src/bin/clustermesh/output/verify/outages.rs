@@ -119,13 +119,13 @@ impl Verified<'_, '_> {
                     let verb = if ended == 1 { "ends" } else { "end" };
                     format!("{without}, {paths} of other nodes {verb} until the next render:")
                 };
-                [head, self.consequences(report, ended, outage)]
+                [head, Self::consequences(report, ended, outage)]
             }
         }
     }
 
     /// Returns the sentences behind the table of a named outage.
-    fn consequences(&self, report: &OutageReport, ended: u64, outage: &ProvedOutage) -> String {
+    fn consequences(report: &OutageReport, ended: u64, outage: &ProvedOutage) -> String {
         let mut sentences = Vec::new();
         let unknown = report.unknown.iter().map(LostPaths::count).sum::<u64>();
         if 0 < unknown {
