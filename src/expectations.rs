@@ -66,6 +66,8 @@ pub struct Expectation {
     pub to: Selection,
     /// The expected result.
     pub expected: Expected,
+    /// Whether the paths must survive the loss of any single node that is not an end of them.
+    pub survives_a_node: bool,
     /// Its place.
     pub place: Place,
 }

@@ -61,7 +61,7 @@ pub struct UnreadMember<'a> {
 }
 
 /// A snapshot, and what its file is called.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SnapshotFile {
     /// The nodes. Two versions of a fleet share those of a text that is in both.
     pub snapshot: Arc<Snapshot>,

@@ -41,6 +41,7 @@ pub mod proof;
 pub mod capacity;
 pub mod joining;
 pub mod changes;
+pub mod outage;
 pub mod proposal;
 pub mod outputs;
 pub mod rules;

@@ -198,6 +198,19 @@ impl<'a> Fabric<'a> {
         }
     }
 
+    /// Returns the same with other versions of some clusters. Their nodes have the same keys and endpoints, whether
+    /// Kilo counts them or not, and they get the same Peers.
+    pub fn with_versions<'f>(&self, versions: BTreeMap<SiteId, Site<'f>>) -> Fabric<'f>
+    where
+        'a: 'f,
+    {
+        let mut sites: Sites<Arc<Site<'f>>> = self.sites.map(|it| Arc::clone(it) as _);
+        for (number, version) in versions {
+            sites[number] = Arc::new(version);
+        }
+        Fabric::with_index(sites, Arc::clone(&self.index))
+    }
+
     fn has_sites(&self, sites: &Sites<Arc<Site>>) -> bool {
         let are_same = |(one, other): (&Arc<Site>, &Arc<Site>)| {
             ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))

@@ -11,10 +11,10 @@ use crate::proof::reach::{AddressBlock, address_blocks};
 
 /// The blocks of a cluster, and the place of each.
 #[derive(Default)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     /// In the order in which a proof has them.
-    pub(super) all: Vec<AddressBlock>,
-    places: BTreeMap<(Owner, Span), usize>,
+    pub(crate) all: Vec<AddressBlock>,
+    places: BTreeMap<(Owner, Option<Span>), usize>,
 }
 
 /// The place of each block of a cluster among those of another version of it, if it is there.
@@ -62,20 +62,18 @@ const NEAR: usize = 4;
 
 impl Blocks {
     /// Finds the blocks of a cluster.
-    pub(super) fn new(site: &Site) -> Self {
+    pub(crate) fn new(site: &Site) -> Self {
         let all = address_blocks(site).into_iter();
         let all: Vec<AddressBlock> = all.filter(|it| it.owner.class().is_some()).collect();
         let places = all.iter().zip(0..);
         Self {
-            places: places
-                .map(|(it, place)| ((it.owner, it.span), place))
-                .collect(),
+            places: places.map(|(it, place)| (identity(it), place)).collect(),
             all,
         }
     }
 
     /// Returns no place, with room for all.
-    pub(super) fn none(&self) -> FixedBitSet {
+    pub(crate) fn none(&self) -> FixedBitSet {
         FixedBitSet::with_capacity(self.all.len())
     }
 
@@ -86,7 +84,7 @@ impl Blocks {
         for block in blocks {
             let mut near = self.all.iter().skip(next).take(NEAR);
             let near = near.position(|it| it == block).map(|it| next + it);
-            let place = || self.places.get(&(block.owner, block.span)).copied();
+            let place = || self.places.get(&identity(block)).copied();
             if let Some(place) = near.or_else(place) {
                 places.insert(place);
                 next = place + 1;
@@ -94,6 +92,13 @@ impl Blocks {
         }
         places
     }
+}
+
+/// Returns what a block is found by. The address of a node is found by the node: in another state of Kilo, it may
+/// be another one.
+fn identity(block: &AddressBlock) -> (Owner, Option<Span>) {
+    let is_of_node = matches!(block.owner, Owner::Node(_));
+    (block.owner, (!is_of_node).then_some(block.span))
 }
 
 impl PlaceMap {

@@ -9,7 +9,7 @@ use super::blocks::PlaceMap;
 /// Pairs of a sender and a receiver. Many senders have the same receivers, which are there once: the cost depends
 /// on the number of blocks and not of pairs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PathSet {
+pub(crate) struct PathSet {
     /// Different sets of receivers. The first one has the number 1.
     rows: Vec<FixedBitSet>,
     /// The number of the receivers of each sender.
@@ -58,13 +58,13 @@ impl KnownRows {
 
 impl PathSet {
     /// Returns the receivers of each sender that has any.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, &FixedBitSet)> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (usize, &FixedBitSet)> {
         let senders = self.row_of.iter().enumerate().filter(|it| *it.1 != EMPTY);
         senders.map(|(sender, row)| (sender, self.receivers(*row)))
     }
 
     /// Returns the senders that have the same receivers, with these.
-    pub(super) fn groups(&self) -> impl Iterator<Item = (Vec<usize>, &FixedBitSet)> {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (Vec<usize>, &FixedBitSet)> {
         let mut senders: Vec<Vec<usize>> = vec![Vec::new(); self.rows.len() + 1];
         for (sender, row) in self.row_of.iter().enumerate() {
             if let Some(alike) = senders.get_mut(*row) {
@@ -127,7 +127,7 @@ impl PathSet {
     }
 
     /// Adds the paths from some senders to the same receivers.
-    pub(super) fn add_rows(&mut self, senders: &FixedBitSet, receivers: &FixedBitSet) {
+    pub(crate) fn add_rows(&mut self, senders: &FixedBitSet, receivers: &FixedBitSet) {
         let mut known = KnownRows::default();
         for sender in senders.ones() {
             self.add_row(sender, receivers, 0, &mut known);
@@ -135,7 +135,7 @@ impl PathSet {
     }
 
     /// Adds the paths of another one.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         let mut known = KnownRows::default();
         for (sender, row) in other.row_of.iter().enumerate() {
             self.add_row(sender, other.receivers(*row), *row, &mut known);
@@ -143,7 +143,7 @@ impl PathSet {
     }
 
     /// Returns the paths that are not in another one, usually none of them.
-    pub(super) fn without(&self, other: &Self) -> Self {
+    pub(crate) fn without(&self, other: &Self) -> Self {
         if other.rows.is_empty() {
             return self.clone();
         }
@@ -161,8 +161,20 @@ impl PathSet {
         rest
     }
 
+    /// Keeps the paths between some senders and receivers.
+    pub(crate) fn retain(&mut self, senders: &FixedBitSet, receivers: &FixedBitSet) {
+        for (sender, row) in self.row_of.iter_mut().enumerate() {
+            if !senders.contains(sender) {
+                *row = EMPTY;
+            }
+        }
+        for row in &mut self.rows {
+            row.intersect_with(receivers);
+        }
+    }
+
     /// Returns the paths between senders and receivers of kinds that are meant, of which there are few.
-    pub(super) fn between<T: Copy + Default + PartialEq>(
+    pub(crate) fn between<T: Copy + Default + PartialEq>(
         &self,
         senders: &[T],
         receivers: &[T],
@@ -275,7 +287,7 @@ impl PathSet {
     }
 
     /// Returns whether there is no path.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }

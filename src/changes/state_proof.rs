@@ -13,15 +13,15 @@ use crate::proof::reach::{AddressBlock, Proven, Reach};
 
 /// The paths of one state, by how much of them holds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StateProof {
+pub(crate) struct StateProof {
     /// Paths on which all packets and their answers arrive.
-    pub(super) whole: PathSet,
+    pub(crate) whole: PathSet,
     /// Paths on which some of them do: a block has addresses that others claim too.
-    pub(super) partial: PathSet,
+    pub(crate) partial: PathSet,
 }
 
 /// Results of one proof that are valid for other clusters too.
-pub(super) struct KnownPaths<'r> {
+pub(crate) struct KnownPaths<'r> {
     proven: Proven<'r>,
     /// The places of blocks that are seen alike. Most clusters see the same ones of another cluster.
     rows: BlockRows<'r>,
@@ -66,7 +66,7 @@ fn row<'k, 'r>(
 
 impl StateProof {
     /// Proves which paths hold.
-    pub(super) fn new<'r>(
+    pub(crate) fn new<'r>(
         reach: &'r Reach,
         SitePair { from, to }: SitePair,
         blocks: &Sites<Blocks>,

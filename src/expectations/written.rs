@@ -112,7 +112,10 @@ enum ExpectationsKind {
 
 /// An expectation about packets between clusters. Packets within a cluster are not checked.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Expectation", extend("allOf" = [no_node_behind_a_cluster(), a_destination()]))]
+#[schemars(
+    rename = "Expectation",
+    extend("allOf" = [no_node_behind_a_cluster(), a_destination(), no_denied_survival()])
+)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct WrittenExpectation {
     /// The name under which a failure is reported; unique.
@@ -127,6 +130,19 @@ pub(super) struct WrittenExpectation {
     class: Option<ReceiverClass>,
     /// The expected result.
     expect: WrittenExpected,
+    /// Losses after which the packets must still arrive, with the Peers of the last render; only with `expect: Reach`.
+    survives: Option<WrittenSurvives>,
+}
+
+/// Losses that paths must survive.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Survives")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "the walk has looked at the number")]
+struct WrittenSurvives {
+    /// The number of lost nodes: any one that is not an end of the path.
+    #[schemars(range(min = 1, max = 1))]
+    nodes: u8,
 }
 
 /// The sender.
@@ -267,6 +283,9 @@ fn expectations_at(
 
 impl WrittenExpectation {
     fn read(self, place: Place, reader: &mut SideReader) -> Option<Expectation> {
+        if self.survives.is_some() && matches!(self.expect, WrittenExpected::Deny) {
+            reader.findings.push(denied_survival(&place));
+        }
         let paths = WrittenPaths {
             from: self.from.into(),
             to: self.to.with_class(self.class),
@@ -280,6 +299,7 @@ impl WrittenExpectation {
                 WrittenExpected::Reach => Expected::Reach,
                 WrittenExpected::Deny => Expected::Deny,
             },
+            survives_a_node: self.survives.is_some(),
             place,
         })
     }
@@ -421,6 +441,14 @@ fn a_destination() -> Value {
     json!({ "anyOf": [class, { "properties": { "to": anything(&[]) } }] })
 }
 
+fn denied_survival(place: &Place) -> Finding {
+    let message = "`survives` cannot be combined with `expect: Deny`: a loss opens no path";
+    Finding::new(&mistake::CONTRADICTING_FIELDS, message)
+        .at(place.key("survives").named(), "")
+        .at(place.key("expect"), "")
+        .help("remove `survives`")
+}
+
 /// Exceptions only if undeclared paths are denied.
 fn exceptions_of_denied_paths() -> Value {
     json!({
@@ -442,5 +470,16 @@ fn no_node_behind_a_cluster() -> Value {
         "then": {
             "properties": { "to": { "properties": { "nodeSelector": { "type": "null" } } } },
         },
+    })
+}
+
+/// No losses that packets survive which must not arrive.
+fn no_denied_survival() -> Value {
+    json!({
+        "if": {
+            "properties": { "survives": { "type": "object" } },
+            "required": ["survives"],
+        },
+        "then": { "properties": { "expect": { "enum": ["Reach"] } } },
     })
 }

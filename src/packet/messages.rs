@@ -12,6 +12,7 @@ use crate::agent::peers::{ClusterPeer, PeerId};
 use crate::diagnostic::{Finding, Severity, escaped};
 use crate::mesh::{Mesh, are_linked, unjoined};
 use crate::net::Cidr;
+use crate::net::prefixes::Span;
 use crate::place::Place;
 
 pub use ending::ending;
@@ -41,6 +42,17 @@ pub const DELIVERED: &str = "delivered in both directions";
 /// Returns what a node is called, such as `east/worker-1`, harmless to print.
 pub fn called(fabric: &Fabric, at: At) -> String {
     escaped(&fabric.name(at), SHOWN)
+}
+
+/// Returns a node, or the declared range around addresses of no node, with its cluster.
+pub fn end(fabric: &Fabric, site: SiteId, owner: Owner, span: Span) -> String {
+    if let Some(node) = owner.node() {
+        return called(fabric, At { site, node });
+    }
+    let owned = fabric.site(site).owned();
+    let range = owned.around(span).next().map(|it| owned.at(it).0);
+    let range = range.map_or_else(|| span.first_address().to_string(), |it| it.to_string());
+    format!("{}/{range}", fabric.site(site).cluster)
 }
 
 /// Returns how a trace ends, there or back, unless both are delivered.

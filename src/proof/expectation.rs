@@ -15,6 +15,9 @@ pub(super) use meant::Meant;
 mod group;
 mod judge;
 mod meant;
+mod survival;
+
+pub use survival::{MeantBlocks, Survival};
 
 /// The result of an expectation.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub struct Check<'e> {
     pub counterexample: Option<Trace>,
     /// The part of its meaning that does not exist.
     pub voids: Vec<Void>,
+    /// The effect of losses on its paths, if they must survive any.
+    pub survival: Option<Survival>,
 }
 
 /// Something that an expectation means and that is not there: it may be a typo, and what is about
@@ -69,7 +74,10 @@ pub enum ExpectationSide {
 impl Check<'_> {
     /// Returns whether it is about something and all of that is as it is expected.
     pub fn holds(&self) -> bool {
-        self.counterexample.is_none() && self.voids.is_empty()
+        let survival = self.survival.as_ref();
+        self.counterexample.is_none()
+            && self.voids.is_empty()
+            && survival.is_none_or(Survival::holds)
     }
 }
 

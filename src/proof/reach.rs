@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ptr;
 use std::sync::{Arc, PoisonError};
 
 use rayon::prelude::*;
@@ -54,6 +55,7 @@ pub struct Reach<'f, 'a> {
     /// The clusters.
     pub fabric: &'f Fabric<'a>,
     views: Sites<ForwardingViews>,
+    homes: Sites<Arc<LocalAddresses>>,
     counts: Sites<Counts>,
     /// The number of steps for the views.
     looked: u64,
@@ -152,7 +154,8 @@ impl<'f, 'a> Reach<'f, 'a> {
     /// Looks at all clusters from each of them, from several at the same time, unless that takes more than
     /// `most` steps. A proof must not be asked for then: see [`Reach::steps`].
     pub fn new(fabric: &'f Fabric<'a>, most: u64) -> Self {
-        Self::looking(fabric, most, |_, _| true, Depth::Everything)
+        let homes = fabric.sites.map(|it| Arc::new(LocalAddresses::new(it)));
+        Self::looking(fabric, most, |_, _| true, Depth::Everything, homes)
     }
 
     /// Looks only at the pairs of clusters that are wanted, the one that looks first. Between the others
@@ -163,7 +166,27 @@ impl<'f, 'a> Reach<'f, 'a> {
         most: u64,
         is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
     ) -> Self {
-        Self::looking(fabric, most, is_wanted, Depth::Held)
+        let homes = fabric.sites.map(|it| Arc::new(LocalAddresses::new(it)));
+        Self::looking(fabric, most, is_wanted, Depth::Held, homes)
+    }
+
+    /// Looks at the same pairs, beside another proof that has the same clusters, except for some that have other
+    /// versions.
+    pub fn beside<'o>(
+        fabric: &'o Fabric<'a>,
+        other: &Reach,
+        most: u64,
+        is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
+    ) -> Reach<'o, 'a> {
+        let homes = fabric.sites.map_ids(|it| {
+            let (site, before) = (&fabric.sites[it], &other.fabric.sites[it]);
+            if ptr::addr_eq(Arc::as_ptr(site), Arc::as_ptr(before)) {
+                Arc::clone(&other.homes[it])
+            } else {
+                Arc::new(LocalAddresses::new(site))
+            }
+        });
+        Reach::looking(fabric, most, is_wanted, Depth::Held, homes)
     }
 
     fn looking(
@@ -171,6 +194,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         most: u64,
         is_wanted: impl Fn(SiteId, SiteId) -> bool + Sync,
         depth: Depth,
+        homes: Sites<Arc<LocalAddresses>>,
     ) -> Self {
         let sites: Vec<SiteId> = fabric.sites.ids().collect();
         let pairs = sites
@@ -178,7 +202,7 @@ impl<'f, 'a> Reach<'f, 'a> {
             .flat_map(|one| sites.iter().map(move |other| (*one, *other)));
         let wanted = pairs.filter(|(one, other)| one != other && is_wanted(*one, *other));
         let are_shared = sites.len() * sites.len().saturating_sub(1) <= RARE * wanted.count();
-        let shared = SharedViews::new(fabric, are_shared, most);
+        let shared = SharedViews::new(fabric, homes, are_shared, most);
         let views = sites.into_par_iter();
         let views = Sites::new(
             views
@@ -187,12 +211,13 @@ impl<'f, 'a> Reach<'f, 'a> {
                 })
                 .collect(),
         );
-        let counts = shared.homes.map(LocalAddresses::counts);
+        let counts = shared.homes.map(|it| it.counts());
         Self {
             fabric,
             looked: shared.steps(),
             views,
             counts,
+            homes: shared.homes,
         }
     }
 

@@ -103,6 +103,10 @@ const MODULES: &[(&str, &str)] = &[
         "changes",
         "name net wireguard granularity place diagnostic mesh config kilo fleet engine agent packet proof capacity",
     ),
+    (
+        "outage",
+        "name net diagnostic document mesh snapshot expectations kilo agent packet proof changes",
+    ),
     // Files of users
     (
         "proposal",

@@ -44,6 +44,8 @@ pub(crate) enum Fault {
     DuplicateName,
     /// The Peers were rendered before a node joined.
     LateNode,
+    /// The Peers were rendered before a node was lost.
+    LostNode,
 }
 
 impl Fault {
@@ -104,6 +106,7 @@ impl fmt::Display for Fault {
             Self::HostBits => "host bits",
             Self::DuplicateName => "duplicate name",
             Self::LateNode => "late node",
+            Self::LostNode => "lost node",
         })
     }
 }
@@ -202,6 +205,8 @@ impl Scene<'_> {
                 Some(spoilt)
             }),
             Fault::LateNode => self.render_without_last_node(),
+            // A mesh loses it as a whole.
+            Fault::LostNode => None,
             Fault::DuplicateName => {
                 let other = self.any()?.name().to_owned();
                 self.peer(|_, peer| {

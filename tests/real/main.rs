@@ -34,6 +34,7 @@ mod device;
 mod fault;
 mod join;
 mod kilo;
+mod loss;
 mod manifest;
 mod namespace;
 mod network;
@@ -53,10 +54,13 @@ mod verdict;
 mod world;
 
 /// How many meshes are made up.
-const MESHES: u64 = 51;
+const MESHES: u64 = 63;
 
 /// The first mesh of which a node joins after the render.
 const LATE: u64 = 45;
+
+/// The first mesh of which a node is lost after the render.
+const LOST: u64 = 51;
 
 /// How many of them run in parallel: most of the time is spent waiting.
 const WORKERS: usize = 10;

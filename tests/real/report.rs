@@ -94,7 +94,7 @@ impl Report {
         };
         let faults = Fault::ALL
             .into_iter()
-            .chain([Fault::LateNode])
+            .chain([Fault::LateNode, Fault::LostNode])
             .map(fault)
             .filter(|it| !has(it, |tally| 0 < tally.spoilt));
         let verdicts = VERDICTS

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::fault::Fault;
 use crate::kilo::{Order, Orders, orders};
+use crate::loss::Loss;
 use crate::network::Network;
 use crate::pair::{Class, Pair, pairs};
 use crate::probe::{Fate, Stations};
@@ -15,7 +16,7 @@ use crate::random::Random;
 use crate::socket;
 use crate::verdict::{Expected, Verdict, Verdicts, Whole, verdicts};
 use crate::world::{Manifests, World};
-use crate::{LATE, MESHES};
+use crate::{LATE, LOST, MESHES};
 
 /// How long an answer is waited for that should not come.
 const DOUBT: Duration = Duration::from_millis(250);
@@ -40,6 +41,8 @@ pub(crate) struct Trial {
     /// The result of `verify`.
     pub(crate) whole: Whole,
     pub(crate) outcomes: Vec<Outcome>,
+    /// The node that is lost.
+    loss: Option<Loss>,
     /// Why it is not complete.
     pub(crate) trouble: Option<io::Error>,
     /// The final configuration of the nodes, if something differs.
@@ -58,6 +61,8 @@ pub(crate) struct Outcome {
     pub(crate) fates: Vec<Fate>,
     /// Those with all tunnels open.
     pub(crate) later: Vec<Fate>,
+    /// Whether it survives a loss according to the library; none without a loss, or if it did not work before.
+    pub(crate) survives: Option<bool>,
 }
 
 impl Outcome {
@@ -82,10 +87,23 @@ impl Trial {
     pub(crate) fn run(seed: u64) -> Self {
         let start = Instant::now();
         let mut random = Random(seed.wrapping_mul(0x51_7cc1_b727_220a));
-        let world = World::random(&mut random).expect("`wg pubkey`");
+        let mut world = World::random(&mut random).expect("`wg pubkey`");
+        let mut loss = None;
+        while (LOST..MESHES).contains(&seed) && loss.is_none() {
+            loss = Loss::random(&mut random, world);
+            world = World::random(&mut random).expect("`wg pubkey`");
+        }
+        if let Some(loss) = &loss {
+            world = loss.world();
+        }
         let rendered = world.manifests();
         let mut manifests = rendered.clone();
-        let faults = faults(seed, &mut random, (&world, &mut manifests));
+        let faults = if let Some(loss) = &loss {
+            manifests = loss.manifests();
+            vec![(Fault::LostNode, format!("without {}", loss.name()))]
+        } else {
+            faults(seed, &mut random, (&world, &mut manifests))
+        };
         let mut trial = Self {
             seed,
             world,
@@ -93,6 +111,7 @@ impl Trial {
             manifests,
             whole: Whole::default(),
             outcomes: Vec::new(),
+            loss,
             trouble: None,
             state: String::new(),
             took: Duration::ZERO,
@@ -124,6 +143,12 @@ impl Trial {
                     "`verify` finds that all is kept, but {pair}: {fates:?}"
                 ));
             }
+            if let Some(survives) = outcome.survives.filter(|it| *it != outcome.gets_through()) {
+                let end = if survives { "survives" } else { "ends" };
+                found.push(format!(
+                    "{pair} {end} according to the library, but {fates:?}"
+                ));
+            }
             let mut all = fates.iter().chain(&outcome.later);
             if !self.whole.leaks && !pair.is_linked && all.any(|it| it.arrived) {
                 found.push(format!("`verify` finds no leak, but {pair}: {fates:?}"));
@@ -144,15 +169,18 @@ impl Trial {
         let unspoilt = ask(rendered)?;
         let Verdicts { pairs: said, whole } = ask(&self.manifests)?;
         self.whole = whole;
-        let said = said.into_iter().zip(unspoilt.pairs);
+        let survival = self.loss.as_ref().map(|it| it.survival(&pairs));
+        let survival = survival.unwrap_or_else(|| vec![None; pairs.len()]);
+        let said = said.into_iter().zip(unspoilt.pairs).zip(survival);
         let outcomes = pairs.into_iter().zip(said);
         self.outcomes = outcomes
-            .map(|(pair, (verdict, unspoilt))| Outcome {
+            .map(|(pair, ((verdict, unspoilt), survives))| Outcome {
                 pair,
                 is_spoilt: verdict.name != unspoilt.name,
                 verdict,
                 fates: Vec::new(),
                 later: Vec::new(),
+                survives,
             })
             .collect();
         self.send()

@@ -116,7 +116,7 @@ impl Verdict {
 ///
 /// Packets are sent within seconds. A tunnel that only one side can open works for that long, and is lost
 /// after minutes without a keepalive (`flapping`).
-fn kept_alive(text: &str) -> String {
+pub(crate) fn kept_alive(text: &str) -> String {
     let peers = text.split_inclusive("---\n").map(|peer| {
         if peer.contains("persistentKeepalive:") {
             peer.to_owned()

@@ -229,7 +229,6 @@ impl AppliedFiles {
     }
 
     /// Returns the files of a cluster.
-    #[cfg(feature = "snapshot")]
     pub(crate) fn files(&self, cluster: &ClusterName) -> &[AppliedFile] {
         self.files.get(cluster).map_or(&[], Vec::as_slice)
     }

@@ -11,7 +11,7 @@ use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
 use clustermesh::fleet::SnapshotFile;
-use clustermesh::mesh::{self, AssumedValue, KnownGroups, Mesh};
+use clustermesh::mesh::{self, AssumedValue, Entry, KnownGroups, Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::proof::verify::Asked;
@@ -173,6 +173,14 @@ impl Inputs {
         } else {
             Outcome::Findings
         }
+    }
+
+    /// Returns the meshes that need the nodes of a cluster, with its entries.
+    pub(crate) fn memberships(&self, cluster: &ClusterName) -> Vec<(&Mesh, &Entry)> {
+        let meshes = self.meshes.iter();
+        let entries = meshes.flat_map(|mesh| mesh.entries.iter().map(move |entry| (mesh, entry)));
+        let own = entries.filter(|(_, it)| it.name == *cluster && it.state == State::Joined);
+        own.collect()
     }
 
     /// Returns what is asked of a proof, without undeclared paths.

@@ -57,7 +57,10 @@ pub(crate) use markdown::COMMENT;
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
-pub(crate) use verify::{JoinVerification, Verified, VerifyFormat, WrittenVerification};
+pub(crate) use verify::{
+    JoinVerification, NextRender, ProvedOutage, ProvedOutages, Verified, VerifyFormat,
+    WrittenVerification,
+};
 
 /// Describes the clusters whose entries keep all addresses of their nodes.
 pub(crate) fn keeping_nodes(clusters: &BTreeSet<&ClusterName>) -> Option<String> {

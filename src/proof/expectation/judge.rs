@@ -82,6 +82,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
             broken: 0,
             counterexample: None,
             voids: Vec::new(),
+            survival: None,
         };
         let (mut sent, mut taken) = (Grouped::all(&senders), Grouped::all(&receivers));
         let mut proven = Proven::default();

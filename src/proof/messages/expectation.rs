@@ -1,17 +1,17 @@
 //! Words about expectations: what breaks them, and what they mean that is not there.
 
-use crate::agent::fabric::Fabric;
+use crate::agent::fabric::{At, Fabric};
 use crate::diagnostic::{Finding, Quoted, escaped};
 use crate::document::nearest;
 use crate::expectations::{Expectation, Expected, SelectedClusters, Selection};
 use crate::net::prefixes::Span;
 use crate::packet::Step;
-use crate::packet::messages::{verdict, whose};
+use crate::packet::messages::{called, verdict, whose};
 use crate::packet::trace::Trace;
 use crate::place::Place;
-use crate::proof::expectation::{Check, ExpectationSide, Void};
+use crate::proof::expectation::{Check, ExpectationSide, Survival, Void};
 use crate::proof::rule;
-use crate::text::listed;
+use crate::text::{self, listed};
 
 /// Returns what an expectation is called in a sentence.
 pub fn name(expectation: &Expectation) -> String {
@@ -28,7 +28,58 @@ pub fn findings(fabric: &Fabric, check: &Check) -> Vec<Finding> {
         .voids
         .iter()
         .map(|void| empty(fabric, check.expectation, *void));
-    failure(fabric, check).into_iter().chain(voids).collect()
+    let lost = check
+        .survival
+        .iter()
+        .flat_map(|it| losses(fabric, check, it));
+    failure(fabric, check)
+        .into_iter()
+        .chain(voids)
+        .chain(lost)
+        .collect()
+}
+
+/// The number of nodes that a message lists.
+const LISTED: usize = 3;
+
+/// Returns what paths do not survive, or what is not known.
+fn losses(fabric: &Fabric, check: &Check, survival: &Survival) -> Vec<Finding> {
+    let name = name(check.expectation);
+    let place = check.expectation.place.key("survives");
+    let nodes = |nodes: &[At]| text::first(LISTED, nodes.iter().map(|it| called(fabric, *it)));
+    let mut findings = Vec::new();
+    if let ([worst, others @ ..], Some([from, to])) = (&*survival.nodes, &survival.example) {
+        let more = match others {
+            [] => String::new(),
+            _ => format!("; the loss of {} also ends paths", nodes(others)),
+        };
+        findings.push(format!(
+            "{name}: expected to survive the loss of any node, but without {}, {} until the next render, such as {from} → {to}{more}",
+            called(fabric, *worst),
+            match survival.ended {
+                1 => "1 path ends".to_owned(),
+                ended => format!("{ended} paths end"),
+            },
+        ));
+    }
+    if !survival.unexamined.is_empty() {
+        findings.push(format!(
+            "{name}: it is not known whether its paths survive the loss of {}",
+            nodes(&survival.unexamined)
+        ));
+    }
+    if 0 < survival.partial {
+        findings.push(format!(
+            "{name}: it is not known whether {} survive the loss of a node, because only some of their addresses work",
+            text::count(survival.partial, "path")
+        ));
+    }
+    let findings = findings.into_iter().map(|message| {
+        Finding::new(&rule::FAILED_EXPECTATION, message)
+            .at(Some(place.clone()), "expected to survive")
+            .help("run `clustermesh verify --survive 1` for all such losses")
+    });
+    findings.collect()
 }
 
 /// Returns what breaks an expectation, if anything does: at its own place and at those that are

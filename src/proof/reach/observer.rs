@@ -40,9 +40,10 @@ impl ForwardingViews {
     ) -> Self {
         let fabric = shared.fabric;
         let is_wanted = |home: SiteId| home != viewer && is_wanted(home);
+        let unseen: Arc<ForwardingView> = Arc::default();
         if !fabric.sites.ids().any(is_wanted) {
             return Self {
-                others: fabric.sites.map(|_| Arc::default()),
+                others: fabric.sites.map(|_| Arc::clone(&unseen)),
                 uncovered: Arc::default(),
             };
         }
@@ -64,7 +65,7 @@ impl ForwardingViews {
         };
         let others = fabric.sites.map_ids(|number| {
             if !is_wanted(number) {
-                return Arc::default();
+                return Arc::clone(&unseen);
             }
             if !may_leave(number) {
                 return Arc::clone(&kept);

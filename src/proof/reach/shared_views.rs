@@ -19,7 +19,7 @@ use crate::net::prefixes::{Prefixes, SlotId, Span, widest};
 #[derive(Debug)]
 pub(super) struct SharedViews<'f, 'a> {
     pub(super) fabric: &'f Fabric<'a>,
-    pub(super) homes: Sites<LocalAddresses>,
+    pub(super) homes: Sites<Arc<LocalAddresses>>,
     /// The ranges and addresses of all clusters, each with the number of its cluster.
     owned: Prefixes<SiteId>,
     /// Every different text of manifests.
@@ -67,9 +67,14 @@ impl Standpoint<'_> {
 
 impl<'f, 'a> SharedViews<'f, 'a> {
     /// Looks at each cluster by itself, and at the texts if views are to be shared.
-    pub(super) fn new(fabric: &'f Fabric<'a>, are_shared: bool, most: u64) -> Self {
+    pub(super) fn new(
+        fabric: &'f Fabric<'a>,
+        homes: Sites<Arc<LocalAddresses>>,
+        are_shared: bool,
+        most: u64,
+    ) -> Self {
         let mut shared = Self {
-            homes: fabric.sites.map(|site| LocalAddresses::new(site)),
+            homes,
             owned: Prefixes::new(&[]),
             texts: BTreeMap::new(),
             are_shared,

@@ -291,7 +291,7 @@ kind: Expectations
 spec:
   undeclared: Deny
   expectations:
-    - { name: talk, from: { cluster: west }, to: { cluster: east }, class: Pod, expect: Reach }
+    - { name: talk, from: { cluster: west }, to: { cluster: east }, class: Pod, expect: Reach, survives: { nodes: 1 } }
     - { from: { cluster: west }, to: { cluster: north }, class: Pod, expect: Deny }
 ";
     folder.write("expectations.yaml", expectations);
@@ -300,6 +300,10 @@ spec:
         "--assume-hostile",
         "east",
         "--undeclared",
+        "--without",
+        "east/n1",
+        "--survive",
+        "1",
         "--output",
         "json",
     ]);
@@ -325,6 +329,8 @@ spec:
         ("Exposure", "/hostile/0/exposures/0"),
         ("Joining", "/joining"),
         ("Joiner", "/waiting/0"),
+        ("OwnPaths", "/outage/own"),
+        ("Survey", "/survival"),
     ];
     for (part, pointer) in parts {
         let described = if part.is_empty() {

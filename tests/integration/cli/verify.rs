@@ -14,6 +14,7 @@ mod groups;
 mod held_back;
 mod hostile;
 mod joining;
+mod outages;
 mod outdated;
 mod peers;
 mod same_decisions;

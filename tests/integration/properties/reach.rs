@@ -30,6 +30,7 @@ use crate::support::{self, Snapshots, meshes, snapshots};
 
 mod expectations;
 mod hostile;
+mod outages;
 mod shapes;
 
 /// Three clusters of which two don't see each other.

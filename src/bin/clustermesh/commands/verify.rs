@@ -9,6 +9,7 @@ use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::expectations::Expectations;
 use clustermesh::fleet::MissingSnapshot;
 use clustermesh::mesh;
+use clustermesh::outage;
 use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
@@ -29,9 +30,11 @@ mod expectations;
 mod held_back;
 mod hostile;
 mod joining;
+mod outages;
 mod wanted;
 
 use joining::JoinPlan;
+use outages::OutageOptions;
 use wanted::WantedPeers;
 
 /// Prove that clusters reach each other as the meshes declare
@@ -77,8 +80,11 @@ pub(crate) struct VerifyArgs {
     /// Prints one cluster per line. Checks what `render` would write now, and compares with the snapshots of
     /// the commit. A job that refreshes snapshots restores the old ones of these clusters, so that they do not
     /// hold back the others. The errors go to standard error, and the exit code is 0.
-    #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared"])]
+    #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared", "without", "without_agent", "survive"])]
     held_back: Option<String>,
+
+    #[command(flatten)]
+    outages: OutageOptions,
 
     #[command(flatten)]
     dumps: Dumps,
@@ -94,6 +100,8 @@ Examples:
   clustermesh verify --output sarif > verify.sarif
   clustermesh verify --fail-on warning
   clustermesh verify --assume-hostile west
+  clustermesh verify --without west/worker-1
+  clustermesh verify --survive 1
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
 /// Everything that is read for a proof.
@@ -122,39 +130,36 @@ struct ProofRequest<'p, 'e> {
     asked: Asked<'p>,
     expectations: &'e Expectations,
     gaps: InputGaps<'p>,
-    ceilings: Ceilings,
+    /// The largest number of steps of the proof of a loss.
+    most: u64,
 }
 
 impl<'e> Proof<'e> {
-    /// Proves it, unless that takes too many steps; nodes' claims are asked for only if a declared path does not
-    /// work.
+    /// Proves it; nodes' claims are asked for only if a declared path does not work.
     fn new(
-        fabric: &Fabric,
+        reach: &Reach,
         request: ProofRequest<'_, 'e>,
         excused: impl FnOnce() -> Excused,
-    ) -> Result<Self, CommandFailure> {
+    ) -> Self {
         let ProofRequest {
             asked,
             expectations,
             gaps,
-            ceilings,
+            most,
         } = request;
-        let reach = Reach::new(fabric, ceilings.most_steps());
-        let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
-        if let Some(exceeded) = ceilings.exceeded(Counted::Steps, steps) {
-            return Err(CommandFailure::beyond(&[exceeded], Vec::new()));
-        }
+        let fabric = reach.fabric;
         let (today, denied) = (clock::today(), expectations.denied.as_ref());
         let allowed = denied.map(|it| it.allowed(&expectations.expectations, today));
         let asked = Asked {
             allowed: allowed.as_deref(),
             ..asked
         };
-        let verification = match verify_sound(&reach, asked) {
+        let verification = match verify_sound(reach, asked) {
             Some(verification) => verification,
-            None => verify_excusing(&reach, asked, &excused()),
+            None => verify_excusing(reach, asked, &excused()),
         };
-        let checks = expectation::check(&reach, &expectations.expectations);
+        let mut checks = expectation::check(reach, &expectations.expectations);
+        outage::survive(reach, &mut checks, most);
         let mut findings = verified::findings(fabric, &verification, gaps);
         let of_checks = checks.iter();
         findings.extend(of_checks.flat_map(|it| messages::expectation::findings(fabric, it)));
@@ -162,15 +167,44 @@ impl<'e> Proof<'e> {
         let of_denied =
             of_denied.flat_map(|it| messages::denied::findings(fabric, it, today, &verification));
         findings.extend(of_denied);
-        Ok(Self {
+        Self {
             verification,
             checks,
             findings,
-        })
+        }
+    }
+}
+
+/// Looks at all clusters from each of them.
+///
+/// # Errors
+/// A proof would take too many steps.
+fn look<'f, 'a>(
+    fabric: &'f Fabric<'a>,
+    ceilings: Ceilings,
+) -> Result<Reach<'f, 'a>, CommandFailure> {
+    let reach = Reach::new(fabric, ceilings.most_steps());
+    let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
+    match ceilings.exceeded(Counted::Steps, steps) {
+        Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),
+        None => Ok(reach),
     }
 }
 
 impl ProofInputs {
+    /// Returns the paths to prove.
+    fn request<'p>(&'p self, gaps: InputGaps<'p>, lists_undeclared: bool) -> ProofRequest<'p, 'p> {
+        ProofRequest {
+            asked: Asked {
+                lists_undeclared,
+                ..self.inputs.asked()
+            },
+            expectations: &self.expectations,
+            gaps,
+            most: self.inputs.settings.ceilings.most_steps(),
+        }
+    }
+
     /// Returns the problems of what was read, given the clusters without a snapshot: no path from or to
     /// these is checked.
     fn findings(&self, missing: &[MissingSnapshot]) -> Vec<Finding> {
@@ -216,22 +250,15 @@ fn verify(
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let fabric = wanted.delivered(fabric);
     let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
-    let asked = Asked {
-        lists_undeclared: args.undeclared,
-        ..inputs.asked()
-    };
     let missing = planning::missing(inputs);
     let gaps = InputGaps {
         mistakes: &read.grave,
         missing: &missing,
     };
-    let request = ProofRequest {
-        asked,
-        expectations: &read.expectations,
-        gaps,
-        ceilings: inputs.settings.ceilings,
-    };
-    let proof = Proof::new(&fabric, request, || wanted.excused())?;
+    let request = read.request(gaps, args.undeclared);
+    let reach = look(&fabric, inputs.settings.ceilings)?;
+    let proof = Proof::new(&reach, request, || wanted.excused());
+    let outages = args.outages.prove(inputs, &reach)?;
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
     let threshold = args.fail_on.threshold();
@@ -261,6 +288,7 @@ fn verify(
         focus: None,
         keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
         joining: Some(&outlook),
+        outages: Some(&outages),
     };
     drop(progress);
     report(args, inputs, &verified, printer)?;

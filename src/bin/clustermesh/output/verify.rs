@@ -27,10 +27,12 @@ mod expected;
 mod hostile;
 mod joining;
 mod json;
+mod outages;
 mod undeclared;
 
 pub(crate) use joining::JoinVerification;
 pub(crate) use json::WrittenVerification;
+pub(crate) use outages::{NextRender, ProvedOutage, ProvedOutages};
 
 /// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
 const SHOWN: usize = 30;
@@ -102,6 +104,8 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) keeping_nodes: BTreeSet<&'a ClusterName>,
     /// The result if the clusters that join were joined.
     pub(crate) joining: Option<&'a JoinVerification<'a, 'f>>,
+    /// The outages that were tried.
+    pub(crate) outages: Option<&'a ProvedOutages>,
 }
 
 impl Verified<'_, '_> {
@@ -141,6 +145,7 @@ impl Verified<'_, '_> {
         }
         text.push_str(&self.undeclared_list());
         text.push_str(&self.unowned_list(width));
+        text.push_str(&self.outage_list(width));
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
         for piece in human::pieces(&self.report(), width) {
@@ -165,6 +170,7 @@ impl Verified<'_, '_> {
         for unowned in &self.verification.unowned {
             let _ = write!(text, "\n{}\n", self.unowned(unowned));
         }
+        text.push_str(&self.outage_markdown());
         if let Some(joining) = self.joining {
             text.push_str(&joining.markdown());
         }

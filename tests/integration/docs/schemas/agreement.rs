@@ -220,6 +220,7 @@ fn whole_expectations() -> Value {
                 "to": { "cluster": null, "nodeSelector": {}, "addresses": ["10.43.0.10"] },
                 "class": "Pod",
                 "expect": "Reach",
+                "survives": { "nodes": 1 },
             },
             {
                 "from": { "class": "Pod" },

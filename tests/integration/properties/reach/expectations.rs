@@ -261,7 +261,7 @@ proptest! {
         let reach = Reach::new(&fabric, u64::MAX);
         let expectations = read(&written);
         for check in check(&reach, &expectations) {
-            let Check { expectation, pairs, broken, counterexample, voids } = &check;
+            let Check { expectation, pairs, broken, counterexample, voids, .. } = &check;
             let (every, breaking) = followed_all(&fabric, expectation);
             let is_plain = expectation.from.addresses.is_empty() && expectation.to.addresses.is_empty();
             if is_plain {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clustermesh::fleet::SnapshotFile;
 use clustermesh::guard::{GuardDecision, GuardRefusal, NewSnapshot, decide};
-use clustermesh::mesh::{Entry, Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, snapshots};
 
@@ -34,7 +33,7 @@ pub(super) fn check(
         return Err(error.into());
     };
     let clusters = now.snapshots.iter();
-    let joined = clusters.filter(|it| !memberships(now, it.0).is_empty());
+    let joined = clusters.filter(|it| !now.memberships(it.0).is_empty());
     let (known, young): (Vec<_>, Vec<_>) = joined.partition(|it| old.snapshots.contains_key(it.0));
     let mut findings = Vec::new();
     for (cluster, new) in known {
@@ -62,7 +61,7 @@ pub(super) fn check(
 
 /// Returns what a cluster has lost, with whether a new snapshot may lose that.
 fn lost(cluster: &ClusterName, new: &SnapshotFile, old: &Inputs, now: &Inputs) -> GuardDecision {
-    let memberships = memberships(now, cluster);
+    let memberships = now.memberships(cluster);
     let old = old.snapshots.get(cluster);
     let candidate = NewSnapshot {
         old: old.map(|it| &*it.snapshot),
@@ -70,12 +69,4 @@ fn lost(cluster: &ClusterName, new: &SnapshotFile, old: &Inputs, now: &Inputs) -
         memberships: &memberships,
     };
     decide(candidate, &now.settings.config.content.limits)
-}
-
-/// Returns the meshes that need the nodes of a cluster, with its entries.
-fn memberships<'i>(inputs: &'i Inputs, cluster: &ClusterName) -> Vec<(&'i Mesh, &'i Entry)> {
-    let meshes = inputs.meshes.iter();
-    let entries = meshes.flat_map(|mesh| mesh.entries.iter().map(move |entry| (mesh, entry)));
-    let own = entries.filter(|(_, it)| it.name == *cluster && it.state == State::Joined);
-    own.collect()
 }

@@ -15,7 +15,7 @@ use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding, Purpose, Rule};
 use clustermesh::text;
 
-use super::{Proof, ProofRequest, VerifyArgs, expectations};
+use super::{Proof, ProofRequest, VerifyArgs, expectations, look};
 use crate::Outcome;
 use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::disk::Revision;
@@ -191,9 +191,10 @@ impl Refresh {
             asked: self.inputs.asked(),
             expectations: &self.expectations,
             gaps,
-            ceilings: settings.ceilings,
+            most: settings.ceilings.most_steps(),
         };
-        let proof = Proof::new(&fabric, request, || rules::excused(fleet, plan))?;
+        let reach = look(&fabric, settings.ceilings)?;
+        let proof = Proof::new(&reach, request, || rules::excused(fleet, plan));
         let mut findings = rules::of_nodes(fleet, Some(plan), &settings.config.content.limits);
         findings.extend(proof.findings);
         Ok(findings)

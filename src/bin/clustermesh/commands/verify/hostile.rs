@@ -32,7 +32,8 @@ pub(super) fn read(
     Ok(assume_hostile(fabric, &inputs.meshes, &sites, APART))
 }
 
-fn unknown(inputs: &Inputs, name: &str) -> String {
+/// Returns the error about a cluster without a site.
+pub(super) fn unknown(inputs: &Inputs, name: &str) -> String {
     let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
     let known: BTreeSet<&str> = entries
         .map(|it| &it.name)

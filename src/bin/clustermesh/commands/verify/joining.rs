@@ -12,7 +12,7 @@ use clustermesh::proof::verify::{Asked, Excused};
 use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding};
 
-use super::{Proof, ProofInputs, ProofRequest};
+use super::{Proof, ProofInputs, ProofRequest, look};
 use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
@@ -109,9 +109,12 @@ impl JoinPlan {
             },
             expectations: &read.expectations,
             gaps,
-            ceilings: inputs.settings.ceilings,
+            most: inputs.settings.ceilings.most_steps(),
         };
-        let proof = Proof::new(&fabric, request, || joined.excused.clone())?;
+        let proof = {
+            let reach = look(&fabric, inputs.settings.ceilings)?;
+            Proof::new(&reach, request, || joined.excused.clone())
+        };
         Ok(Some(JoinProof {
             new: inputs
                 .settings
@@ -141,6 +144,7 @@ impl JoinPlan {
             focus: Some(&it.focus),
             keeping_nodes: BTreeSet::new(),
             joining: None,
+            outages: None,
         });
         JoinVerification {
             joiners: &self.joiners,

@@ -22,6 +22,7 @@ use crate::output::json::{WrittenFinding, written};
 mod expected;
 mod hostile;
 mod joining;
+mod outages;
 mod undeclared;
 
 pub(super) use undeclared::PathSide;
@@ -67,6 +68,13 @@ pub(crate) struct WrittenVerification<'a> {
     expectations: Vec<expected::WrittenExpectationResult>,
     /// The powers of the clusters of `--assume-hostile`.
     hostile: Vec<hostile::WrittenHostile>,
+    /// The parts of `--without` and `--without-agent`. They affect neither `holds` nor the exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outage: Option<outages::WrittenOutage>,
+    /// Every single node, location and cluster, lost by itself; only with `--survive`. It affects neither `holds` nor
+    /// the exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survival: Option<outages::WrittenSurvey>,
     /// The results as findings, the most severe first, but `outdated-tree` before all others.
     findings: Vec<WrittenFinding<'a>>,
     /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
@@ -230,6 +238,9 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         unowned: each(&verification.unowned, |it| verified.written_unowned(it)),
         expectations: expected::written(verified)?,
         hostile: hostile::written(verified),
+        outage: (verified.outages).and_then(|it| Some(verified.written_outage(it.named.as_ref()?))),
+        survival: (verified.outages)
+            .and_then(|it| Some(verified.written_survey(it.survey.as_ref()?))),
         findings: findings.map(|it| written(it, report.files)).collect(),
         joining: verified.joining.and_then(joining::written).transpose()?,
         waiting: verified.joining.map_or(&[], |it| it.waiting),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{NAMED, Verified};
+use super::{NAMED, Verified, WrittenNode, each};
 use crate::output::json::{WrittenPlace, bare_place};
 use crate::output::trace::{WrittenTrace, value};
 
@@ -35,6 +35,26 @@ pub(super) struct WrittenExpectationResult {
     #[schemars(with = "Option<JsonDocument<WrittenTrace>>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Value>,
+    /// The effect of losses of single nodes on its paths; only with `survives`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    survival: Option<WrittenSurvival>,
+}
+
+/// The effect of losses of single nodes on the paths of an expectation.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenSurvival {
+    /// The nodes whose loss ends paths of others, the one that ends most first.
+    nodes: Vec<WrittenNode>,
+    /// The number of paths that end without the first of them.
+    ended: u64,
+    /// The sender and the receiver of one of these: `CLUSTER/NODE`, or `CLUSTER/RANGE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example: Option<[String; 2]>,
+    /// The nodes of which it is not known.
+    not_examined: Vec<WrittenNode>,
+    /// The number of paths of which it is not known, because only some of their addresses work.
+    partial: u64,
 }
 
 /// The expected result.
@@ -70,5 +90,12 @@ fn one(verified: &Verified, check: &Check) -> serde_json::Result<WrittenExpectat
         pairs: check.pairs,
         broken: check.broken,
         counterexample: shown.as_ref().map(value).transpose()?,
+        survival: check.survival.as_ref().map(|it| WrittenSurvival {
+            nodes: each(&it.nodes, |it| verified.node(*it)),
+            ended: it.ended,
+            example: it.example.clone(),
+            not_examined: each(&it.unexamined, |it| verified.node(*it)),
+            partial: it.partial,
+        }),
     })
 }

@@ -1,0 +1,197 @@
+//! Outages, as objects for programs.
+
+use clustermesh::mesh::AddressClass;
+use clustermesh::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Verified, each};
+use crate::output::verify::outages::{NextRender, ProvedOutage};
+
+/// The parts of `--without` and `--without-agent`, lost together, until the next render.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenOutage {
+    /// The parts that are gone.
+    without: Vec<String>,
+    /// The parts whose agents are silent.
+    without_agent: Vec<String>,
+    /// The reason why it was not examined, if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_examined: Option<WrittenObstacle>,
+    /// The declared paths of other nodes that end.
+    ended: Vec<WrittenEnded>,
+    /// The declared paths of other nodes of which it is not known: ranges that the node of a silent agent carries.
+    unknown: Vec<WrittenEnded>,
+    /// The declared paths from and to the lost nodes.
+    own: WrittenOwnPaths,
+    /// The effect of the next render, if paths of others end and there is a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_render: Option<WrittenNextRender>,
+}
+
+/// The reason why it is not known what an outage does.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum WrittenObstacle {
+    /// Without these nodes, the granularity of the cluster is uncertain.
+    Granularity,
+    /// The snapshot does not show how Kilo numbers the WireGuard addresses of the cluster.
+    Numbering,
+    /// The proof takes too many steps.
+    Steps,
+}
+
+/// Declared paths between two clusters that end.
+#[derive(JsonSchema, Serialize)]
+struct WrittenEnded {
+    /// The cluster that sends.
+    from: String,
+    /// The receiver.
+    to: String,
+    /// The number of paths.
+    paths: u64,
+    /// The paths by class of source and destination.
+    classes: Vec<WrittenEndedClasses>,
+    /// The sender and the receiver of one of them: `CLUSTER/NODE`, or `CLUSTER/RANGE`.
+    example: Option<[String; 2]>,
+}
+
+/// Paths between two classes that end.
+#[derive(JsonSchema, Serialize)]
+struct WrittenEndedClasses {
+    /// The class of a source.
+    from: AddressClass,
+    /// The class of the destination.
+    to: AddressClass,
+    /// The number of paths.
+    paths: u64,
+}
+
+/// Declared paths from and to lost nodes.
+#[derive(JsonSchema, Serialize)]
+struct WrittenOwnPaths {
+    /// Those that end.
+    ended: u64,
+    /// Those that still work, because only the agent is silent.
+    working: u64,
+    /// Those of which it is not known.
+    unknown: u64,
+}
+
+/// The effect of the next render after an outage.
+#[derive(JsonSchema, Serialize)]
+struct WrittenNextRender {
+    /// The number of ended paths that it restores; none if that is not known.
+    restored: Option<u64>,
+    /// The rules of the guards that stop it until a person accepts the losses.
+    guards: Vec<&'static str>,
+}
+
+/// Every single node, location and cluster, lost by itself.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenSurvey {
+    /// The number of nodes, locations and clusters.
+    parts: usize,
+    /// The number of them for which a proof was needed.
+    proved: usize,
+    /// Those whose loss ends declared paths of other nodes, the one that ends most first.
+    harmful: Vec<WrittenHarm>,
+    /// Those of which it is not known.
+    not_examined: Vec<WrittenUnexamined>,
+}
+
+/// A part whose loss ends paths of others.
+#[derive(JsonSchema, Serialize)]
+struct WrittenHarm {
+    /// The part: `CLUSTER/NODE`, `CLUSTER:LOCATION` or `CLUSTER`.
+    part: String,
+    /// The number of paths.
+    paths: u64,
+    /// The paths by pair of clusters.
+    ended: Vec<WrittenEnded>,
+}
+
+/// A part of which it is not known what its loss does.
+#[derive(JsonSchema, Serialize)]
+struct WrittenUnexamined {
+    /// The part.
+    part: String,
+    /// The reason.
+    reason: WrittenObstacle,
+}
+
+impl From<OutageObstacle> for WrittenObstacle {
+    fn from(obstacle: OutageObstacle) -> Self {
+        match obstacle {
+            OutageObstacle::Granularity => Self::Granularity,
+            OutageObstacle::Numbering => Self::Numbering,
+            OutageObstacle::Steps => Self::Steps,
+        }
+    }
+}
+
+impl From<&NextRender> for WrittenNextRender {
+    fn from(next: &NextRender) -> Self {
+        Self {
+            restored: next.restored.ok(),
+            guards: next.guards.clone(),
+        }
+    }
+}
+
+impl Verified<'_, '_> {
+    /// Returns the parts that people named.
+    pub(super) fn written_outage(&self, outage: &ProvedOutage) -> WrittenOutage {
+        let nothing = OutageReport::default();
+        let report = outage.report.as_ref().unwrap_or(&nothing);
+        let parts = |parts: &[FleetPart]| each(parts, |it| self.part(it));
+        WrittenOutage {
+            without: parts(&outage.gone),
+            without_agent: parts(&outage.silent),
+            not_examined: outage.report.as_ref().err().map(|it| (*it).into()),
+            ended: each(&report.ended, |it| self.written_ended(it)),
+            unknown: each(&report.unknown, |it| self.written_ended(it)),
+            own: WrittenOwnPaths {
+                ended: report.own.ended,
+                working: report.own.working,
+                unknown: report.own.unknown,
+            },
+            next_render: outage.next_render.as_ref().map(Into::into),
+        }
+    }
+
+    /// Returns the single parts.
+    pub(super) fn written_survey(&self, survey: &Survey) -> WrittenSurvey {
+        WrittenSurvey {
+            parts: survey.parts,
+            proved: survey.proved,
+            harmful: each(&survey.harmful, |Harm { part, result, .. }| WrittenHarm {
+                part: self.part(part),
+                paths: result.paths(),
+                ended: each(&result.ended, |it| self.written_ended(it)),
+            }),
+            not_examined: each(&survey.unexamined, |(part, obstacle)| WrittenUnexamined {
+                part: self.part(part),
+                reason: (*obstacle).into(),
+            }),
+        }
+    }
+
+    fn written_ended(&self, ended: &LostPaths) -> WrittenEnded {
+        let classes = ended.classes.iter();
+        let classes = classes.map(|((from, to), paths)| WrittenEndedClasses {
+            from: *from,
+            to: *to,
+            paths: *paths,
+        });
+        WrittenEnded {
+            from: self.cluster(ended.pair.from),
+            to: self.cluster(ended.pair.to),
+            paths: ended.count(),
+            classes: classes.collect(),
+            example: self.example(ended),
+        }
+    }
+}

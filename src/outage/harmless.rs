@@ -1,0 +1,190 @@
+//! Harmless losses: nodes whose loss ends no path of others. They are recognised without a proof, and most nodes of a
+//! fleet are among them.
+//!
+//! A packet between other nodes depends on a node only if that node carries it, leads for one of its ends, or has a
+//! claim on an address of its way. Every other case is proved, usual or not.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::lost_nodes::LostNodes;
+use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, Sites};
+use crate::agent::model::Tunnel;
+use crate::kilo::id::{NodeId, SegmentId};
+use crate::kilo::node::KiloNode;
+use crate::kilo::topology::{Leader, WireguardIp};
+use crate::net::prefixes::Span;
+use crate::net::{Cidr, family};
+
+/// The facts by which harmless losses are recognised.
+pub(super) struct HarmlessLosses<'f, 'a> {
+    fabric: &'f Fabric<'a>,
+    clusters: Sites<ClusterFacts>,
+    /// The nodes through which any Peer leads to a range that their cluster declares as a whole.
+    carriers: BTreeSet<At>,
+}
+
+/// The facts about a cluster.
+struct ClusterFacts {
+    /// Whether nothing in it is decided by more than the nodes that a packet passes.
+    is_regular: bool,
+    /// Whether nothing depends on its WireGuard addresses.
+    are_tunnel_addresses_alone: bool,
+}
+
+impl<'f, 'a> HarmlessLosses<'f, 'a> {
+    /// Finds the facts about all clusters.
+    pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
+        Self {
+            fabric,
+            clusters: fabric.sites.map_ids(|site| ClusterFacts {
+                is_regular: is_regular(fabric.site(site)),
+                are_tunnel_addresses_alone: are_tunnel_addresses_alone(fabric, site),
+            }),
+            carriers: carriers(fabric),
+        }
+    }
+
+    /// Returns whether a loss is known to end no path of others.
+    pub(super) fn have(&self, lost: &LostNodes) -> bool {
+        lost.by_site()
+            .all(|(site, nodes)| self.is_harmless(site, nodes))
+    }
+
+    fn is_harmless(&self, number: SiteId, lost: &BTreeSet<NodeId>) -> bool {
+        let (site, facts) = (self.fabric.site(number), &self.clusters[number]);
+        let is_passed = |node: NodeId| {
+            let at = At { site: number, node };
+            self.carriers.contains(&at) || !are_ranges_alone(site, node)
+        };
+        let mut counted = lost.iter().filter(|it| site.segment(**it).is_some());
+        let segments = lost.iter().filter_map(|it| site.segment(*it));
+        let segments: BTreeSet<SegmentId> = segments.collect();
+        facts.is_regular
+            && !counted.any(|it| is_passed(*it))
+            && segments.into_iter().all(|it| {
+                if has_no_member_left(site, it, lost) {
+                    // All later segments get other addresses.
+                    facts.are_tunnel_addresses_alone
+                } else {
+                    keeps_leader(site, it, lost)
+                }
+            })
+    }
+}
+
+fn has_no_member_left(site: &Site, segment: SegmentId, lost: &BTreeSet<NodeId>) -> bool {
+    let mut members = site.model.topology.segments[segment].members.iter();
+    members.all(|it| lost.contains(it))
+}
+
+/// Returns whether the same node leads a segment, for certain, without some of its members.
+fn keeps_leader(site: &Site, segment: SegmentId, lost: &BTreeSet<NodeId>) -> bool {
+    let segment = &site.model.topology.segments[segment];
+    let Leader::Certain(leader) = segment.leader else {
+        return false;
+    };
+    let kilo = |node: &NodeId| &site.node(*node).kilo;
+    !lost.contains(&leader)
+        && !segment.members.iter().any(|it| kilo(it).has_name())
+        && !lost.iter().any(|it| kilo(it).has_wireguard_ip())
+}
+
+/// Returns whether nothing in a cluster is decided by more than the nodes that a packet passes: its location ranges do
+/// not contend, its Kilo works, no key is anywhere twice, and its nodes are of one kind.
+fn is_regular(site: &Site) -> bool {
+    let nodes = || site.model.topology.nodes.iter();
+    let kind = |kilo: &KiloNode| {
+        let internal = kilo.internal_address().map(family);
+        (internal, kilo.pod_cidr.map(Cidr::family))
+    };
+    let counted = nodes().filter(|it| it.segment.is_some());
+    let kinds: BTreeSet<_> = counted.map(|it| kind(&it.kilo)).collect();
+    let mut reported: Vec<_> = nodes().map(|it| it.kilo.granularity).collect();
+    reported.dedup();
+    reported.len() <= 1
+        && kinds.len() <= 1
+        && nodes().all(|it| it.kilo.location_ranges.is_empty())
+        && site.is_undisturbed()
+        && site.model.contests.is_empty()
+        && !site.model.has_shared_keys()
+        && !site.has_own_keys()
+        && !site.has_diversions
+        && site.won.is_empty()
+}
+
+/// Returns whether no packet has a WireGuard address of a cluster as its source, its destination or the address of a
+/// tunnel, and no other range lies around one: then it makes no difference which segment has which of them.
+pub(super) fn are_tunnel_addresses_alone(fabric: &Fabric, number: SiteId) -> bool {
+    let site = fabric.site(number);
+    let topology = &site.model.topology;
+    let mut nodes = topology.nodes.iter();
+    let is_alone = |address: IpAddr| {
+        let host = Cidr::host(address);
+        let mut around = site.model.tunnels.around(Span::host(address));
+        let mut owners = fabric.owners(address).into_iter();
+        around.all(|slot| {
+            let (range, claims) = site.model.tunnels.at(slot);
+            let is_segment = |tunnel| matches!(tunnel, Tunnel::Segment(_));
+            range == host && claims.iter().all(|it| is_segment(it.tunnel))
+        }) && owners.all(|it| matches!(it.1, Owner::Tunnel(_) | Owner::Pool))
+            && fabric.dialled(host).next().is_none()
+    };
+    nodes.all(|it| it.segment.is_none() || it.kilo.internal_address().is_some())
+        && topology.segments.iter().all(|it| match it.wireguard_ip {
+            WireguardIp::Certain(address) => is_alone(address),
+            WireguardIp::Ambiguous {
+                computed,
+                announced,
+            } => is_alone(computed) && is_alone(announced),
+            WireguardIp::None => true,
+        })
+}
+
+/// Returns whether a node shares the ranges that Kilo routes to it with nothing else in its cluster.
+fn are_ranges_alone(site: &Site, node: NodeId) -> bool {
+    let kilo = &site.node(node).kilo;
+    let internal = kilo.internal_address().map(Cidr::host);
+    let own: Vec<Cidr> = kilo.pod_cidr.into_iter().chain(internal).collect();
+    let segment = site.segment(node).map(Tunnel::Segment);
+    let is_own = |slot| {
+        let (range, claims) = site.model.tunnels.at(slot);
+        own.contains(&range) && claims.iter().all(|it| Some(it.tunnel) == segment)
+    };
+    own.iter().all(|range| {
+        let span = Span::new(*range);
+        let mut meeting = site.model.tunnels.around(span);
+        let mut inside = site.model.tunnels.within(span);
+        let owned = site.owned();
+        let mut owners = owned.within(span).flat_map(|it| owned.at(it).1);
+        meeting.all(is_own)
+            && inside.all(is_own)
+            && owners.all(|it| *it == Owner::Pool || it.node() == Some(node))
+    })
+}
+
+/// Returns the nodes that have the key of a Peer with addresses of a range that their cluster declares as a whole.
+fn carriers(fabric: &Fabric) -> BTreeSet<At> {
+    let peers = fabric.contents().flat_map(|it| &it.peers);
+    let specs = peers.filter_map(|it| it.spec.as_ref().ok());
+    let mut carriers = BTreeSet::new();
+    for spec in specs {
+        let is_carrier = |at: &&At| {
+            let site = fabric.site(at.site);
+            let mut ranges = spec.allowed_ips.iter();
+            ranges.any(|it| has_part_of_all(site, it.interface.network))
+        };
+        carriers.extend(fabric.holders(&spec.key).iter().filter(is_carrier));
+    }
+    carriers
+}
+
+/// Returns whether any address of a range belongs to a range that a cluster declares as a whole, and to no node.
+fn has_part_of_all(site: &Site, range: Cidr) -> bool {
+    let (owned, span) = (site.owned(), Span::new(range));
+    let is_for_all = |slot| {
+        let (_, owners) = owned.at(slot);
+        matches!(owners.first(), Some(Owner::Services | Owner::Network))
+    };
+    owned.within(span).any(is_for_all) || owned.around(span).next().is_some_and(is_for_all)
+}

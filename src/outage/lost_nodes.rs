@@ -1,0 +1,62 @@
+//! Lost nodes: the nodes of an outage, by cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::agent::fabric::{At, Fabric, SiteId};
+use crate::kilo::id::NodeId;
+
+/// Nodes that Kilo does not count any more.
+#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct LostNodes(BTreeMap<SiteId, BTreeSet<NodeId>>);
+
+impl LostNodes {
+    /// Returns the clusters, each with its lost nodes.
+    pub fn by_site(&self) -> impl Iterator<Item = (SiteId, &BTreeSet<NodeId>)> {
+        self.0.iter().map(|(site, nodes)| (*site, nodes))
+    }
+
+    /// Returns the nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = At> {
+        let by_site = self.by_site();
+        by_site.flat_map(|(site, nodes)| nodes.iter().map(move |&node| At { site, node }))
+    }
+
+    /// Returns whether a node is one of them.
+    pub fn contain(&self, at: At) -> bool {
+        let nodes = self.0.get(&at.site);
+        nodes.is_some_and(|it| it.contains(&at.node))
+    }
+
+    /// Returns whether a cluster loses any node.
+    pub fn touch(&self, site: SiteId) -> bool {
+        self.0.contains_key(&site)
+    }
+
+    /// Returns whether a cluster loses every node that its Kilo counts.
+    pub fn are_all_of(&self, fabric: &Fabric, site: SiteId) -> bool {
+        let nodes = fabric.site(site).model.topology.nodes.numbered();
+        let mut counted = nodes.filter(|it| it.1.segment.is_some());
+        self.touch(site) && counted.all(|(node, _)| self.contain(At { site, node }))
+    }
+
+    /// Returns whether nothing is lost.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<At> for LostNodes {
+    fn from_iter<I: IntoIterator<Item = At>>(nodes: I) -> Self {
+        let mut lost = Self::default();
+        lost.extend(nodes);
+        lost
+    }
+}
+
+impl Extend<At> for LostNodes {
+    fn extend<I: IntoIterator<Item = At>>(&mut self, nodes: I) {
+        for At { site, node } in nodes {
+            self.0.entry(site).or_default().insert(node);
+        }
+    }
+}

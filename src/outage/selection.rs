@@ -1,0 +1,106 @@
+//! Selections: parts of a fleet as people write them.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use thiserror::Error;
+
+use super::part::FleetPart;
+use crate::agent::fabric::{At, Fabric, SiteId};
+use crate::diagnostic::Quoted;
+use crate::document::nearest;
+use crate::net::Cidr;
+
+/// The reason why a text selects no part of a fleet.
+#[derive(Debug, Error)]
+pub enum SelectionError {
+    /// No cluster has this name, or none with a snapshot.
+    #[error("no cluster {0}")]
+    Cluster(String),
+    /// The cluster has no node or location of this name.
+    #[error("cluster `{cluster}` has no {kind} {}; {help}", Quoted(.name))]
+    Missing {
+        /// The cluster.
+        cluster: String,
+        /// `node` or `location`.
+        kind: &'static str,
+        /// The text.
+        name: String,
+        /// The name that is probably meant, or the first names.
+        help: String,
+    },
+    /// No node has an address in the range.
+    #[error(
+        "no node has an address in {0}; write `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION` or a range"
+    )]
+    Range(Cidr),
+}
+
+impl FleetPart {
+    /// Reads `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION`, a range or an address.
+    ///
+    /// # Errors
+    /// No part has this name.
+    pub fn select(text: &str, fabric: &Fabric) -> Result<Self, SelectionError> {
+        let range = text.parse::<Cidr>().ok();
+        let address = || text.parse::<IpAddr>().ok().map(Cidr::host);
+        if let Some(range) = range.or_else(address) {
+            let part = Self::Range(range);
+            let is_empty = part.nodes(fabric).is_empty();
+            return (!is_empty)
+                .then_some(part)
+                .ok_or(SelectionError::Range(range));
+        }
+        let cut = text.find(['/', ':']);
+        let (cluster, rest) = cut.map_or((text, ""), |it| text.split_at(it));
+        let site = fabric.site_named(cluster);
+        let site = site.ok_or_else(|| SelectionError::Cluster(cluster.to_owned()))?;
+        match rest.split_at_checked(1) {
+            None => Ok(Self::Cluster(site)),
+            Some(("/", name)) => Self::node(name, site, fabric),
+            Some((_, name)) => Self::location(name, site, fabric),
+        }
+    }
+
+    fn node(name: &str, site: SiteId, fabric: &Fabric) -> Result<Self, SelectionError> {
+        let it = fabric.site(site);
+        let names = it.reading.nodes.iter().map(|it| it.node.name.as_str());
+        let node = it.node_named(name);
+        let node = node.ok_or_else(|| missing(it.cluster.as_str(), ("node", name), names));
+        Ok(Self::Node(At { site, node: node? }))
+    }
+
+    fn location(name: &str, site: SiteId, fabric: &Fabric) -> Result<Self, SelectionError> {
+        let it = fabric.site(site);
+        let nodes = it.reading.nodes.iter();
+        let names: BTreeSet<&str> = nodes.map(|it| it.kilo.location.as_str()).collect();
+        if names.contains(name) {
+            return Ok(Self::Location(site, name.to_owned()));
+        }
+        let cluster = it.cluster.as_str();
+        Err(missing(cluster, ("location", name), names.iter().copied()))
+    }
+}
+
+/// The number of names that are listed.
+const LISTED: usize = 8;
+
+fn missing<'n>(
+    cluster: &str,
+    (kind, name): (&'static str, &str),
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> SelectionError {
+    let quoted = |it: &str| Quoted(it).to_string();
+    let help = if let Some(meant) = nearest(name, names.clone()) {
+        format!("did you mean {}?", quoted(meant))
+    } else {
+        let first: Vec<String> = names.take(LISTED).map(quoted).collect();
+        format!("its {kind}s begin with {}", first.join(", "))
+    };
+    SelectionError::Missing {
+        cluster: cluster.to_owned(),
+        kind,
+        name: name.to_owned(),
+        help,
+    }
+}
