@@ -245,10 +245,8 @@ impl WrittenConfig {
             Vec::new()
         };
         let rules = self.rules.unwrap_or_default().into_iter();
-        let rules = rules.map(|(rule, written)| {
-            let place = place.key("rules").key(&rule);
-            written.read(rule, place)
-        });
+        let place_of = |rule: &str| place.key("rules").key(rule);
+        let rules = rules.map(|(rule, written)| written.read(rule.clone(), place_of(&rule)));
         let rules: Vec<RuleLevel> = rules.filter_map(|it| problems.without(it)).collect();
         let ignore = self.ignore.unwrap_or_default().into_iter().enumerate();
         let ignore = ignore.map(|(index, it)| it.read(place.key("ignore").index(index)));

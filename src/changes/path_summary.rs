@@ -181,21 +181,11 @@ impl<'f, 'a> Past<'f, 'a> {
         let repaired = down.without(&down.without(&proved.new));
         let stuck = proved.stuck.without(&proved.apart);
         let paused = proved.paused.without(&proved.apart).without(&stuck);
-        let seen = proved.seen.clone().unwrap_or_default();
-        let stay = seen.new.without(&old.kept);
-        let pass = seen.passing.without(&old.kept).without(&stay);
+        let opened = OpenedSets::new(proved, &old.kept);
         let of_old = [&old.gone, &old.ended];
-        let of_new = [
-            &lost,
-            &gained,
-            &repaired,
-            &proved.apart,
-            &stuck,
-            &paused,
-            &stay,
-            &pass,
-        ];
-        if of_old.into_iter().chain(of_new).all(PathSet::is_empty) {
+        let of_new = [&lost, &gained, &repaired, &proved.apart, &stuck, &paused];
+        let mut all = of_old.into_iter().chain(of_new).chain(opened.both());
+        if all.all(PathSet::is_empty) {
             return change;
         }
         let mut counter = future.version.counter(proved.pair);
@@ -221,11 +211,7 @@ impl<'f, 'a> Past<'f, 'a> {
         change.stuck = counter.count(&stuck);
         change.paused = counter.count(&paused);
         change.example = counter.example(&[&lost, &proved.apart, &stuck, &paused]);
-        change.opened = OpenedPaths {
-            stay: counter.count(&stay),
-            pass: counter.count(&pass),
-            example: counter.example(&[&stay, &pass]),
-        };
+        change.opened = opened.counted(&counter);
         change
     }
 
@@ -251,6 +237,38 @@ impl<'f, 'a> Past<'f, 'a> {
 
     fn held<'s>(&'s self, pair: SitePair, known: &mut KnownPaths<'s>) -> StateProof {
         StateProof::new(&self.reach, pair, self.version.blocks, known)
+    }
+}
+
+/// Watched paths that did not work before.
+struct OpenedSets {
+    /// Those that work in the new version.
+    stay: PathSet,
+    /// Those that work only on the way.
+    pass: PathSet,
+}
+
+impl OpenedSets {
+    fn new(proved: &Proved, old: &PathSet) -> Self {
+        let seen = proved.seen.as_ref();
+        let stay = seen.map_or_else(PathSet::default, |it| it.new.without(old));
+        let pass = seen.map_or_else(PathSet::default, |it| it.passing.without(old));
+        Self {
+            pass: pass.without(&stay),
+            stay,
+        }
+    }
+
+    fn both(&self) -> [&PathSet; 2] {
+        [&self.stay, &self.pass]
+    }
+
+    fn counted(&self, counter: &Counter) -> OpenedPaths {
+        OpenedPaths {
+            stay: counter.count(&self.stay),
+            pass: counter.count(&self.pass),
+            example: counter.example(&self.both()),
+        }
     }
 }
 

@@ -69,26 +69,32 @@ impl MeshDefaults {
         let filled = [
             (
                 "wireguardPort",
-                fill(&mut cluster.wireguard_port, wireguard_port),
+                fill(&mut cluster.wireguard_port, wireguard_port.as_ref()),
             ),
             (
                 "nodeSelector",
-                fill(&mut cluster.node_selector, node_selector),
+                fill(&mut cluster.node_selector, node_selector.as_ref()),
             ),
-            ("granularity", fill(&mut cluster.granularity, granularity)),
+            (
+                "granularity",
+                fill(&mut cluster.granularity, granularity.as_ref()),
+            ),
             (
                 "topologyLabel",
-                fill(&mut cluster.topology_label, topology_label),
+                fill(&mut cluster.topology_label, topology_label.as_ref()),
             ),
             (
                 "endpointFrom",
-                fill(&mut cluster.endpoint_from, endpoint_from),
+                fill(&mut cluster.endpoint_from, endpoint_from.as_ref()),
             ),
             (
                 "endpointDomains",
-                fill(&mut cluster.endpoint_domains, endpoint_domains),
+                fill(&mut cluster.endpoint_domains, endpoint_domains.as_ref()),
             ),
-            ("advertise", fill(&mut cluster.advertise, advertise)),
+            (
+                "advertise",
+                fill(&mut cluster.advertise, advertise.as_ref()),
+            ),
         ];
         let filled = filled.into_iter().filter(|(_, is_filled)| *is_filled);
         Inherited(
@@ -120,10 +126,10 @@ impl MeshDefaults {
 }
 
 /// Writes a default into a field without a value, and returns whether it did.
-fn fill<T: Clone>(field: &mut Option<T>, default: &Option<T>) -> bool {
+fn fill<T: Clone>(field: &mut Option<T>, default: Option<&T>) -> bool {
     let is_filled = field.is_none() && default.is_some();
     if is_filled {
-        field.clone_from(default);
+        *field = default.cloned();
     }
     is_filled
 }

@@ -1,4 +1,4 @@
-//! KnownGroups: clusters that expectations select under one name.
+//! Groups: clusters that expectations select under one name.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct Group {
 #[derive(Clone, Debug, Default)]
 pub struct KnownGroups<'g>(BTreeMap<&'g str, &'g Group>);
 
-/// KnownGroups as they are written, by name.
+/// Groups as they are written, by name.
 pub(crate) type WrittenGroups = BTreeMap<String, Vec<String>>;
 
 /// Returns the groups of a file, and reports mistakes in them.

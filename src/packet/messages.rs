@@ -49,8 +49,8 @@ pub fn end(fabric: &Fabric, site: SiteId, owner: Owner, span: Span) -> String {
     if let Some(node) = owner.node() {
         return called(fabric, At { site, node });
     }
-    let owned = fabric.site(site).owned();
-    let range = owned.around(span).next().map(|it| owned.at(it).0);
+    let ranges = fabric.site(site).owned();
+    let range = ranges.around(span).next().map(|it| ranges.at(it).0);
     let range = range.map_or_else(|| span.first_address().to_string(), |it| it.to_string());
     format!("{}/{range}", fabric.site(site).cluster)
 }

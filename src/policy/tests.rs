@@ -1,5 +1,7 @@
 //! Meshes that policies narrow, and mistakes in policies.
 
+use std::fmt::Write as _;
+
 use super::*;
 use crate::mesh::tests::mesh;
 
@@ -26,7 +28,7 @@ fn narrowed(mesh: &str, policies: &[(&str, &str)]) -> (Vec<Mesh>, String) {
             help,
             ..
         } = finding;
-        report.push_str(&format!("{severity}[{}]: {message}\n", rule.name()));
+        writeln!(report, "{severity}[{}]: {message}", rule.name()).unwrap();
         report.extend(help.map(|it| format!("  help: {it}\n")));
     }
     (meshes, report)

@@ -92,20 +92,11 @@ fn gather_all(
     assumed: &[AssumedValue],
 ) -> Result<Inputs, CommandFailure> {
     let settings = options.settle()?;
-    let (mut sources, mut broken, mut findings) = (Vec::new(), Vec::new(), Vec::new());
-    for file in settings.mesh_files()? {
-        match input_file::source(&file, MESH_LIMIT) {
-            Ok(source) => sources.push(source),
-            Err(CommandFailure::Syntax(it)) => {
-                findings.extend(it.problems);
-                broken.push(it.source);
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
-    if broken.is_empty() {
-        assume(assumed, &mut sources)?;
-    }
+    let MeshSources {
+        mut sources,
+        broken,
+        mut findings,
+    } = MeshSources::read(&settings, assumed)?;
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
     let mut policies = ReadPolicies::read(&settings, &reading.named)?;
@@ -150,6 +141,37 @@ fn gather_all(
     let shown = inputs.files.presentable(&inputs.findings).into_owned();
     inputs.findings = shown;
     Ok(inputs)
+}
+
+/// The files of the meshes.
+#[derive(Default)]
+struct MeshSources {
+    sources: Vec<Source>,
+    /// Those that are not YAML.
+    broken: Vec<Source>,
+    /// The reasons why they are not.
+    findings: Vec<Finding>,
+}
+
+impl MeshSources {
+    /// Reads them, and writes other values into the entries of clusters.
+    fn read(settings: &Settings, assumed: &[AssumedValue]) -> Result<Self, CommandFailure> {
+        let mut read = Self::default();
+        for file in settings.mesh_files()? {
+            match input_file::source(&file, MESH_LIMIT) {
+                Ok(source) => read.sources.push(source),
+                Err(CommandFailure::Syntax(it)) => {
+                    read.findings.extend(it.problems);
+                    read.broken.push(it.source);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        if read.broken.is_empty() {
+            assume(assumed, &mut read.sources)?;
+        }
+        Ok(read)
+    }
 }
 
 /// Writes values into the entries of clusters, each of which a mesh must have.

@@ -154,9 +154,9 @@ impl ConfigFile {
                 place.named(),
             ))
         });
-        let names = named.iter().map(|it| it.as_str());
+        let all = named.iter().map(|it| it.as_str());
         let groups = self.content.groups.iter();
-        let members = groups.flat_map(|it| it.unknown(names.clone(), "no mesh has a cluster"));
+        let members = groups.flat_map(|it| it.unknown(all.clone(), "no mesh has a cluster"));
         unnamed.chain(members).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Groups in expectations, and undeclared paths that must not work.
 
+use std::fmt::Write as _;
+
 use super::*;
 
 const HEAD: &str = "apiVersion: kilo-clustermesh.io/v1\nkind: Expectations\nspec:\n";
@@ -41,9 +43,11 @@ fn one_expectation_about_a_group_is_all_single_ones() {
         let mut single = String::new();
         for one in &names {
             for other in names.iter().filter(|it| *it != one) {
-                single.push_str(&format!(
-                    "- {{ from: {{ cluster: {one} }}, to: {{ cluster: {other} }}, class: {class}, expect: {expected} }}\n"
-                ));
+                writeln!(
+                    single,
+                    "- {{ from: {{ cluster: {one} }}, to: {{ cluster: {other} }}, class: {class}, expect: {expected} }}"
+                )
+                .unwrap();
             }
         }
         expect(&folder, &single);
@@ -131,7 +135,8 @@ fn undeclared_paths_are_denied_until_exceptions_allow_them() {
         }
         assert_contains(&run.stdout, "error[undeclared-path]");
         let exception = proposed(&run.stdout).replace("WHY", "monitoring");
-        exceptions.push_str(&format!("\n    - {exception}"));
+        writeln!(exceptions).unwrap();
+        write!(exceptions, "    - {exception}").unwrap();
     }
     let expired = exceptions.replace("monitoring }", "monitoring, until: 2020-01-31 }");
     expect(

@@ -156,6 +156,22 @@ fn count(kind: usize) {
     COUNTS.set(counts);
 }
 
+/// Returns the outages of all single parts and of all pairs of nodes.
+fn all_outages(fabric: &Fabric) -> Vec<LostNodes> {
+    let parts = single_parts(fabric);
+    let mut outages: Vec<LostNodes> = parts.iter().map(|it| it.nodes(fabric)).collect();
+    let nodes = parts.iter().filter(|it| matches!(it, FleetPart::Node(_)));
+    let nodes: Vec<LostNodes> = nodes.map(|it| it.nodes(fabric)).collect();
+    for (place, one) in nodes.iter().enumerate() {
+        for other in &nodes[place + 1..] {
+            let both = [one, other].into_iter().flat_map(LostNodes::by_site);
+            let both = both.flat_map(|(site, it)| it.iter().map(move |&node| At { site, node }));
+            outages.push(both.collect());
+        }
+    }
+    outages
+}
+
 /// Compares outages with full recomputation: those of all single parts and of all pairs of nodes.
 fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
     let mut input = input(world);
@@ -180,22 +196,7 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
     let of_all = OutageProof::of_all_paths(&reach, u64::MAX);
     let before = working(&fabric);
     let declared = declared(&fabric, asked);
-    let parts = single_parts(&fabric);
-    let mut outages: Vec<LostNodes> = parts.iter().map(|it| it.nodes(&fabric)).collect();
-    let is_node = |it: &&FleetPart| matches!(it, FleetPart::Node(_));
-    let nodes: Vec<LostNodes> = parts
-        .iter()
-        .filter(is_node)
-        .map(|it| it.nodes(&fabric))
-        .collect();
-    for (place, one) in nodes.iter().enumerate() {
-        for other in &nodes[place + 1..] {
-            let both = [one, other].into_iter().flat_map(LostNodes::by_site);
-            let both = both.flat_map(|(site, it)| it.iter().map(move |&node| At { site, node }));
-            outages.push(both.collect());
-        }
-    }
-    for lost in &outages {
+    for lost in &all_outages(&fabric) {
         count(0);
         let snapshots = without(&input, &fabric, lost);
         let left = Input {
