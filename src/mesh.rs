@@ -24,6 +24,7 @@ mod assumed;
 mod carried;
 mod defaults;
 mod entry;
+mod fields;
 mod gate;
 mod group;
 mod mistakes;

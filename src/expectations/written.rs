@@ -4,8 +4,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
+mod schema;
+
+use self::schema::{
+    a_destination, anything, exceptions_of_denied_paths, no_denied_survival,
+    no_node_behind_a_cluster, one_choice,
+};
 use super::side::{SideReader, WrittenPaths, WrittenSide};
 use super::{DeniedPaths, Exception, Expectation, Expectations, Expected};
 use crate::config::read_date;
@@ -391,95 +396,10 @@ impl From<ReceiverClass> for AddressClass {
     }
 }
 
-/// The fields that select clusters, each with what it must be.
-fn choices() -> [(&'static str, Value); 4] {
-    [
-        ("cluster", json!({ "type": "string" })),
-        ("clusters", json!({ "type": "array" })),
-        ("group", json!({ "type": "string" })),
-        ("other", json!({ "const": true })),
-    ]
-}
-
-/// The fields are there: any of those that select clusters, nodes or addresses, or of some more.
-fn anything(more: &[&str]) -> Value {
-    let others = [
-        ("nodeSelector", json!({ "type": "object" })),
-        ("addresses", json!({ "type": "array" })),
-    ];
-    let more = more.iter().map(|it| (*it, json!({ "type": "string" })));
-    let fields = choices().into_iter().chain(others).chain(more);
-    let fields =
-        fields.map(|(field, value)| json!({ "properties": { field: value }, "required": [field] }));
-    json!({ "anyOf": fields.collect::<Vec<_>>() })
-}
-
-/// At most one of the fields that select clusters is there.
-fn one_choice() -> Value {
-    let choices = choices();
-    let rules = choices.iter().map(|(field, value)| {
-        let others = choices.iter().filter(|it| it.0 != *field);
-        let others = others.map(|(other, _)| {
-            let absent = if *other == "other" {
-                json!([false, null])
-            } else {
-                json!([null])
-            };
-            ((*other).to_owned(), json!({ "enum": absent }))
-        });
-        json!({
-            "if": { "properties": { *field: value }, "required": [field] },
-            "then": { "properties": Value::Object(others.collect()) },
-        })
-    });
-    json!({ "allOf": rules.collect::<Vec<_>>() })
-}
-
-/// A destination is selected, or a class of destinations.
-fn a_destination() -> Value {
-    let class = json!({ "properties": { "class": { "type": "string" } }, "required": ["class"] });
-    json!({ "anyOf": [class, { "properties": { "to": anything(&[]) } }] })
-}
-
 fn denied_survival(place: &Place) -> Finding {
     let message = "`survives` cannot be combined with `expect: Deny`: a loss opens no path";
     Finding::new(&mistake::CONTRADICTING_FIELDS, message)
         .at(place.key("survives").named(), "")
         .at(place.key("expect"), "")
         .help("remove `survives`")
-}
-
-/// Exceptions only if undeclared paths are denied.
-fn exceptions_of_denied_paths() -> Value {
-    json!({
-        "if": {
-            "properties": { "undeclared": { "const": "Deny" } },
-            "required": ["undeclared"],
-        },
-        "else": { "properties": { "exceptions": { "maxItems": 0 } } },
-    })
-}
-
-/// No labels of a node where there is none.
-fn no_node_behind_a_cluster() -> Value {
-    json!({
-        "if": {
-            "properties": { "class": { "enum": ["Service", "Network"] } },
-            "required": ["class"],
-        },
-        "then": {
-            "properties": { "to": { "properties": { "nodeSelector": { "type": "null" } } } },
-        },
-    })
-}
-
-/// No losses that packets survive which must not arrive.
-fn no_denied_survival() -> Value {
-    json!({
-        "if": {
-            "properties": { "survives": { "type": "object" } },
-            "required": ["survives"],
-        },
-        "then": { "properties": { "expect": { "enum": ["Reach"] } } },
-    })
 }

@@ -4,7 +4,7 @@ use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::place::Place;
 
 use super::raw::{RawCluster, RawDefaults};
-use super::{DEFAULT_PORT, entry, selector};
+use super::{DEFAULT_PORT, fields, selector};
 
 /// The defaults of a mesh, without those that are wrong.
 pub(super) struct MeshDefaults {
@@ -34,13 +34,13 @@ impl MeshDefaults {
             node_selector,
             ..
         } = values.clone();
-        if entry::topology_label(topology_label, &place, findings).is_none() {
+        if fields::topology_label(topology_label, &place, findings).is_none() {
             values.topology_label = None;
         }
-        if entry::endpoint_from(endpoint_from, &place, findings).is_none() {
+        if fields::endpoint_from(endpoint_from, &place, findings).is_none() {
             values.endpoint_from = None;
         }
-        if entry::endpoint_domains(endpoint_domains, &place, findings).is_none() {
+        if fields::endpoint_domains(endpoint_domains, &place, findings).is_none() {
             values.endpoint_domains = None;
         }
         if selector::selector(node_selector, &place.key("nodeSelector"), findings).is_none() {

@@ -2,21 +2,21 @@
 
 use std::num::NonZeroU16;
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::diagnostic::Mistakes;
 use crate::granularity::Granularity;
-use crate::name::{ClusterName, is_dns_subdomain, is_label_key};
+use crate::name::ClusterName;
 use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
 use super::anchor;
 use super::defaults::{Inherited, MeshDefaults};
-use super::mistakes::{REMOVE_ONE, cluster_name};
+use super::fields;
+use super::mistakes::cluster_name;
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
-    Advertise, Anchor, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource,
-    Entry, Range, SecretKeyRef, State, selector,
+    Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, Range, SecretKeyRef, State, selector,
 };
 
 /// An entry of which some parts may be wrong; these are reported already and omitted.
@@ -88,9 +88,9 @@ pub(super) fn draft(
             .map(Keepalive),
         selector: selector::selector(cluster.node_selector, &place.key("nodeSelector"), findings),
         granularity: cluster.granularity,
-        topology_label: topology_label(cluster.topology_label, &place, findings),
-        endpoint_from: endpoint_from(cluster.endpoint_from, &place, findings),
-        endpoint_domains: endpoint_domains(cluster.endpoint_domains, &place, findings),
+        topology_label: fields::topology_label(cluster.topology_label, &place, findings),
+        endpoint_from: fields::endpoint_from(cluster.endpoint_from, &place, findings),
+        endpoint_domains: fields::endpoint_domains(cluster.endpoint_domains, &place, findings),
         inherited,
         accepted,
         local_networks,
@@ -136,71 +136,4 @@ impl Draft {
             place: self.place,
         })
     }
-}
-
-pub(super) fn topology_label(
-    label: Option<String>,
-    place: &Place,
-    findings: &mut Mistakes,
-) -> Option<String> {
-    let label = label.unwrap_or_else(|| DEFAULT_TOPOLOGY_LABEL.to_owned());
-    if is_label_key(&label) {
-        return Some(label);
-    }
-    findings.push(selector::not_a_label_key(
-        &label,
-        place.key("topologyLabel"),
-    ));
-    None
-}
-
-pub(super) fn endpoint_from(
-    sources: Option<Vec<EndpointSource>>,
-    place: &Place,
-    findings: &mut Mistakes,
-) -> Option<Vec<EndpointSource>> {
-    let sources = sources.unwrap_or_else(|| DEFAULT_ENDPOINT_FROM.to_vec());
-    let place = place.key("endpointFrom");
-    let before = findings.len();
-    for (index, source) in sources.iter().enumerate() {
-        let first = sources.iter().position(|other| other == source);
-        if let Some(first) = first.filter(|first| *first < index) {
-            let message = format!("duplicate endpoint source `{source:?}`");
-            let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
-            let finding = finding.at_both(place.index(index), place.index(first));
-            findings.push(finding.help(REMOVE_ONE));
-        }
-    }
-    (findings.len() == before).then_some(sources)
-}
-
-pub(super) fn endpoint_domains(
-    domains: Option<Vec<String>>,
-    place: &Place,
-    findings: &mut Mistakes,
-) -> Option<Vec<String>> {
-    let place = place.key("endpointDomains");
-    let before = findings.len();
-    let mut kept: Vec<String> = Vec::new();
-    for (index, text) in domains.unwrap_or_default().iter().enumerate() {
-        let domain = text.strip_prefix('.').unwrap_or(text);
-        if !is_dns_subdomain(domain) {
-            findings.push(not_a_domain(text, place.index(index)));
-        } else if !kept.iter().any(|other| other == domain) {
-            kept.push(domain.to_owned());
-        }
-    }
-    (findings.len() == before).then_some(kept)
-}
-
-fn not_a_domain(text: &str, place: Place) -> Finding {
-    let message = format!("{} is not a lowercase DNS name", Quoted(text));
-    let diagnostic = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
-    let meant = text.trim_start_matches(['*', '.']).to_lowercase();
-    if is_dns_subdomain(&meant) {
-        return diagnostic.help(format!(
-            "write `{meant}`, which matches every name under it"
-        ));
-    }
-    diagnostic
 }

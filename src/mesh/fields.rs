@@ -1,0 +1,78 @@
+//! Fields of an entry, or of the defaults of a mesh, that are checked on their own.
+
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::name::{is_dns_subdomain, is_label_key};
+use crate::place::Place;
+
+use super::mistakes::REMOVE_ONE;
+use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_TOPOLOGY_LABEL, EndpointSource, selector};
+
+/// Returns the node label with the location, or reports why it is not a label.
+pub(super) fn topology_label(
+    label: Option<String>,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<String> {
+    let label = label.unwrap_or_else(|| DEFAULT_TOPOLOGY_LABEL.to_owned());
+    if is_label_key(&label) {
+        return Some(label);
+    }
+    findings.push(selector::not_a_label_key(
+        &label,
+        place.key("topologyLabel"),
+    ));
+    None
+}
+
+/// Returns the sources of endpoints in their order, or reports those that are there twice.
+pub(super) fn endpoint_from(
+    sources: Option<Vec<EndpointSource>>,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Vec<EndpointSource>> {
+    let sources = sources.unwrap_or_else(|| DEFAULT_ENDPOINT_FROM.to_vec());
+    let place = place.key("endpointFrom");
+    let before = findings.len();
+    for (index, source) in sources.iter().enumerate() {
+        let first = sources.iter().position(|other| other == source);
+        if let Some(first) = first.filter(|first| *first < index) {
+            let message = format!("duplicate endpoint source `{source:?}`");
+            let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
+            let finding = finding.at_both(place.index(index), place.index(first));
+            findings.push(finding.help(REMOVE_ONE));
+        }
+    }
+    (findings.len() == before).then_some(sources)
+}
+
+/// Returns the DNS suffixes of endpoints, or reports those that are not.
+pub(super) fn endpoint_domains(
+    domains: Option<Vec<String>>,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Vec<String>> {
+    let place = place.key("endpointDomains");
+    let before = findings.len();
+    let mut kept: Vec<String> = Vec::new();
+    for (index, text) in domains.unwrap_or_default().iter().enumerate() {
+        let domain = text.strip_prefix('.').unwrap_or(text);
+        if !is_dns_subdomain(domain) {
+            findings.push(not_a_domain(text, place.index(index)));
+        } else if !kept.iter().any(|other| other == domain) {
+            kept.push(domain.to_owned());
+        }
+    }
+    (findings.len() == before).then_some(kept)
+}
+
+fn not_a_domain(text: &str, place: Place) -> Finding {
+    let message = format!("{} is not a lowercase DNS name", Quoted(text));
+    let diagnostic = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+    let meant = text.trim_start_matches(['*', '.']).to_lowercase();
+    if is_dns_subdomain(&meant) {
+        return diagnostic.help(format!(
+            "write `{meant}`, which matches every name under it"
+        ));
+    }
+    diagnostic
+}
