@@ -13,6 +13,7 @@ use crate::net::{Cidr, Family, merged};
 use crate::plan::accepted_of;
 
 mod accounts;
+mod allowed;
 mod cost;
 mod form;
 mod judgement;
@@ -22,6 +23,7 @@ mod recorded;
 mod refusal;
 
 pub use accounts::{Account, Accounts};
+pub use allowed::AllowedRangeError;
 pub use cost::{GuardCost, MOST_COST};
 pub use form::PeerForm;
 pub use policy::{GuardError, NAME};
@@ -90,7 +92,16 @@ pub enum Enforcement {
 impl Guard {
     /// Returns the guard of a cluster: what it accepts of each cluster that it is linked to, also of those that are
     /// still joining.
-    pub fn new(meshes: &[Mesh], fleet: &Fleet, cluster: &ClusterName, access: GuardAccess) -> Self {
+    pub fn new(
+        meshes: &[Mesh],
+        fleet: &Fleet,
+        cluster: &ClusterName,
+        mut access: GuardAccess,
+    ) -> Self {
+        // The policy accepts an allowed IP only if exactly one range has it.
+        for ranges in access.peers.values_mut() {
+            *ranges = merged(ranges.iter().copied());
+        }
         let mut declared = GuardDeclarations::default();
         for mesh in meshes {
             let own = mesh.entries.iter().find(|it| it.name == *cluster);

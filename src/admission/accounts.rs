@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::{is_dns_label, is_dns_subdomain};
+
 /// The prefix of a group where users and groups are given.
 const GROUP: &str = "group:";
 
@@ -13,6 +15,10 @@ const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
 /// The group of all service accounts, and the beginning of the groups of those of one namespace.
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+
+/// The right forms of an account.
+const FORMS: &str = "expected `system:serviceaccount:NAMESPACE:NAME`, `group:NAME` or the name of a user; each account needs \
+     an option of its own";
 
 /// The group of all users.
 const AUTHENTICATED: &str = "system:authenticated";
@@ -42,12 +48,49 @@ impl FromStr for Account {
             Some(group) => Self::Group(group.to_owned()),
             None => Self::User(text.to_owned()),
         };
-        let (Self::Group(name) | Self::User(name)) = &account;
-        if name.is_empty() {
-            return Err("expected USER or group:NAME");
+        if account.is_possible() {
+            Ok(account)
+        } else {
+            Err(FORMS)
         }
-        Ok(account)
     }
+}
+
+impl Account {
+    /// Returns whether a user or a group can be called so. A typo would lock everyone out.
+    fn is_possible(&self) -> bool {
+        let (Self::Group(name) | Self::User(name)) = self;
+        let is_placeholder = matches!(name.as_str(), "" | "ACCOUNT" | "NAME" | "USER");
+        let is_list = name.contains([',', '*']) || name.trim() != name;
+        let is_name = !is_placeholder && !is_list && !name.contains(char::is_control);
+        is_name
+            && match self {
+                Self::Group(name) => !name.starts_with(SERVICE_ACCOUNT),
+                Self::User(name) => is_user(name),
+            }
+    }
+}
+
+/// Returns whether a name of a user is not that of a group or of half a service account.
+fn is_user(name: &str) -> bool {
+    let is_account =
+        |namespace: &str, name: &str| is_dns_label(namespace) && is_dns_subdomain(name);
+    if let Some(account) = name.strip_prefix(SERVICE_ACCOUNT) {
+        let parts = account.split_once(':');
+        return parts.is_some_and(|(namespace, name)| is_account(namespace, name));
+    }
+    if name.starts_with("system:") {
+        // The other users with this prefix: the administrator of k3s, components and kubelets.
+        let is_component = ["system:kube-", "system:node:"]
+            .iter()
+            .any(|it| name.starts_with(it));
+        return name == "system:admin" || is_component;
+    }
+    // An OpenID Connect user may be called `https://ISSUER#NAME`.
+    let mut parts = name.split_once('/').into_iter();
+    let is_path = parts.any(|(namespace, name)| is_account(namespace, name));
+    let is_group = name.to_ascii_lowercase().starts_with(GROUP);
+    !is_path && !is_group && !name.contains(char::is_whitespace)
 }
 
 impl FromIterator<Account> for Accounts {
@@ -137,6 +180,54 @@ mod tests {
         }
         assert!(!is_shared(&["ada", "group:system:masters"]));
         assert!(!is_shared(&["group:system:serviceaccounts:argocd", "ops"]));
-        assert!("group:".parse::<Account>().is_err());
+    }
+
+    #[test]
+    fn typos_are_not_accounts() {
+        let is_account = |text: &str| text.parse::<Account>().is_ok();
+        for text in [
+            "",
+            "*",
+            "ada,bob",
+            "ada bob",
+            " ada",
+            "ACCOUNT",
+            "Group:ops",
+            "GROUP:ops",
+            "flux-system/clustermesh",
+            "system:masters",
+            "system:authenticated",
+            "system:serviceaccounts",
+            "system:serviceaccounts:flux-system",
+            "system:serviceaccount:flux-system",
+            "system:serviceaccount:flux-system:",
+            "system:serviceaccount:flux-system:a:b",
+            "system:serviceaccount:NAMESPACE:NAME",
+            "system:serviceaccount:flux-system/clustermesh",
+            "system:serviceacount:flux-system:clustermesh",
+            "group:",
+            "group:*",
+            "group: ops",
+            "group:NAME",
+            "group:ops,dev",
+            "group:system:serviceaccount:flux-system:clustermesh",
+        ] {
+            assert!(!is_account(text), "{text}");
+        }
+        for text in [
+            "ada@example.com",
+            "https://issuer.example.com#ada",
+            "arn:aws:iam::123456789012:role/ops",
+            "system:admin",
+            "system:node:east-1",
+            "system:kube-controller-manager",
+            "system:serviceaccount:flux-system:clustermesh",
+            "group:ops team",
+            "group:org/team",
+            "group:system:masters",
+            "group:system:serviceaccounts:flux-system",
+        ] {
+            assert!(is_account(text), "{text}");
+        }
     }
 }

@@ -6,9 +6,12 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Accounts, Enforcement, Guard, GuardAccess, GuardDeclarations, NAME};
+use super::{Enforcement, Guard, GuardAccess, GuardDeclarations, NAME};
 use crate::document::{Source, TreeNode};
-use crate::net::{Cidr, Family};
+use crate::net::{Cidr, Family, merged};
+
+/// The API of both objects.
+const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
 /// The annotation that names the cluster of a guard.
 const CLUSTER: &str = "/metadata/annotations/kilo-clustermesh.io~1cluster";
@@ -47,8 +50,10 @@ impl fmt::Display for Excess {
 }
 
 impl Recorded {
-    /// Reads the policy and the binding of a guard, in any order and among others.
+    /// Reads the policy and the binding of a guard, in any order. `kubectl apply` would also apply a third object, and of two
+    /// with one name the last.
     pub fn read(objects: &[Value]) -> Option<Self> {
+        let [_, _] = objects else { return None };
         let policy = find(objects, "ValidatingAdmissionPolicy")?;
         let binding = find(objects, "ValidatingAdmissionPolicyBinding")?;
         let variables = Variables::read(policy)?;
@@ -56,6 +61,10 @@ impl Recorded {
         let actions = binding.pointer("/spec/validationActions")?;
         let is_deny = actions.as_array()?.iter().any(|it| it == "Deny");
         let families: Vec<u8> = variables.value("families")?;
+        let writers = match variables.0.get("writers") {
+            Some(_) => Some(variables.value("writers")?),
+            None => None,
+        };
         let guard = Guard {
             cluster,
             declared: GuardDeclarations {
@@ -69,7 +78,7 @@ impl Recorded {
                     .collect(),
             },
             access: GuardAccess {
-                writers: variables.value::<Accounts>("writers"),
+                writers,
                 peers: variables.ranges("allowedPeers")?,
                 peer_writers: variables.value("peerWriters")?,
                 enforcement: if is_deny {
@@ -93,7 +102,8 @@ impl Recorded {
     /// Returns the objects of a text, if it is YAML.
     pub fn objects(text: &str) -> Option<Vec<Value>> {
         let source = Source::parse("guard", text).ok()?;
-        Some(source.documents.iter().map(TreeNode::to_json).collect())
+        let documents = source.documents.iter().filter(|it| !it.is_null());
+        Some(documents.map(TreeNode::to_json).collect())
     }
 }
 
@@ -130,7 +140,8 @@ impl Guard {
 fn find<'v>(objects: &'v [Value], kind: &str) -> Option<&'v Value> {
     objects.iter().find(|it| {
         let name = it.pointer("/metadata/name");
-        it.get("kind").is_some_and(|it| it == kind) && name.is_some_and(|it| it == NAME)
+        let is = |field: &str, text: &str| it.get(field).is_some_and(|it| it == text);
+        is("apiVersion", API_VERSION) && is("kind", kind) && name.is_some_and(|it| it == NAME)
     })
 }
 
@@ -169,8 +180,8 @@ impl<'v> Variables<'v> {
 
 fn parsed(texts: BTreeMap<String, Vec<String>>) -> Option<BTreeMap<String, Vec<Cidr>>> {
     let ranges = texts.into_iter().map(|(name, texts)| {
-        let ranges: Option<_> = texts.iter().map(|it| it.parse().ok()).collect();
-        Some((name, ranges?))
+        let ranges: Option<Vec<Cidr>> = texts.iter().map(|it| it.parse().ok()).collect();
+        Some((name, merged(ranges?)))
     });
     ranges.collect()
 }

@@ -53,7 +53,7 @@ func newFortress(t *testing.T) fortress {
 
 // The options of the guard.
 var fortressOptions = []string{
-	"--writers", "reader", "--allow-peer", "laptop=10.9.0.0/24,fd00:9::/64", "--allow-peer-writers", "stranger",
+	"--writers", "reader", "--allow-peer", "laptop=10.9.0.0/24,10.9.0.7/32", "--allow-peer-writers", "stranger",
 }
 
 func (it fortress) guard(t *testing.T, options ...string) string {

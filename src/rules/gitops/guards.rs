@@ -12,6 +12,9 @@ use crate::place::Place;
 use crate::rules::{CheckInputs, Purpose};
 use crate::text::{and_more, count, shell_word};
 
+/// The options with which a guard is printed whose writers are not known.
+const UNKNOWN: &str = " --writers ACCOUNT";
+
 /// A file with the guard of a cluster.
 #[derive(Clone, Debug)]
 pub struct GuardFile {
@@ -38,8 +41,18 @@ fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<
         .as_ref()
         .filter(|it| it.guard.cluster == *name);
     let Some(Recorded { guard, is_whole }) = recorded else {
-        let message = format!("{} is not the guard of {name}", file.source);
-        return Some(finding(file, "", Severity::Error, message, inputs, purpose));
+        let message = format!(
+            "{} is not the guard of {name}, or it contains other objects too",
+            file.source
+        );
+        return Some(finding(
+            file,
+            None,
+            Severity::Error,
+            message,
+            inputs,
+            purpose,
+        ));
     };
     let access = guard.access.clone();
     let options = access.options();
@@ -69,7 +82,8 @@ fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<
             (Severity::Warning, message)
         }
     };
-    Some(finding(file, &options, severity, message, inputs, purpose))
+    let options = Some(options.as_str());
+    Some(finding(file, options, severity, message, inputs, purpose))
 }
 
 /// Describes the Peers of the plan that a guard refuses.
@@ -87,7 +101,7 @@ fn refused(guard: &Guard, inputs: &CheckInputs) -> Option<String> {
 
 fn finding(
     file: &GuardFile,
-    options: &str,
+    options: Option<&str>,
     severity: Severity,
     message: String,
     inputs: &CheckInputs,
@@ -96,11 +110,15 @@ fn finding(
     let name = &file.cluster;
     let path = shell_word(&file.source);
     let kubectl = inputs.config.kubectl(name);
+    let (options, accounts) = match options {
+        Some(options) => (options, ""),
+        None => (UNKNOWN, " with the accounts that may write Peers"),
+    };
     let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, message)
         .at(Place::document(&file.source, 0), "")
         .help(format!(
-            "run `clustermesh guard {name}{options} > {path}` and, as the owner of {name}, `{kubectl} apply \
-             --server-side -f {path}`"
+            "run `clustermesh guard {name}{options} > {path}`{accounts} and, as the owner of {name}, `{kubectl} \
+             apply --server-side -f {path}`"
         ));
     finding.severity = match purpose {
         Purpose::Validate => severity,

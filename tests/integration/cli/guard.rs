@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::Folder;
-use crate::support::{assert_contains, copy, project};
+use crate::support::{Run, assert_contains, copy, project};
 
 const WRITERS: &str = "system:serviceaccount:flux-system:clustermesh";
 
@@ -77,12 +77,7 @@ fn an_account_that_delivers_cannot_write_allowed_peers() {
     let run = guard(WRITERS, "ada", "quickstart--east--x=10.9.0.7/32");
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"error: `--allow-peer quickstart--east--x=…` has the name of a Peer that clustermesh writes; rename that Peer");
-    for peer in [
-        "laptop=0.0.0.0/0",
-        "laptop",
-        "Laptop=10.9.0.7/32",
-        "laptop=10.9.0.7",
-    ] {
+    for peer in ["laptop", "Laptop=10.9.0.7/32", "laptop=10.9.0.7"] {
         assert_eq!(guard(WRITERS, "ada", peer).code, 2, "{peer}");
     }
     let alone = folder.run(&["guard", "west", "--allow-peer", "laptop=10.9.0.7/32"]);
@@ -150,6 +145,92 @@ fn peers_that_would_be_refused_are_listed() {
     assert_contains(&run.stderr, "work only with `--check`");
 }
 
+/// Runs `guard west` with allowed Peers.
+fn with_peers(folder: &Folder, peers: &[&str], more: &[&str]) -> Run {
+    let mut options = vec!["guard", "west", "--writers", WRITERS];
+    options.extend(["--allow-peer-writers", "ada"]);
+    options.extend(peers.iter().flat_map(|it| ["--allow-peer", it]));
+    folder.run(&[&options, more].concat())
+}
+
+#[test]
+fn ranges_of_an_allowed_peer_are_merged() {
+    // The policy counts the ranges that contain an allowed IP, and accepts exactly one.
+    let folder = example("quickstart");
+    folder.write(
+        "laptop.yaml",
+        "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata: {name: laptop}\nspec: {allowedIPs: [10.9.0.0/24], \
+         publicKey: 'vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4='}\n",
+    );
+    for peers in [
+        &["laptop=10.9.0.0/24,10.9.0.7/32"][..],
+        &["laptop=10.9.0.0/24", "laptop=10.9.0.0/24"],
+        &["laptop=10.9.0.128/25,10.9.0.0/25"],
+    ] {
+        let run = with_peers(&folder, peers, &[]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_contains(&run.stdout, "\"laptop\": [\"10.9.0.0/24\"]");
+        let check = ["--check", "--peers", "west=laptop.yaml"];
+        let run = with_peers(&folder, peers, &check);
+        assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn an_allowed_peer_has_no_range_of_a_mesh() {
+    let folder = example("quickstart");
+    let refused = |ranges: &str| {
+        let run = with_peers(&folder, &[&format!("laptop={ranges}")], &[]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{ranges}");
+        run.stderr
+    };
+    let mut errors = String::new();
+    for ranges in [
+        "10.244.7.0/24",
+        "10.5.0.9/32",
+        "10.42.0.0/24",
+        "10.0.0.0/8",
+        "0.0.0.0/1",
+        "0.0.0.0/0",
+        "192.168.0.0/16,0.0.0.0/1,128.0.0.0/1",
+        "fd00:9::/64",
+        "::/1",
+        "10.9.0.7/24",
+    ] {
+        errors += &refused(ranges);
+    }
+    insta::assert_snapshot!(errors, @"
+    error: `--allow-peer laptop=…` is not possible: 10.244.7.0/24 overlaps 10.244.0.0/16 of west, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
+    error: `--allow-peer laptop=…` is not possible: 10.5.0.9/32 overlaps 10.5.0.0/16 of west, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
+    error: `--allow-peer laptop=…` is not possible: 10.42.0.0/24 overlaps 10.42.0.0/16 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
+    error: `--allow-peer laptop=…` is not possible: 10.0.0.0/8 overlaps 10.42.0.0/16 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares
+    error: `--allow-peer laptop=…` is not possible: 0.0.0.0/1 is wider than /8, so one Peer could receive packets for many networks; allow narrower ranges
+    error: `--allow-peer laptop=…` is not possible: 0.0.0.0/0 is wider than /8, so one Peer could receive packets for many networks; allow narrower ranges
+    error: `--allow-peer laptop=…` is not possible: 0.0.0.0/0 is wider than /8, so one Peer could receive packets for many networks; allow narrower ranges
+    error: `--allow-peer laptop=…` is not possible: west declares no range of the address family of fd00:9::/64, so it cannot reach such a Peer
+    error: `--allow-peer laptop=…` is not possible: ::/1 is wider than /16, so one Peer could receive packets for many networks; allow narrower ranges
+    error: invalid value 'laptop=10.9.0.7/24' for '--allow-peer <NAME=RANGES>': `10.9.0.7/24` has host bits; write `10.9.0.0/24` for its network or `10.9.0.7/32` for the address
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_typo_in_an_account_is_an_error() {
+    let folder = example("quickstart");
+    let run = folder.run(&["guard", "west", "--writers", "flux-system/clustermesh"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"
+    error: invalid value 'flux-system/clustermesh' for '--writers <ACCOUNT>': expected `system:serviceaccount:NAMESPACE:NAME`, `group:NAME` or the name of a user; each account needs an option of its own
+
+    For more information, try '--help'.
+    ");
+    let peer = ["--writers", WRITERS, "--allow-peer", "laptop=10.9.0.7/32"];
+    let others = ["--allow-peer-writers", "system:masters"];
+    let run = folder.run(&[&["guard", "west"][..], &peer, &others].concat());
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+}
+
 #[test]
 fn a_flat_list_leaves_the_inside_open() {
     let folder = example("quickstart");
@@ -180,6 +261,10 @@ fn a_peer_that_costs_too_much_fails() {
     assert_eq!(run.code, 2);
     insta::assert_snapshot!(run.stderr, @"error: Peer quickstart--east--east-agent-1 has 403 allowed IPs, which the policy compares with 402 ranges: a cost of 661726, more than half of the 1000000 that an API server spends on a Peer; declare fewer, wider ranges");
     assert_eq!(run.stdout, "");
+    folder.write("mesh.yaml", ranges(1600));
+    let run = folder.run(&["guard", "west", "--writers", WRITERS]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: Peer quickstart--east--east-agent-1 has 1603 allowed IPs, and the policy refuses more than 1500; in the entry of its cluster, declare fewer, wider ranges, or `podCIDRs: Merged` under `advertise` if most of them are pod CIDRs");
 }
 
 #[test]
@@ -233,9 +318,37 @@ fn an_outdated_guard_is_reported() {
     warning[outdated-guard]: west: guards/west.yaml is not what this version prints
     help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
+    guard();
+    let good = folder.read("guards/west.yaml");
+    let (policy, binding) = good.split_once("---\n").unwrap();
+    folder.write(
+        "guards/west.yaml",
+        format!("---\n{binding}---\n{policy}---\n"),
+    );
+    validated(0);
     folder.write("guards/west.yaml", "kind: ConfigMap\n");
-    insta::assert_snapshot!(validated(1), @"
-    error[outdated-guard]: west: guards/west.yaml is not the guard of west
-    help: run `clustermesh guard west > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    let wrong = validated(1);
+    insta::assert_snapshot!(wrong, @"
+    error[outdated-guard]: west: guards/west.yaml is not the guard of west, or it contains other objects too
+    help: run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
+    // `kubectl apply` applies every document, and of two with one name the last.
+    let east = folder.run(&["guard", "east"]).stdout;
+    let api = "apiVersion: admissionregistration.k8s.io/v1\n";
+    for text in [
+        String::new(),
+        "not: [yaml".to_owned(),
+        east,
+        format!("{good}---\n{policy}"),
+        format!("{good}---\n{}", binding.replace("Deny", "Audit")),
+        format!("{good}---\nkind: ConfigMap\n"),
+        good.replace(api, "apiVersion: example.com/v1\n"),
+        good.replace("users\\\":", "user\\\":"),
+    ] {
+        folder.write("guards/west.yaml", text);
+        assert_eq!(validated(1), wrong);
+    }
+    // The placeholder of the help is not an account.
+    let literal = folder.run(&["guard", "west", "--writers", "ACCOUNT"]);
+    assert_eq!((literal.code, literal.stdout.as_str()), (2, ""));
 }

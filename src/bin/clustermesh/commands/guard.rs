@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::ArgAction;
 use clustermesh::admission::{
     Account, Accounts, Enforcement, Guard, GuardAccess, GuardCost, MOST_COST, MOST_RANGES, PeerForm,
@@ -11,7 +11,7 @@ use clustermesh::admission::{
 use clustermesh::diagnostic::Quoted;
 use clustermesh::fleet::Fleet;
 use clustermesh::name::{ClusterName, is_dns_subdomain};
-use clustermesh::net::Cidr;
+use clustermesh::net::{Cidr, Interface};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Purpose;
 
@@ -28,8 +28,8 @@ use crate::{Outcome, applied_files, inputs, planning};
 ///
 /// The API server of the cluster then refuses other Peers, from every user: ranges that the cluster does not
 /// accept of this source, ranges of its own, endpoints that would loop. The policy is a
-/// `ValidatingAdmissionPolicy` of Kubernetes 1.31 or newer and needs no other program. It holds only what people
-/// declared, so it does not change with a node. Writes nothing.
+/// `ValidatingAdmissionPolicy` of Kubernetes 1.31 or newer and needs no other program. It contains no keys or
+/// addresses of nodes, so it stays valid when nodes change. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GuardArgs {
@@ -44,6 +44,9 @@ pub(crate) struct GuardArgs {
     writers: Vec<Account>,
 
     /// Peer without labels of clustermesh, and its ranges, separated by commas; repeatable
+    ///
+    /// No range can overlap one that this cluster or a linked cluster declares, or be wider than /8 (IPv4) or /16
+    /// (IPv6). Needs `--writers` and `--allow-peer-writers`.
     #[arg(
         long,
         value_name = "NAME=RANGES",
@@ -64,7 +67,8 @@ pub(crate) struct GuardArgs {
 
     /// List the Peers of the cluster that would be refused; exit with 1 if there are any
     ///
-    /// Checks the Peers that `render` writes, or with `--live` or `--peers` those that the cluster has.
+    /// Checks the Peers that `render` writes, or with `--live` or `--peers` those that the cluster has, with the guard
+    /// that these options would print.
     #[arg(long)]
     check: bool,
 
@@ -96,9 +100,14 @@ impl FromStr for AllowedPeer {
         if !is_dns_subdomain(name) {
             return Err(format!("{} is not the name of a Peer", Quoted(name)));
         }
-        let range = |it: &str| match it.parse::<Cidr>() {
-            Ok(range) if range.prefix_length() == 0 => Err(format!("`{range}` is a default route")),
-            read => read.map_err(|error| error.to_string()),
+        let range = |it: &str| match it.parse::<Interface>() {
+            Ok(range) if !range.is_network() => Err(format!(
+                "{} has host bits; write `{}` for its network or `{}` for the address",
+                Quoted(it),
+                range.network,
+                Cidr::host(range.address)
+            )),
+            read => read.map(|it| it.network).map_err(|error| error.to_string()),
         };
         Ok(Self {
             name: name.to_owned(),
@@ -183,6 +192,12 @@ fn guard(
             "`--allow-peer {name}=…` has the name of a Peer that clustermesh writes; rename that Peer"
         );
     }
+    for (name, ranges) in &guard.access.peers {
+        for range in ranges {
+            let checked = guard.check_allowed(*range, &inputs.meshes);
+            checked.with_context(|| format!("`--allow-peer {name}=…` is not possible"))?;
+        }
+    }
     Ok(guard)
 }
 
@@ -220,8 +235,9 @@ fn within_limits(guard: &Guard, plan: &Plan) -> anyhow::Result<()> {
         } = GuardCost::of(guard, &PeerForm::rendered(peer));
         if MOST_RANGES < allowed_ips {
             bail!(
-                "Peer {name} has {allowed_ips} allowed IPs, and the policy refuses more than {MOST_RANGES}; write \
-                 `advertise: {{podCIDRs: Merged}}` in the entry of its cluster"
+                "Peer {name} has {allowed_ips} allowed IPs, and the policy refuses more than {MOST_RANGES}; in the entry of its \
+                 cluster, declare fewer, wider ranges, or `podCIDRs: Merged` under `advertise` if most of them are pod \
+                 CIDRs"
             );
         }
         if MOST_COST / 2 < cost {
