@@ -74,7 +74,11 @@ fn a_guard_is_read_as_it_is_printed() {
     assert!(read.is_whole);
     let edited = text.replace("0 < variables.texts.size()", "true");
     let read = Recorded::read(&Recorded::objects(&edited).unwrap()).unwrap();
-    assert_eq!((read.guard, read.is_whole), (guard, false));
+    assert_eq!((&read.guard, read.is_whole), (&guard, false));
+    // The policy refuses an allowed IP that two ranges contain.
+    let nested = text.replace("[\"10.9.0.0/24\"]", "[\"10.9.0.0/24\", \"10.9.0.7/32\"]");
+    let read = Recorded::read(&Recorded::objects(&nested).unwrap()).unwrap();
+    assert_eq!((&read.guard, read.is_whole), (&guard, false));
     let (policy, _) = text.split_once("---").unwrap();
     assert_eq!(Recorded::read(&Recorded::objects(policy).unwrap()), None);
 }
@@ -108,6 +112,33 @@ fn what_only_one_guard_accepts_is_found() {
     names under example.com of prod/east
     172.16.0.0/16 of the cluster itself
     ");
+}
+
+#[test]
+fn an_owner_allows_only_ranges_that_no_mesh_declares() {
+    let mesh = meshes(MESH);
+    let guard = guard_of(&mesh, GuardAccess::default());
+    let check = |range: &str| {
+        let checked = guard.check_allowed(range.parse().unwrap(), &mesh);
+        checked.map_err(|error| error.to_string())
+    };
+    for range in ["10.9.0.7/32", "10.105.0.0/16", "11.0.0.0/8"] {
+        assert_eq!(check(range), Ok(()), "{range}");
+    }
+    // Also of clusters that join or leave, and networks that the cluster keeps for itself.
+    for range in [
+        "10.41.9.7/32",
+        "10.102.0.0/24",
+        "10.43.1.0/24",
+        "10.44.1.0/24",
+        "10.104.0.9/32",
+        "10.0.0.0/8",
+        "10.0.0.0/7",
+        "fd00::/64",
+        "fd00::/15",
+    ] {
+        assert!(check(range).is_err(), "{range}");
+    }
 }
 
 #[test]
