@@ -24,7 +24,7 @@ pub struct GuardFile {
 }
 
 /// A problem of such a file.
-struct GuardProblem {
+struct OutdatedGuard {
     severity: Severity,
     message: String,
     /// The options with which the guard is printed again.
@@ -48,10 +48,10 @@ impl GuardFile {
         )
     }
 
-    fn problem(&self, inputs: &CheckInputs) -> Option<GuardProblem> {
+    fn problem(&self, inputs: &CheckInputs) -> Option<OutdatedGuard> {
         let name = &self.cluster;
         let Some(Recorded { guard, is_whole }) = self.guard() else {
-            return Some(GuardProblem {
+            return Some(OutdatedGuard {
                 severity: Severity::Error,
                 message: format!("{} is not the guard of {name}", self.source),
                 options: String::new(),
@@ -85,7 +85,7 @@ impl GuardFile {
                 (Severity::Warning, message)
             }
         };
-        Some(GuardProblem {
+        Some(OutdatedGuard {
             severity,
             message,
             options,
