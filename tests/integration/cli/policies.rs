@@ -132,6 +132,50 @@ fn a_wrong_policy_stops_the_render() {
     assert_contains(&run.stderr, "polices");
 }
 
+/// A policy that would not be read would accept everything.
+#[test]
+fn what_looks_like_a_policy_and_is_none_stops_the_render() {
+    let folder = Folder::mesh();
+    accept(&folder, "north", "acceptedClusters: []");
+    let refused = |name: &str| {
+        let run = folder.run(&["render"]);
+        assert_ne!(run.code, 0, "{name}: {}", run.stderr);
+        assert_contains(&run.stderr, "north");
+        assert!(!folder.path("rendered").exists(), "{name}");
+    };
+    for name in ["north.yml", "north.json", "North.yaml"] {
+        folder.write(&format!("policies/{name}"), format!("{HEAD}  {{}}\n"));
+        refused(name);
+        std::fs::remove_file(folder.path(&format!("policies/{name}"))).unwrap();
+    }
+    let file = folder.path("policies/north.yaml");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    refused("a folder");
+    std::fs::remove_dir(&file).unwrap();
+    std::os::unix::fs::symlink("../gone.yaml", &file).unwrap();
+    refused("a link to nothing");
+}
+
+#[test]
+fn policies_beside_a_mesh_elsewhere_are_read() {
+    let folder = Folder::mesh();
+    accept(&folder, "north", "acceptedClusters: []");
+    std::fs::create_dir(folder.path("ci")).unwrap();
+    let arguments = [
+        "-C",
+        "ci",
+        "render",
+        "--mesh",
+        "../mesh.yaml",
+        "--snapshots",
+        "../snapshots",
+    ];
+    let run = folder.run(&[&arguments[..], &["--target", "north"]].concat());
+    assert!(!run.stdout.contains("kind: Peer"), "{}", run.stdout);
+    assert_contains(&run.stderr, "one-sided-link");
+}
+
 #[test]
 fn a_policy_is_not_read_through_a_link_out_of_the_repository() {
     let folder = Folder::mesh();
