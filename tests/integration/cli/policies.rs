@@ -116,11 +116,11 @@ fn a_wrong_policy_stops_the_render() {
         "warning[unknown-cluster]: no mesh has a cluster `wets`",
     );
     assert_contains(&run.stdout, "did you mean `west`?");
-    accept(&folder, "noth", "acceptedClusters: []");
+    accept(&folder, "norths", "acceptedClusters: []");
     let run = folder.run(&["validate"]);
     assert_contains(
         &run.stdout,
-        "warning[unnamed-cluster]: no mesh contains a cluster `noth`",
+        "warning[unnamed-cluster]: no mesh contains a cluster `norths`",
     );
     assert_contains(&run.stdout, "did you mean `north`?");
     folder.write(
