@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
-use crate::diagnostic::{Finding, Mistakes, Severity, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{self, Mesh, Range, RefusedLinks, unknown_cluster};
 use crate::name::ClusterName;
@@ -127,6 +127,14 @@ pub fn read(cluster: &ClusterName, source: &Source) -> Result<Policy, Vec<Findin
         place,
         warnings: findings.into_findings(),
     })
+}
+
+/// Reports a file that looks like the policy of a cluster and has another name than `<cluster>.yaml`.
+pub fn misnamed(cluster: &str, place: Place) -> Finding {
+    let message = format!("the policy of {} must have another name", Quoted(cluster));
+    Finding::new(&mistake::INVALID_VALUE, message)
+        .at(place, "")
+        .help(format!("rename it to `{cluster}.yaml`, or remove it"))
 }
 
 /// Returns the JSON Schema of a policy.

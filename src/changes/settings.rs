@@ -67,14 +67,20 @@ pub(super) fn causes(
         .collect()
 }
 
-/// Compares the links of a mesh that policies refuse.
+/// Compares the links of a mesh that policies accept, apart from links that only one version has. A refused link counts as
+/// removed.
 fn of_policies(old: &Mesh, new: &Mesh) -> Option<ChangedSetting> {
     let refused = |mesh: &Mesh| {
         let pairs = mesh.refused.iter().flat_map(|(one, others)| {
             let others = others.iter().filter(move |it| one < it.0);
-            others.map(move |(other, place)| (format!("{one} with {other}"), place.clone()))
+            others.map(move |(other, place)| ((one, other), place))
         });
-        pairs.collect::<BTreeMap<String, Place>>()
+        let are_linked =
+            |one, other| old.topology.links(one, other) && new.topology.links(one, other);
+        let pairs = pairs.filter(|((one, other), _)| are_linked(one, other));
+        let named =
+            pairs.map(|((one, other), place)| (format!("{one} with {other}"), place.clone()));
+        named.collect::<BTreeMap<String, Place>>()
     };
     let (had, has) = (refused(old), refused(new));
     let only = |all: &BTreeMap<String, Place>, others: &BTreeMap<String, Place>| {
@@ -87,7 +93,7 @@ fn of_policies(old: &Mesh, new: &Mesh) -> Option<ChangedSetting> {
         field: "acceptedClusters",
         before: only(&had, &has),
         after: only(&has, &had),
-        value: of_items(&before, &after)?,
+        value: of_items(&after, &before)?,
     })
 }
 

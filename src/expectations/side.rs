@@ -25,7 +25,16 @@ pub(super) struct WrittenSide {
     pub(super) is_other: bool,
     pub(super) node_selector: Option<WrittenSelector>,
     pub(super) addresses: Option<Vec<String>>,
-    pub(super) class: Option<AddressClass>,
+    pub(super) class: Option<SideClass>,
+}
+
+/// The class of addresses of a side.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum SideClass {
+    /// Every class.
+    Any,
+    /// One class.
+    One(AddressClass),
 }
 
 /// A reader of sides, which reports what is wrong with them.
@@ -42,11 +51,8 @@ impl SideReader<'_> {
         place: &Place,
     ) -> Option<(Selection, Selection)> {
         let WrittenPaths { from, to } = paths;
-        if matches!(
-            to.class,
-            Some(AddressClass::Service | AddressClass::Network)
-        ) && to.node_selector.is_some()
-        {
+        let ranges = [AddressClass::Service, AddressClass::Network].map(SideClass::One);
+        if to.class.is_some_and(|it| ranges.contains(&it)) && to.node_selector.is_some() {
             self.findings.push(behind_no_node(place));
         }
         let (of_sender, of_receiver) = (from.is_other, to.is_other);
@@ -113,7 +119,11 @@ impl SideReader<'_> {
             clusters,
             nodes,
             addresses: addresses.collect(),
-            class: side.class.or(by_default),
+            class: match side.class {
+                Some(SideClass::Any) => None,
+                Some(SideClass::One(class)) => Some(class),
+                None => by_default,
+            },
             place,
         };
         (self.findings.errors() == before).then_some(selection)

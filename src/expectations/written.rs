@@ -11,7 +11,7 @@ use self::schema::{
     a_destination, anything, exceptions_of_denied_paths, no_denied_survival,
     no_node_behind_a_cluster, one_choice,
 };
-use super::side::{SideReader, WrittenPaths, WrittenSide};
+use super::side::{SideClass, SideReader, WrittenPaths, WrittenSide};
 use super::{DeniedPaths, Exception, Expectation, Expectations, Expected};
 use crate::config::read_date;
 use crate::diagnostic::{Finding, mistake};
@@ -214,6 +214,8 @@ enum SenderClass {
     Pod,
     /// Nodes, and pods that share their network: from the node's internal address.
     Node,
+    /// Both.
+    Any,
 }
 
 /// The class of a destination.
@@ -227,6 +229,8 @@ enum ReceiverClass {
     Service,
     /// Other networks that the cluster declares.
     Network,
+    /// All of these.
+    Any,
 }
 
 /// The expected result.
@@ -349,7 +353,7 @@ impl From<Sender> for WrittenSide {
             is_other: other == Some(true),
             node_selector,
             addresses,
-            class: class.map(AddressClass::from),
+            class: class.map(SideClass::from),
         }
     }
 }
@@ -371,27 +375,29 @@ impl Receiver {
             is_other: other == Some(true),
             node_selector,
             addresses,
-            class: class.map(AddressClass::from),
+            class: class.map(SideClass::from),
         }
     }
 }
 
-impl From<SenderClass> for AddressClass {
+impl From<SenderClass> for SideClass {
     fn from(class: SenderClass) -> Self {
         match class {
-            SenderClass::Pod => Self::Pod,
-            SenderClass::Node => Self::Node,
+            SenderClass::Pod => Self::One(AddressClass::Pod),
+            SenderClass::Node => Self::One(AddressClass::Node),
+            SenderClass::Any => Self::Any,
         }
     }
 }
 
-impl From<ReceiverClass> for AddressClass {
+impl From<ReceiverClass> for SideClass {
     fn from(class: ReceiverClass) -> Self {
         match class {
-            ReceiverClass::Pod => Self::Pod,
-            ReceiverClass::Node => Self::Node,
-            ReceiverClass::Service => Self::Service,
-            ReceiverClass::Network => Self::Network,
+            ReceiverClass::Pod => Self::One(AddressClass::Pod),
+            ReceiverClass::Node => Self::One(AddressClass::Node),
+            ReceiverClass::Service => Self::One(AddressClass::Service),
+            ReceiverClass::Network => Self::One(AddressClass::Network),
+            ReceiverClass::Any => Self::Any,
         }
     }
 }

@@ -73,7 +73,16 @@ impl Outage {
     fn role(&self, fabric: &Fabric, site: SiteId, block: &AddressBlock) -> Role {
         let is_touched = self.gone.touch(site) || self.silent.touch(site);
         let Some(node) = block.owner.node().filter(|_| is_touched) else {
-            return if is_touched { Role::Left } else { Role::Apart };
+            // A range of a whole cluster is lost with the last node.
+            return if self.gone.are_all_of(fabric, site) {
+                Role::Gone
+            } else if self.all().are_all_of(fabric, site) {
+                Role::Silent
+            } else if is_touched {
+                Role::Left
+            } else {
+                Role::Apart
+            };
         };
         let at = At { site, node };
         let leads = || {

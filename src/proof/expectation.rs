@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::reach::Reach;
 use crate::agent::fabric::{Fabric, SiteId, Sites};
-use crate::expectations::{Expectation, Selection};
+use crate::expectations::{Expectation, Expected, Selection};
 use crate::net::prefixes::Span;
 use crate::packet::trace::Trace;
 use judge::ExpectationJudge;
@@ -113,7 +113,7 @@ impl Check<'_> {
             (ExpectationSide::To, receivers),
         ] {
             let selection = side.selection(self.expectation);
-            let unknown = unknown(fabric, selection);
+            let unknown = unknown(fabric, selection, self.expectation.expected);
             if !unknown.is_empty() {
                 let voids = unknown.into_iter();
                 self.voids
@@ -147,16 +147,17 @@ impl Check<'_> {
     }
 }
 
-/// Returns which clusters of a side are not there. The members of a group are clusters of meshes, so one of them is enough:
-/// a cluster that leaves may have no snapshot.
-fn unknown(fabric: &Fabric, selection: &Selection) -> Vec<usize> {
+/// Returns which clusters of a side are not there. The members of a group are clusters of meshes. One without a snapshot
+/// has no Peers, so it keeps every denial.
+fn unknown(fabric: &Fabric, selection: &Selection, expected: Expected) -> Vec<usize> {
     let Some(clusters) = &selection.clusters else {
         return Vec::new();
     };
     let names = clusters.members.keys().enumerate();
     let unknown = names.filter(|it| fabric.site_named(it.1.as_str()).is_none());
     let unknown: Vec<usize> = unknown.map(|it| it.0).collect();
-    if clusters.group.is_some() && unknown.len() < clusters.members.len() {
+    let is_kept = clusters.group.is_some() && expected == Expected::Deny;
+    if is_kept && unknown.len() < clusters.members.len() {
         return Vec::new();
     }
     unknown

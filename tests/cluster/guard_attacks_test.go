@@ -60,6 +60,19 @@ func (it fortress) guard(t *testing.T, options ...string) string {
 	return guardOf(t, it.repository, "west", append(options, fortressOptions...)...)
 }
 
+// state returns what `status` reports about the guard.
+func (it fortress) state(t *testing.T) any {
+	t.Helper()
+	logins := map[string]Login{"west": {Server: it.server, Context: "admin"}}
+	Write(t, Kubeconfig(t, logins), it.repository, "kubeconfig")
+	run := Clustermesh(t, it.repository, "status", "west", "--output", "json", "--kubeconfig", "kubeconfig")
+	if run.Code == 2 {
+		t.Fatal(run)
+	}
+	west := decode(t, run.Stdout)["clusters"].([]any)[0].(Object)
+	return west["guard"].(Object)["state"]
+}
+
 // changed returns the rendered Peer with another value at a path; nil removes it.
 func (it fortress) changed(t *testing.T, pairs ...any) Object {
 	t.Helper()
@@ -282,5 +295,15 @@ func TestGuardRollsOut(t *testing.T) {
 	if err := it.server.Apply([]byte(documents[1])); err == nil {
 		t.Error("the API server accepts a binding that denies and warns")
 	}
+	if got := it.state(t); got != "current" {
+		t.Error("status with --warn:", got)
+	}
+	it.install(t, it.guard(t))
+	if got := it.state(t); got != "current" {
+		t.Error("status:", got)
+	}
 	it.uninstall(t, it.peer)
+	if got := it.state(t); got != "outdated" {
+		t.Error("status without the binding:", got)
+	}
 }

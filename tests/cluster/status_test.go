@@ -79,7 +79,7 @@ func TestStatus(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	if run.Code != 0 || !strings.Contains(run.Stdout, "v1alpha1") {
+	if run.Code != 0 || !strings.Contains(run.Stdout, "v1alpha1") || strings.Contains(run.Stdout, "unknown") {
 		t.Fatal("in sync:", run)
 	}
 	if err := it.server.Apply([]byte(laptop)); err != nil {

@@ -12,6 +12,7 @@ use clustermesh::diagnostic::Finding;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault, UNREADABLE, Weakness};
 use clustermesh::snapshot::listing::Listing;
+use serde_json::Value;
 use tokio::runtime;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
@@ -33,6 +34,7 @@ mod connection;
 mod credentials;
 mod exemption;
 mod failure;
+mod guard;
 mod right;
 mod kubeconfig;
 mod login;
@@ -56,7 +58,7 @@ pub(crate) enum Wanted {
     Nodes,
     /// Its Peers.
     Peers,
-    /// Both.
+    /// Both, and the guard.
     All,
 }
 
@@ -101,6 +103,8 @@ pub(crate) struct ClusterAnswer {
     pub(crate) pages: usize,
     /// The Peers.
     pub(crate) peers: PeerList,
+    /// The policy and the binding of the guard, as far as they are there, or the fault that prevented an answer.
+    pub(crate) guard: Result<Vec<Value>, Fault>,
     /// Reasons for which another server may have answered.
     weaknesses: Vec<Weakness>,
     /// The secrets that no message may show.
@@ -303,10 +307,15 @@ async fn list(connection: Connection, wanted: Wanted) -> Result<ClusterAnswer, F
         Wanted::Peers | Wanted::All => peers::list(&connection).await?,
         Wanted::Nodes => PeerList::default(),
     };
+    let guard = match wanted {
+        Wanted::All => guard::read(&connection).await,
+        Wanted::Nodes | Wanted::Peers => Ok(Vec::new()),
+    };
     Ok(ClusterAnswer {
         listing,
         pages,
         peers,
+        guard,
         weaknesses: connection.weaknesses,
         hidden: connection.hidden,
         wanted,

@@ -1,7 +1,7 @@
 //! Settings: the values of a run and their sources. Precedence: flags, variables, config, defaults.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clustermesh::config::{self, Ceilings};
 use clustermesh::mesh::SecretKeyRef;
@@ -132,12 +132,7 @@ impl FileOptions {
                 "expectations",
                 EXPECTATIONS,
             ),
-            policies: beside(
-                &config,
-                config.content.policies.as_ref(),
-                POLICIES,
-                POLICIES,
-            ),
+            policies: policies(&config, &meshes.value),
             kubeconfig: kubeconfig(),
             ceilings: self
                 .ceilings
@@ -190,6 +185,16 @@ impl Settings {
         let roots = self.config.roots.clone();
         if folder.is_named() {
             roots.and(&folder.value)
+        } else {
+            roots
+        }
+    }
+
+    /// Returns where the folder of the policies may be: beside a mesh that a person named for this run, anywhere.
+    pub(crate) fn policy_roots(&self, folder: &Path) -> Roots {
+        let roots = self.config.roots.clone();
+        if self.meshes.is_named() && self.config.source.is_none() {
+            roots.and(folder)
         } else {
             roots
         }
@@ -256,6 +261,20 @@ fn beside(
     Setting {
         value: said.map(|path| config.join(path)).or_else(default),
         origin: config.origin(&[field]),
+    }
+}
+
+/// Returns the folder of the policies that is named, or else one that is there: beside the config, or without a config
+/// beside the first mesh.
+fn policies(config: &ConfigFile, meshes: &[PathBuf]) -> Setting<Option<PathBuf>> {
+    let said = config.content.policies.as_ref();
+    let beside_mesh = meshes.first().and_then(|it| it.parent());
+    let beside_mesh = beside_mesh.filter(|_| config.source.is_none());
+    let default = beside_mesh.map_or_else(|| config.join(POLICIES), |it| it.join(POLICIES));
+    let default = || Some(default).filter(|it| disk::is_there(&config.roots, it));
+    Setting {
+        value: said.map(|path| config.join(path)).or_else(default),
+        origin: config.origin(&[POLICIES]),
     }
 }
 

@@ -110,7 +110,7 @@ impl<'m> Meant<'m> {
 
     /// Returns whether all addresses of a block are meant.
     pub(in crate::proof) fn contains(&self, site: &Site, block: &AddressBlock) -> bool {
-        let are_held = || self.spans.iter().any(|it| it.holds(block.span));
+        let are_held = || block.span.is_covered_by(self.spans.iter().copied());
         self.is_class(block)
             && (self.spans.is_empty() || are_held())
             && self.is_selected(site, block.owner.node())

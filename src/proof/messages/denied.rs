@@ -1,17 +1,18 @@
 //! Words about undeclared paths that the expectations forbid.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::config::Date;
 use crate::diagnostic::{Finding, Quoted};
 use crate::expectations::{DeniedPaths, Exception};
+use crate::mesh::AddressClass;
 use crate::packet::messages::whose;
 use crate::proof::rule;
 use crate::proof::verify::{Unallowed, Verification};
-use crate::text::{count, list};
+use crate::text::{count, quoted};
 
-/// The most clusters that a proposed exception lists.
+/// The most exceptions that are proposed for paths between two classes.
 const LISTED: usize = 8;
 
 /// Returns findings for the paths that are forbidden and work, and for the exceptions that allow none.
@@ -34,7 +35,7 @@ fn undeclared(fabric: &Fabric, denied: &DeniedPaths, unallowed: &Unallowed) -> F
     let Unallowed {
         classes: (from, to),
         paths,
-        between,
+        between: _,
         example: (pair, [sender, receiver]),
     } = unallowed;
     let [source, destination] = [sender, receiver].map(|it| it.span.first_address());
@@ -47,39 +48,71 @@ fn undeclared(fabric: &Fabric, denied: &DeniedPaths, unallowed: &Unallowed) -> F
         whose(fabric, pair.from, source),
         whose(fabric, pair.to, destination),
     );
-    let senders = clusters(fabric, between.iter().map(|it| it.from));
-    let receivers = clusters(fabric, between.iter().map(|it| it.to));
-    let class = |name: &str| {
-        let mut letters = name.chars();
-        let first = letters.next().map(|it| it.to_ascii_uppercase());
-        first.into_iter().chain(letters).collect::<String>()
+    let exceptions = exceptions(fabric, unallowed);
+    let help = "list the paths with `clustermesh verify --undeclared`";
+    let help = match exceptions.as_slice() {
+        [] => help.to_owned(),
+        all => format!(
+            "{help}; to allow them, add to `exceptions`: {}",
+            quoted(all)
+        ),
     };
-    let exception = format!(
-        "{{ name: {from}s to {to}s, from: {{ class: {}{} }}, to: {{{}}}, class: {}, reason: WHY }}",
-        class(&from.to_string()),
-        senders.map(|it| format!(", {it}")).unwrap_or_default(),
-        receivers.map(|it| format!(" {it} ")).unwrap_or_default(),
-        class(&to.to_string()),
-    );
     Finding::new(&rule::UNDECLARED_PATH, message)
         .at(denied.place.clone(), "forbidden here")
-        .help(format!(
-            "list the paths with `clustermesh verify --undeclared`; to allow them, add to `exceptions`: `{exception}`"
-        ))
+        .help(help)
 }
 
-/// Returns the field that selects some clusters, if there are few.
-fn clusters(fabric: &Fabric, sites: impl Iterator<Item = SiteId>) -> Option<String> {
-    let sites: BTreeSet<SiteId> = sites.collect();
-    let names = sites.iter().map(|it| fabric.site(*it).cluster.to_string());
-    let names: Vec<String> = names.collect();
-    (names.len() <= LISTED).then(|| format!("clusters: [{}]", list(names)))
+/// Returns exceptions with exactly these pairs of clusters, unless there are many. Senders with the same receivers share
+/// one; paths within a cluster do not count.
+fn exceptions(fabric: &Fabric, unallowed: &Unallowed) -> Vec<String> {
+    let mut receivers: BTreeMap<SiteId, BTreeSet<SiteId>> = BTreeMap::new();
+    for pair in &unallowed.between {
+        receivers.entry(pair.from).or_default().insert(pair.to);
+    }
+    let mut groups: BTreeMap<BTreeSet<SiteId>, Vec<SiteId>> = BTreeMap::new();
+    for (from, mut to) in receivers {
+        // With the sender itself, clusters that all reach each other have the same receivers.
+        to.insert(from);
+        groups.entry(to).or_default().push(from);
+    }
+    if LISTED < groups.len() {
+        return Vec::new();
+    }
+    let (from_class, to_class) = unallowed.classes;
+    let groups = groups.into_iter().enumerate();
+    let exceptions = groups.map(|(index, (mut to, from))| {
+        // A single sender is not one of its receivers.
+        if let [one] = from.as_slice() {
+            to.remove(one);
+        }
+        let number = if index == 0 { String::new() } else { format!(" {}", index + 1) };
+        format!(
+            "- {{ name: {from_class}s to {to_class}s{number}, from: {{ class: {}, clusters: [{}] }}, to: {{ clusters: [{}] }}, \
+             class: {}, reason: WHY }}",
+            written(from_class),
+            clusters(fabric, from),
+            clusters(fabric, to),
+            written(to_class),
+        )
+    });
+    exceptions.collect()
+}
+
+/// Returns a class as it is written in expectations.
+fn written(class: AddressClass) -> String {
+    format!("{class:?}")
+}
+
+fn clusters(fabric: &Fabric, sites: impl IntoIterator<Item = SiteId>) -> String {
+    let names = sites
+        .into_iter()
+        .map(|it| fabric.site(it).cluster.to_string());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn unused_exception(exception: &Exception) -> Finding {
     let name = Quoted(&exception.name);
-    let message =
-        format!("exception {name} allows nothing: no undeclared path that works matches it");
+    let message = format!("exception {name} covers no working undeclared path as a whole");
     Finding::new(&rule::UNUSED_EXCEPTION, message)
         .at(exception.place.key("name"), "")
         .help("remove it, or correct its `from`, `to` and `class`")

@@ -26,6 +26,83 @@ pub struct GuardFile {
     pub recorded: Option<Recorded>,
 }
 
+/// A problem of such a file.
+struct OutdatedGuard {
+    severity: Severity,
+    message: String,
+    /// The options with which the guard is printed again, if they are known.
+    options: Option<String>,
+}
+
+impl GuardFile {
+    /// Returns the guard, if it is one of this cluster.
+    pub fn guard(&self) -> Option<&Recorded> {
+        let recorded = self.recorded.as_ref();
+        recorded.filter(|it| it.guard.cluster == self.cluster)
+    }
+
+    /// Returns how the owner of the cluster prints the guard again, with these options, and applies it.
+    pub fn help(&self, options: Option<&str>, kubectl: &str) -> String {
+        let (options, accounts) = match options {
+            Some(options) => (options, ""),
+            None => (UNKNOWN, " with the accounts that may write Peers"),
+        };
+        let name = &self.cluster;
+        let path = shell_word(&self.source);
+        format!(
+            "run `clustermesh guard {name}{options} > {path}`{accounts} and, as the owner of {name}, `{kubectl} \
+             apply --server-side -f {path}`"
+        )
+    }
+
+    fn problem(&self, inputs: &CheckInputs) -> Option<OutdatedGuard> {
+        let name = &self.cluster;
+        let Some(Recorded { guard, is_whole }) = self.guard() else {
+            return Some(OutdatedGuard {
+                severity: Severity::Error,
+                message: format!(
+                    "{} is not the guard of {name}, or it contains other objects too",
+                    self.source
+                ),
+                options: None,
+            });
+        };
+        let access = guard.access.clone();
+        let options = access.options();
+        let wanted = Guard::new(inputs.meshes, inputs.fleet, name, access);
+        let refused = refused(guard, inputs);
+        let excess = guard.beyond(&wanted);
+        let (severity, message) = match (refused, excess.split_first()) {
+            (Some(refused), _) => match guard.access.enforcement {
+                Enforcement::Deny => (
+                    Severity::Error,
+                    format!("the guard of {name} refuses {refused}"),
+                ),
+                Enforcement::Warn => (
+                    Severity::Warning,
+                    format!("the guard of {name} warns of {refused}"),
+                ),
+            },
+            (None, Some((first, rest))) => {
+                let more = and_more(rest.len(), "");
+                let message =
+                    format!("the guard of {name} accepts {first}{more}, which the mesh does not");
+                (Severity::Warning, message)
+            }
+            (None, None) if *is_whole => return None,
+            (None, None) => {
+                let message = format!("{} is not what this version prints", self.source);
+                (Severity::Warning, message)
+            }
+        };
+        Some(OutdatedGuard {
+            severity,
+            message,
+            options: Some(options),
+        })
+    }
+}
+
 /// Reports guards that refuse what `render` writes, or that accept what the meshes do not.
 pub(in crate::rules) fn guards(inputs: &CheckInputs, purpose: Purpose) -> Vec<Finding> {
     let guards = inputs.guards.par_iter();
@@ -35,55 +112,20 @@ pub(in crate::rules) fn guards(inputs: &CheckInputs, purpose: Purpose) -> Vec<Fi
 }
 
 fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<Finding> {
+    let problem = file.problem(inputs)?;
     let name = &file.cluster;
-    let recorded = file
-        .recorded
-        .as_ref()
-        .filter(|it| it.guard.cluster == *name);
-    let Some(Recorded { guard, is_whole }) = recorded else {
-        let message = format!(
-            "{} is not the guard of {name}, or it contains other objects too",
-            file.source
-        );
-        return Some(finding(
-            file,
-            None,
-            Severity::Error,
-            message,
-            inputs,
-            purpose,
-        ));
+    let help = file.help(problem.options.as_deref(), &inputs.config.kubectl(name));
+    let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, problem.message)
+        .at(Place::document(&file.source, 0), "")
+        .help(help);
+    finding.severity = match purpose {
+        Purpose::Validate => problem.severity,
+        // The guard of the cluster may be newer than the file.
+        Purpose::Render | Purpose::Snapshot => problem.severity.min(Severity::Warning),
     };
-    let access = guard.access.clone();
-    let options = access.options();
-    let wanted = Guard::new(inputs.meshes, inputs.fleet, name, access);
-    let refused = refused(guard, inputs);
-    let excess = guard.beyond(&wanted);
-    let (severity, message) = match (refused, excess.split_first()) {
-        (Some(refused), _) => match guard.access.enforcement {
-            Enforcement::Deny => (
-                Severity::Error,
-                format!("the guard of {name} refuses {refused}"),
-            ),
-            Enforcement::Warn => (
-                Severity::Warning,
-                format!("the guard of {name} warns of {refused}"),
-            ),
-        },
-        (None, Some((first, rest))) => {
-            let more = and_more(rest.len(), "");
-            let message =
-                format!("the guard of {name} accepts {first}{more}, which the mesh does not");
-            (Severity::Warning, message)
-        }
-        (None, None) if *is_whole => return None,
-        (None, None) => {
-            let message = format!("{} is not what this version prints", file.source);
-            (Severity::Warning, message)
-        }
-    };
-    let options = Some(options.as_str());
-    Some(finding(file, options, severity, message, inputs, purpose))
+    // A guard is not one of our formats; only what is read from it is shown.
+    finding.quotes = Quotes::Nothing;
+    Some(finding)
 }
 
 /// Describes the Peers of the plan that a guard refuses.
@@ -97,35 +139,4 @@ fn refused(guard: &Guard, inputs: &CheckInputs) -> Option<String> {
     let (name, refusal) = refused.first()?;
     let peers = count(refused.len(), "Peer");
     Some(format!("{peers} that `render` writes: {name} ({refusal})"))
-}
-
-fn finding(
-    file: &GuardFile,
-    options: Option<&str>,
-    severity: Severity,
-    message: String,
-    inputs: &CheckInputs,
-    purpose: Purpose,
-) -> Finding {
-    let name = &file.cluster;
-    let path = shell_word(&file.source);
-    let kubectl = inputs.config.kubectl(name);
-    let (options, accounts) = match options {
-        Some(options) => (options, ""),
-        None => (UNKNOWN, " with the accounts that may write Peers"),
-    };
-    let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, message)
-        .at(Place::document(&file.source, 0), "")
-        .help(format!(
-            "run `clustermesh guard {name}{options} > {path}`{accounts} and, as the owner of {name}, `{kubectl} \
-             apply --server-side -f {path}`"
-        ));
-    finding.severity = match purpose {
-        Purpose::Validate => severity,
-        // The guard of the cluster may be newer than the file.
-        Purpose::Render | Purpose::Snapshot => severity.min(Severity::Warning),
-    };
-    // A guard is not one of our formats; only what is read from it is shown.
-    finding.quotes = Quotes::Nothing;
-    finding
 }

@@ -116,11 +116,11 @@ fn a_wrong_policy_stops_the_render() {
         "warning[unknown-cluster]: no mesh has a cluster `wets`",
     );
     assert_contains(&run.stdout, "did you mean `west`?");
-    accept(&folder, "noth", "acceptedClusters: []");
+    accept(&folder, "norths", "acceptedClusters: []");
     let run = folder.run(&["validate"]);
     assert_contains(
         &run.stdout,
-        "warning[unnamed-cluster]: no mesh contains a cluster `noth`",
+        "warning[unnamed-cluster]: no mesh contains a cluster `norths`",
     );
     assert_contains(&run.stdout, "did you mean `north`?");
     folder.write(
@@ -130,6 +130,50 @@ fn a_wrong_policy_stops_the_render() {
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 2);
     assert_contains(&run.stderr, "polices");
+}
+
+/// A policy that would not be read would accept everything.
+#[test]
+fn what_looks_like_a_policy_and_is_none_stops_the_render() {
+    let folder = Folder::mesh();
+    accept(&folder, "north", "acceptedClusters: []");
+    let refused = |name: &str| {
+        let run = folder.run(&["render"]);
+        assert_ne!(run.code, 0, "{name}: {}", run.stderr);
+        assert_contains(&run.stderr, "north");
+        assert!(!folder.path("rendered").exists(), "{name}");
+    };
+    for name in ["north.yml", "north.json", "North.yaml"] {
+        folder.write(&format!("policies/{name}"), format!("{HEAD}  {{}}\n"));
+        refused(name);
+        std::fs::remove_file(folder.path(&format!("policies/{name}"))).unwrap();
+    }
+    let file = folder.path("policies/north.yaml");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    refused("a folder");
+    std::fs::remove_dir(&file).unwrap();
+    std::os::unix::fs::symlink("../gone.yaml", &file).unwrap();
+    refused("a link to nothing");
+}
+
+#[test]
+fn policies_beside_a_mesh_elsewhere_are_read() {
+    let folder = Folder::mesh();
+    accept(&folder, "north", "acceptedClusters: []");
+    std::fs::create_dir(folder.path("ci")).unwrap();
+    let arguments = [
+        "-C",
+        "ci",
+        "render",
+        "--mesh",
+        "../mesh.yaml",
+        "--snapshots",
+        "../snapshots",
+    ];
+    let run = folder.run(&[&arguments[..], &["--target", "north"]].concat());
+    assert!(!run.stdout.contains("kind: Peer"), "{}", run.stdout);
+    assert_contains(&run.stderr, "one-sided-link");
 }
 
 #[test]

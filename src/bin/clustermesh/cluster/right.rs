@@ -29,6 +29,15 @@ pub(super) const LIST_PEERS: Right = Right {
     help: Cow::Borrowed("`clustermesh rbac --peers` prints the manifests that grant this right"),
 };
 
+/// To read the guard of the cluster.
+pub(super) const GET_GUARD: Right = Right {
+    name: Cow::Borrowed(
+        "`get` `validatingadmissionpolicies` and `validatingadmissionpolicybindings`",
+    ),
+    is_of_operator: false,
+    help: Cow::Borrowed("`clustermesh rbac --peers` prints the manifests that grant this right"),
+};
+
 /// To list the operator's ClusterMesh objects in its cluster.
 pub(super) const LIST_MESHES: Right = Right {
     name: Cow::Borrowed("`list` `clustermeshes.kilo.squat.ai`"),

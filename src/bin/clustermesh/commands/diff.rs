@@ -66,10 +66,10 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     check_losses: bool,
 
-    /// Exit with 1 also if a path opens from one cluster or group to another; repeatable
+    /// Exit with 1 also if a path opens between clusters or groups; repeatable
     ///
-    /// Groups are those of the meshes and the config. A path counts if it did not work before, and works with the new Peers
-    /// or in a state on the way to them.
+    /// A group has its members of both versions. A path counts if it did not work before, and works after the change or
+    /// during its rollout, while only some clusters have their new Peers.
     #[arg(long, value_name = "FROM:TO")]
     fail_on_new_path: Vec<NamedPaths>,
 
@@ -155,7 +155,7 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
         return Err(inputs.refusal(checked.findings));
     };
     before.find_renamed(&planned.fleet);
-    let watched = new_paths::watched(&args.fail_on_new_path, &inputs)?;
+    let watched = new_paths::watched(&args.fail_on_new_path, &inputs, before.inputs.as_ref())?;
     let changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before, &watched)?);
     let check = || losses::check(&before, &inputs, &name, files);
     let losses = args.check_losses.then(check).transpose()?;

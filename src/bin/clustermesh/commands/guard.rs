@@ -24,7 +24,7 @@ use crate::settings::CommonOptions;
 use crate::threshold::Strict;
 use crate::{Outcome, applied_files, inputs, planning};
 
-/// Print a policy by which a cluster refuses Peers that the meshes do not allow
+/// Print an admission policy for the Peers of a cluster
 ///
 /// The API server of the cluster then refuses other Peers, from every user: ranges that the cluster does not
 /// accept of this source, ranges of its own, endpoints that would loop. The policy is a

@@ -11,6 +11,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, reach};
 use clustermesh::text::count;
+use serde_json::Value;
 
 use crate::applied_files::{AppliedFiles, Gathered};
 use crate::choice::choice;
@@ -26,6 +27,7 @@ use crate::threshold::Strict;
 use crate::{Outcome, applied_files, clock, input_file};
 
 mod delay;
+mod guard;
 mod json;
 mod markdown;
 mod shown;
@@ -34,7 +36,8 @@ mod state;
 pub(crate) use json::WrittenStatus;
 
 use delay::Delay;
-use state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
+use guard::GuardComparison;
+use state::{ClusterState, ClusterStatus, GuardStatus, NodeCounts, RenderedFolder, UnreadCluster};
 
 /// The pause before clusters are read again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -43,7 +46,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 ///
 /// Reads Kilo's Peers and the nodes of all clusters in the meshes, or of the given clusters. Reports
 /// rendered Peers that are missing or were changed, other Peers and the ranges that they take, Peers with
-/// the same key, and snapshots that are out of date. If a cluster cannot be read, the others are still
+/// the same key, and snapshots and guards that are out of date. If a cluster cannot be read, the others are still
 /// reported. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -213,6 +216,8 @@ struct LiveCluster {
     state: ClusterStatus,
     /// Its Peers.
     has: Vec<AppliedFile>,
+    /// The objects of its guard.
+    guard: Result<Vec<Value>, Fault>,
 }
 
 impl LiveCluster {
@@ -226,10 +231,12 @@ impl LiveCluster {
     ) -> Self {
         let read = answer.and_then(|answer| {
             let findings = answer.findings(cluster);
+            let guard = answer.guard;
             let versions = answer.peers.versions.clone();
             let has = answer.peers.into_file(cluster)?;
             let differences = nodes.differences(cluster, answer.listing, clock::now());
             let found = ClusterState {
+                guard: GuardStatus::default(),
                 versions,
                 inventory: Inventory::default(),
                 rendered: folder(cluster, rendered),
@@ -238,12 +245,14 @@ impl LiveCluster {
                     NodeCounts::Compared,
                 ),
             };
-            Ok((found, has, findings))
+            Ok((found, has, findings, guard))
         });
         let mut state = ClusterStatus::new(cluster, kubectl);
         let mut has = Vec::new();
+        let mut guard = Ok(Vec::new());
         match read {
-            Ok((found, file, weaknesses)) => {
+            Ok((found, file, weaknesses, objects)) => {
+                guard = objects;
                 has.extend(file);
                 state.findings = weaknesses;
                 state.findings.extend(reach::manifests(cluster, &has));
@@ -256,7 +265,7 @@ impl LiveCluster {
                 });
             }
         }
-        Self { state, has }
+        Self { state, has, guard }
     }
 }
 
@@ -268,8 +277,11 @@ fn compared(
 ) -> Result<Vec<(ClusterName, ClusterStatus)>, CommandFailure> {
     let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
     let mut states: Vec<(ClusterName, ClusterStatus)> = Vec::new();
-    for (cluster, live) in answers {
-        if live.state.found.is_ok() {
+    let guards = GuardComparison::new(inputs)?;
+    for (cluster, mut live) in answers {
+        let guard = guards.status(&live.state, live.guard);
+        if let Ok(found) = &mut live.state.found {
+            found.guard = guard;
             has.insert(cluster.clone(), live.has);
         }
         states.push((cluster, live.state));

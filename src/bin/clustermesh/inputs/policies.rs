@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::path::Path;
 
+use anyhow::Context as _;
 use clustermesh::document::{Source, nearest};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
@@ -40,27 +42,40 @@ impl ReadPolicies {
         let Some(folder) = &settings.policies.value else {
             return Ok(read);
         };
-        let roots = &settings.config.roots;
-        for path in disk::files_in(roots, folder, &["yaml", "yml"])? {
+        let roots = settings.policy_roots(folder);
+        for (name, _) in disk::entries(&roots, folder)? {
+            let path = folder.join(&name);
             let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-            let cluster = stem.parse().ok().filter(|_| named.contains(stem));
-            let Some(cluster) = cluster else {
-                read.findings
-                    .push(unnamed(stem, &input_file::name(&path), named));
-                continue;
-            };
-            let roots = roots.clone();
-            match input_file::source(&InputFile { path, roots }, MESH_LIMIT) {
-                Ok(source) => read.add(&cluster, source),
-                Err(CommandFailure::Syntax(it)) => {
-                    read.findings.extend(it.problems);
-                    read.sources.push(it.source);
-                    (read.is_broken, read.is_unparsable) = (true, true);
+            let is_named = named.contains(&stem.to_lowercase());
+            match path.extension().and_then(OsStr::to_str) {
+                Some("yaml") if named.contains(stem) => {
+                    let cluster = stem.parse().with_context(|| disk::shown(&path))?;
+                    let roots = roots.clone();
+                    read.read_file(&cluster, &InputFile { path, roots })?;
                 }
-                Err(failure) => return Err(failure),
+                Some("yaml") if !is_named => read.findings.push(unnamed(stem, &path, named)),
+                _ if is_named => {
+                    read.findings.push(misnamed(stem, &path));
+                    read.is_broken = true;
+                }
+                _ => {}
             }
         }
         Ok(read)
+    }
+
+    /// Reads the file of a cluster. Anything but a file is a failure: what the cluster accepts is unknown.
+    fn read_file(&mut self, cluster: &ClusterName, file: &InputFile) -> Result<(), CommandFailure> {
+        match input_file::source(file, MESH_LIMIT) {
+            Ok(source) => self.add(cluster, source),
+            Err(CommandFailure::Syntax(it)) => {
+                self.findings.extend(it.problems);
+                self.sources.push(it.source);
+                (self.is_broken, self.is_unparsable) = (true, true);
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(())
     }
 
     fn add(&mut self, cluster: &ClusterName, source: Source) {
@@ -84,8 +99,16 @@ impl ReadPolicies {
 }
 
 /// Reports a file that is not about a cluster of a mesh: its name is a mistake, or a leftover.
-fn unnamed(stem: &str, file: &str, named: &BTreeSet<String>) -> Finding {
+fn unnamed(stem: &str, path: &Path, named: &BTreeSet<String>) -> Finding {
     let nearest = nearest(stem, named.iter().map(String::as_str));
-    let place = Place::document(&file.into(), 0);
-    rules::snapshots::unnamed(stem, nearest, place)
+    rules::snapshots::unnamed(stem, nearest, place(path))
+}
+
+/// Reports a file that looks like the policy of a cluster and would not be read.
+fn misnamed(stem: &str, path: &Path) -> Finding {
+    policy::misnamed(&stem.to_lowercase(), place(path))
+}
+
+fn place(path: &Path) -> Place {
+    Place::document(&input_file::name(path).into(), 0)
 }

@@ -61,6 +61,22 @@ fn groups_are_all_their_members_and_typing_errors_are_reported() {
     assert_contains(&run.stderr, "expected FROM:TO");
 }
 
+#[test]
+fn a_change_cannot_leave_the_group_that_it_opens() {
+    let repository = apart();
+    let groups = |members: &str| format!("spec:\n  groups: {{ far: [{members}] }}\n");
+    repository
+        .folder
+        .edit("mesh.yaml", "spec:\n", &groups("east, west"));
+    repository.commit();
+    repository
+        .folder
+        .edit("mesh.yaml", &groups("east, west"), &groups("west"));
+    repository.folder.edit("mesh.yaml", TOPOLOGY, "");
+    let run = repository.diff(&["--fail-on-new-path", "far:north"]);
+    assert_eq!((run.code, findings(&run).len()), (1, 1), "{}", run.stderr);
+}
+
 /// First `east` gets Peers of `north`, and not the reverse; after the change it is the other way round.
 #[test]
 fn a_path_that_is_open_only_on_the_way_counts() {

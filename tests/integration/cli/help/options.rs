@@ -75,7 +75,7 @@ fn lists_its_commands_by_purpose() {
 
     Clusters:
       status       Compare what clusters have with what is rendered
-      guard        Print a policy by which a cluster refuses Peers that the meshes do not allow
+      guard        Print an admission policy for the Peers of a cluster
       rbac         Print the manifests that grant rights in a cluster
 
     Learn:

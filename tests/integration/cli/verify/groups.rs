@@ -109,7 +109,7 @@ fn proposed(text: &str) -> &str {
         .lines()
         .find(|it| it.starts_with("help: list the paths"))
         .unwrap();
-    help.rsplit('`').nth(1).unwrap()
+    help.rsplit('`').nth(1).unwrap().strip_prefix("- ").unwrap()
 }
 
 /// The advice is followed until nothing is left, with the reason and the day that a person adds.
@@ -155,6 +155,48 @@ fn undeclared_paths_are_denied_until_exceptions_allow_them() {
     assert_contains(
         &run.stdout,
         "`exceptions` have no effect without `undeclared: Deny`",
+    );
+}
+
+/// Nodes reach services, which no link declares.
+#[test]
+fn any_class_is_every_class() {
+    let folder = tenants();
+    let broken = |from: &str, to: &str| {
+        let paths =
+            format!("from: {{ cluster: management{from} }}, to: {{ cluster: tenant-ada }}{to}");
+        expect(&folder, &format!("- {{ {paths}, expect: Deny }}\n"));
+        sum(&results(&folder), "broken")
+    };
+    let each = |from: &str| {
+        let classes = ["Pod", "Node", "Network"].iter();
+        let paths =
+            classes.map(|to| broken(&format!(", class: {from}"), &format!(", class: {to}")));
+        paths.sum::<u64>()
+    };
+    let all = broken(", class: Any", ", class: Any");
+    assert_eq!(all, each("Pod") + each("Node"));
+    assert!(broken("", "") < all);
+}
+
+#[test]
+fn a_member_without_a_snapshot_is_not_reached() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/joining"), folder.0.path());
+    folder.edit(
+        "mesh.yaml",
+        "spec:\n",
+        "spec:\n  groups: { far: [east, south] }\n",
+    );
+    let spec = |expected: &str| {
+        format!("- {{ from: {{ group: far }}, to: {{ cluster: west }}, expect: {expected} }}\n")
+    };
+    expect(&folder, &spec("Reach"));
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_contains(
+        &run.stdout,
+        "unknown cluster `south`, or it has no snapshot",
     );
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use clustermesh::changes::WatchedPaths;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
+use clustermesh::mesh::KnownGroups;
 use clustermesh::name::ClusterName;
 
 use crate::inputs::Inputs;
@@ -32,14 +33,20 @@ impl FromStr for NamedPaths {
     }
 }
 
-/// Returns the clusters between which no path may open.
+/// Returns the clusters between which no path may open. A group has the members that it has in any version: a change cannot
+/// remove a cluster from it to open a path.
 ///
 /// # Errors
 /// The name of neither a cluster nor a group.
-pub(super) fn watched(named: &[NamedPaths], inputs: &Inputs) -> anyhow::Result<Vec<WatchedPaths>> {
+pub(super) fn watched(
+    named: &[NamedPaths],
+    inputs: &Inputs,
+    before: Option<&Inputs>,
+) -> anyhow::Result<Vec<WatchedPaths>> {
     let watched = named.iter().map(|it| {
-        let clusters = |name| clusters(name, inputs);
-        let sides = clusters(&it.from).and_then(|from| Ok((from, clusters(&it.to)?)));
+        let versions: Vec<&Inputs> = before.into_iter().chain([inputs]).collect();
+        let sides =
+            clusters(&it.from, &versions).and_then(|from| Ok((from, clusters(&it.to, &versions)?)));
         let (from, to) =
             sides.with_context(|| format!("--fail-on-new-path {}:{}", it.from, it.to))?;
         Ok(WatchedPaths { from, to })
@@ -47,16 +54,19 @@ pub(super) fn watched(named: &[NamedPaths], inputs: &Inputs) -> anyhow::Result<V
     watched.collect()
 }
 
-/// Returns the clusters of a name: a cluster, or the members of a group.
-fn clusters(name: &str, inputs: &Inputs) -> anyhow::Result<BTreeSet<ClusterName>> {
-    let entries = inputs.meshes.iter().flat_map(|it| &it.entries);
+/// Returns the clusters of a name in any version: a cluster, or the members of a group.
+fn clusters(name: &str, versions: &[&Inputs]) -> anyhow::Result<BTreeSet<ClusterName>> {
+    let meshes = versions.iter().flat_map(|it| &it.meshes);
+    let entries = meshes.flat_map(|it| &it.entries);
     let known: BTreeSet<&ClusterName> = entries.map(|it| &it.name).collect();
-    let (groups, _) = inputs.groups();
-    let members = groups.get(name).into_iter().flat_map(|it| &it.clusters);
+    let groups: Vec<KnownGroups> = versions.iter().map(|it| it.groups().0).collect();
+    let members = groups.iter().filter_map(|it| it.get(name));
+    let members = members.flat_map(|it| &it.clusters);
     let own = known.iter().copied().filter(|it| it.as_str() == name);
     let clusters: BTreeSet<ClusterName> = members.chain(own).cloned().collect();
     if clusters.is_empty() {
-        let names = known.iter().map(|it| it.as_str()).chain(groups.names());
+        let names = known.iter().map(|it| it.as_str());
+        let names = names.chain(groups.iter().flat_map(KnownGroups::names));
         let meant = nearest(name, names).map(|it| format!("; did you mean {}?", Quoted(it)));
         bail!(
             "no mesh has a cluster {0}, and there is no group {0}{1}",

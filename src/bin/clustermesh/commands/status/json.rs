@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::delay::Delay;
-use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder};
+use super::state::{
+    ClusterState, ClusterStatus, GuardState, GuardStatus, NodeCounts, RenderedFolder,
+};
 use crate::output::{Report, WrittenFinding, written_findings};
 
 /// The longest description of a problem, in characters.
@@ -80,6 +82,23 @@ struct WrittenState<'a> {
     /// The nodes of the cluster, compared with the snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<WrittenNodes<'a>>,
+    /// The guard in the cluster, compared with what `clustermesh guard` prints now and with `guards/<cluster>.yaml`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guard: Option<WrittenGuard<'a>>,
+}
+
+/// The guard in a cluster.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Guard")]
+struct WrittenGuard<'a> {
+    /// Whether the guard is there and current.
+    state: GuardState,
+    /// The difference, or the reason why it could not be read; absent if there is nothing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
+    /// The remedy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
 }
 
 /// The reason why a cluster could not be read.
@@ -215,6 +234,7 @@ fn state(state: &ClusterStatus) -> WrittenState<'_> {
         crd_versions: found.map(|it| it.versions.as_slice()),
         peers: found.map(peers),
         snapshot: found.map(|it| nodes(&it.nodes)),
+        guard: found.map(|it| guard(&it.guard)),
     }
 }
 
@@ -265,6 +285,15 @@ fn nodes(nodes: &NodeCounts) -> WrittenNodes<'_> {
             differences: &[],
             error: Some(error),
         },
+    }
+}
+
+fn guard(guard: &GuardStatus) -> WrittenGuard<'_> {
+    let problem = guard.problem.as_ref();
+    WrittenGuard {
+        state: guard.state,
+        problem: problem.map(|it| it.message.as_str()),
+        help: problem.map(|it| it.help.as_str()),
     }
 }
 

@@ -10,7 +10,9 @@ use clustermesh::rules::clusters;
 use clustermesh::text::{self, shell_word};
 
 use super::delay::Delay;
-use super::state::{ClusterState, ClusterStatus, NodeCounts, RenderedFolder, UnreadCluster};
+use super::state::{
+    ClusterState, ClusterStatus, GuardState, NodeCounts, RenderedFolder, UnreadCluster,
+};
 use crate::output::difference;
 use crate::output::terminal;
 use clustermesh::report::table::TextTable;
@@ -22,7 +24,7 @@ const SHOWN: usize = 300;
 const LISTED: usize = 10;
 
 /// The columns of the table, with the cluster first.
-pub(super) const COLUMNS: [&str; 8] = [
+pub(super) const COLUMNS: [&str; 9] = [
     "CLUSTER",
     "CRD",
     ">IN SYNC",
@@ -31,6 +33,7 @@ pub(super) const COLUMNS: [&str; 8] = [
     ">LEFT OVER",
     ">FOREIGN",
     "SNAPSHOT",
+    "GUARD",
 ];
 
 /// Returns the table and, below it, the problems of each cluster.
@@ -78,10 +81,10 @@ pub(super) fn success(states: &[ClusterStatus]) -> String {
 }
 
 /// Returns the cells of a cluster.
-pub(super) fn row(state: &ClusterStatus) -> [String; 8] {
+pub(super) fn row(state: &ClusterStatus) -> [String; 9] {
     let cluster = state.cluster.to_string();
     let Ok(found) = &state.found else {
-        let mut row = [const { String::new() }; 8];
+        let mut row = [const { String::new() }; 9];
         row[0] = cluster;
         "unreadable".clone_into(&mut row[1]);
         return row;
@@ -102,6 +105,13 @@ pub(super) fn row(state: &ClusterStatus) -> [String; 8] {
             NodeCounts::Compared(differences) if differences.is_empty() => "up to date",
             NodeCounts::Compared(_) => "differs",
             NodeCounts::Unreadable(_) => "unreadable",
+        }
+        .to_owned(),
+        match found.guard.state {
+            GuardState::Absent => "none",
+            GuardState::Current => "current",
+            GuardState::Outdated => "outdated",
+            GuardState::Unknown => "unknown",
         }
         .to_owned(),
     ]
@@ -152,6 +162,11 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
             help: None,
         }),
     };
+    let guard = found.guard.problem.as_ref().map(|it| Note {
+        about: "guard",
+        lines: vec![it.message.clone()],
+        help: Some(it.help.clone()),
+    });
     missing_crd
         .into_iter()
         .chain(of_folder(found.rendered))
@@ -159,6 +174,7 @@ pub(super) fn notes(state: &ClusterStatus) -> Vec<Note> {
         .chain(of_foreign(&found.inventory))
         .chain(of_keys(&found.inventory))
         .chain(nodes)
+        .chain(guard)
         .collect()
 }
 

@@ -3,6 +3,8 @@
 use clustermesh::agent::inventory::Inventory;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::Finding;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::Outcome;
 
@@ -49,6 +51,40 @@ pub(super) struct ClusterState {
     pub(super) inventory: Inventory,
     /// Its nodes.
     pub(super) nodes: NodeCounts,
+    /// Its guard.
+    pub(super) guard: GuardStatus,
+}
+
+/// The guard in a cluster, compared with the meshes and with its file in the repository.
+#[derive(Default)]
+pub(super) struct GuardStatus {
+    /// The result.
+    pub(super) state: GuardState,
+    /// The reason, unless the guard is current or not expected.
+    pub(super) problem: Option<GuardProblem>,
+}
+
+/// A problem of a guard.
+pub(super) struct GuardProblem {
+    /// The message.
+    pub(super) message: String,
+    /// The remedy.
+    pub(super) help: String,
+}
+
+/// The state of a guard.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum GuardState {
+    /// The cluster has no guard.
+    #[default]
+    Absent,
+    /// It is what `clustermesh guard` prints now, and what its file has.
+    Current,
+    /// It differs.
+    Outdated,
+    /// It could not be read.
+    Unknown,
 }
 
 /// The comparison of the nodes with the snapshot.
@@ -104,6 +140,7 @@ impl ClusterState {
         self.rendered == RenderedFolder::Whole
             && !self.versions.is_empty()
             && self.inventory.is_clean()
+            && (self.guard.problem.is_none() || self.guard.state == GuardState::Unknown)
             && matches!(&self.nodes, NodeCounts::Compared(differences) if differences.is_empty())
     }
 

@@ -1,6 +1,7 @@
 //! `status`, and `--live`: what clusters really have.
 
 use std::fs;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -160,10 +161,10 @@ fn what_is_rendered_is_in_sync() {
     insta::assert_snapshot!(run.stdout, @"
     3 clusters, compared with rendered
 
-    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
-    east     v1alpha1   4 of 4        0        0          0        0  up to date
-    north    v1alpha1   4 of 4        0        0          0        0  up to date
-    west     v1alpha1   4 of 4        0        0          0        0  up to date
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT    GUARD
+    east     v1alpha1   4 of 4        0        0          0        0  up to date  none
+    north    v1alpha1   4 of 4        0        0          0        0  up to date  none
+    west     v1alpha1   4 of 4        0        0          0        0  up to date  none
 
     No problems found (3 clusters, 12 rendered Peers).
     ");
@@ -172,9 +173,9 @@ fn what_is_rendered_is_in_sync() {
     insta::assert_snapshot!(markdown.stdout, @"
     ### clustermesh: status
 
-    | cluster | crd | in sync | missing | changed | left over | foreign | snapshot |
-    | --- | --- | --- | --- | --- | --- | --- | --- |
-    | `west` | `v1alpha1` | 4 of 4 | 0 | 0 | 0 | 0 | up to date |
+    | cluster | crd | in sync | missing | changed | left over | foreign | snapshot | guard |
+    | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+    | `west` | `v1alpha1` | 4 of 4 | 0 | 0 | 0 | 0 | up to date | none |
 
     No problems found (1 cluster, 4 rendered Peers).
     ");
@@ -203,10 +204,10 @@ fn everything_that_differs_is_named() {
     insta::assert_snapshot!(run.stdout, @"
     3 clusters, compared with rendered
 
-    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
-    east     v1alpha1   4 of 4        0        0          0        0  up to date
-    north    v1alpha1   4 of 4        0        0          0        0  up to date
-    west     v1alpha1   2 of 4        1        1          1        3  differs
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT    GUARD
+    east     v1alpha1   4 of 4        0        0          0        0  up to date  none
+    north    v1alpha1   4 of 4        0        0          0        0  up to date  none
+    west     v1alpha1   2 of 4        1        1          1        3  differs     none
 
     west
       missing: prod--east--n1
@@ -248,6 +249,122 @@ fn everything_that_differs_is_named() {
     );
 }
 
+/// What a server answers about its guard: its objects, or a refusal.
+type LiveGuard = Arc<Mutex<Option<String>>>;
+
+/// Gives `west` a server with a guard, which can be changed.
+fn guarded(site: &mut Site) -> LiveGuard {
+    const API: &str = "/apis/admissionregistration.k8s.io/v1/";
+    let guard = LiveGuard::default();
+    let answered = Arc::clone(&guard);
+    let server = Setup::nodes(&nodes(3)).fault(move |request, _| {
+        let kind = match request.path.strip_prefix(API)? {
+            "validatingadmissionpolicies/clustermesh-peers" => "ValidatingAdmissionPolicy",
+            "validatingadmissionpolicybindings/clustermesh-peers" => {
+                "ValidatingAdmissionPolicyBinding"
+            }
+            _ => return None,
+        };
+        let Some(text) = &*answered.lock().unwrap() else {
+            let message = r#"User "ada" cannot get this"#;
+            return Some(Answer::failure(403, "Forbidden", message).into());
+        };
+        let mut objects =
+            serde_yaml::Deserializer::from_str(text).map(|it| Value::deserialize(it).unwrap());
+        let object = objects.find(|it| it["kind"] == kind)?;
+        Some(Answer::json(&object).into())
+    });
+    site.servers[2] = server.start();
+    site.reach();
+    site.servers[2].apply(&site.rendered("west"));
+    guard
+}
+
+#[test]
+fn the_guard_is_compared_with_the_mesh_and_its_file() {
+    let mut site = Site::new();
+    let guard = guarded(&mut site);
+    let print = |writer: &str| {
+        let run = site.run(&["guard", "west", "--writers", writer]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    let status = |live: Option<&str>| {
+        *guard.lock().unwrap() = live.map(str::to_owned);
+        let json = site.run(&["status", "west", "--output", "json"]);
+        let run = site.run(&["status", "west"]);
+        assert_eq!(run.code, json.code);
+        let object = json.json();
+        let schema = site.folder.run(&["schema", "status"]).stdout;
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let problems = crate::support::json_schema::violations(&schema, &object);
+        assert_eq!(problems, [""; 0]);
+        let state = &object["clusters"][0]["guard"];
+        let notes = run.stdout.split_once("\n\nwest\n").map_or("", |it| it.1);
+        let (notes, _) = notes.split_once("\n\n").unwrap_or((notes, ""));
+        let state = state["state"].as_str().unwrap();
+        format!("{} {state}\n{}", run.code, notes.trim_end())
+    };
+    let printed = print("ada");
+    assert_eq!(status(Some("")), "0 absent\n");
+    assert_eq!(status(Some(&printed)), "0 current\n");
+    insta::assert_snapshot!(status(None), @r#"
+    0 unknown
+      guard: the right to `get` `validatingadmissionpolicies` and `validatingadmissionpolicybindings` is missing (403: User "ada" cannot get this)
+        help: `clustermesh rbac --peers` prints the manifests that grant this right
+    "#);
+    // Other declarations than those of the mesh.
+    let narrow = printed.replace("10.1.0.0/16", "10.1.0.0/17");
+    insta::assert_snapshot!(status(Some(&narrow)), @"
+    1 outdated
+      guard: it refuses 10.1.128.0/17 of prod/east, which the mesh accepts
+        help: as the owner of west, run `clustermesh guard west --writers ada | kubectl --context west apply --server-side -f -`
+    ");
+    let wide = printed.replace("10.1.0.0/16", "10.0.0.0/15");
+    insta::assert_snapshot!(status(Some(&wide)), @"
+    1 outdated
+      guard: it accepts 10.0.0.0/16 of prod/east, which the mesh does not
+        help: as the owner of west, run `clustermesh guard west --writers ada | kubectl --context west apply --server-side -f -`
+    ");
+    let edited = printed.replace("variables.keepalive <= 65535", "true");
+    insta::assert_snapshot!(status(Some(&edited)), @"
+    1 outdated
+      guard: it is not what `clustermesh guard` prints
+        help: as the owner of west, run `clustermesh guard west --writers ada | kubectl --context west apply --server-side -f -`
+    ");
+    let other = printed.replace("cluster: west", "cluster: east");
+    insta::assert_snapshot!(status(Some(&other)), @"
+    1 outdated
+      guard: it is the guard of east
+        help: as the owner of west, run `clustermesh guard west --writers ada | kubectl --context west apply --server-side -f -`
+    ");
+    // Break-glass is deleting the binding.
+    let (policy, _) = printed.split_once("\n---\n").unwrap();
+    insta::assert_snapshot!(status(Some(policy)), @"
+    1 outdated
+      guard: it refuses nothing, because its policy or its binding is missing
+        help: as the owner of west, print its guard again with your options (`clustermesh guard --help`) and apply it
+    ");
+    // The owner of the cluster wrote down what is installed.
+    site.folder.write("guards/west.yaml", &printed);
+    assert_eq!(status(Some(&printed)), "0 current\n");
+    insta::assert_snapshot!(status(Some("")), @"
+    1 absent
+      guard: guards/west.yaml is not applied
+        help: run `clustermesh guard west --writers ada > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    ");
+    insta::assert_snapshot!(status(Some(&print("eve"))), @"
+    1 outdated
+      guard: it differs from guards/west.yaml
+        help: run `clustermesh guard west --writers ada > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    ");
+    insta::assert_snapshot!(status(Some(policy)), @"
+    1 outdated
+      guard: it refuses nothing, because its policy or its binding is missing
+        help: run `clustermesh guard west --writers ada > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
+    ");
+}
+
 /// Neither Flux nor Argo CD removes them, so the printed command must.
 #[test]
 fn fields_that_others_added_are_removed_by_the_printed_command() {
@@ -267,8 +384,8 @@ fn fields_that_others_added_are_removed_by_the_printed_command() {
     insta::assert_snapshot!(run.stdout, @r#"
     1 cluster, compared with rendered
 
-    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
-    west     v1alpha1   0 of 4        0        4          0        0  up to date
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT    GUARD
+    west     v1alpha1   0 of 4        0        4          0        0  up to date  none
 
     west
       added: prod--north--n1 has spec.endpoint.dnsOrIP.dns
@@ -365,10 +482,10 @@ fn a_cluster_that_cannot_be_read_hides_no_other() {
     insta::assert_snapshot!(run.stdout, @r#"
     3 clusters, compared with rendered
 
-    CLUSTER  CRD         IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
-    east     v1alpha1     4 of 4        0        0          0        0  up to date
+    CLUSTER  CRD         IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT    GUARD
+    east     v1alpha1     4 of 4        0        0          0        0  up to date  none
     north    unreadable
-    west     none         0 of 4        4        0          0        0  up to date
+    west     none         0 of 4        4        0          0        0  up to date  none
 
     north
       forbidden: could not be read: the right to `list` `peers.kilo.squat.ai` is missing (403: peers.kilo.squat.ai is forbidden: User "ada" cannot list resource "peers")
@@ -675,8 +792,8 @@ fn peers_that_kilo_does_not_take_are_named() {
     insta::assert_snapshot!(run.stdout, @"
     1 cluster, compared with rendered
 
-    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT
-    west     v1alpha1   4 of 4        0        0          0        1  up to date
+    CLUSTER  CRD       IN SYNC  MISSING  CHANGED  LEFT OVER  FOREIGN  SNAPSHOT    GUARD
+    west     v1alpha1   4 of 4        0        0          0        1  up to date  none
     ");
     insta::assert_snapshot!(run.stderr, @"
     warning[refused-peer]: west: `No_Name` is not a valid Peer name
