@@ -70,7 +70,7 @@ error[invalid-value]: `expect` cannot be `reach`
   help: did you mean `Reach`?
 error[invalid-value]: `class` cannot be `Service`
   6:20 | Service
-  help: allowed here: `Pod`, `Node`
+  help: allowed here: `Pod`, `Node`, `Any`
 error[invalid-value]: `addresses` needs at least 1 item, not 0
   6:48 | []
 error[invalid-type]: `from` must be a mapping, not the string `east`
