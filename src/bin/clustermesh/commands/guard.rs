@@ -37,7 +37,7 @@ pub(crate) struct GuardArgs {
     #[arg(value_name = "CLUSTER")]
     cluster: String,
 
-    /// Account that may write rendered Peers: USER or group:NAME; repeatable [default: all]
+    /// Account that may write Peers: USER or group:NAME; repeatable [default: all]
     ///
     /// A service account is the user `system:serviceaccount:NAMESPACE:NAME`.
     #[arg(long, value_name = "ACCOUNT", action = ArgAction::Append)]
