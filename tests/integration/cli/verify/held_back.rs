@@ -84,7 +84,7 @@ fn only_the_cluster_whose_nodes_cause_errors_is_listed() {
             annotated(nodes(2, 3), "force-endpoint", |it| {
                 format!("10.3.{it}.9:51820")
             }),
-            "loops",
+            "unproved-nodes]: north",
         ),
         (
             "north",
