@@ -43,7 +43,7 @@ pub(crate) struct GuardArgs {
     #[arg(long, value_name = "ACCOUNT", action = ArgAction::Append)]
     writers: Vec<Account>,
 
-    /// Peer without labels of clustermesh, and its ranges, separated by commas; repeatable
+    /// Peer without our labels, and its ranges, separated by commas; repeatable
     ///
     /// No range can overlap one that this cluster or a linked cluster declares, or be wider than /8 (IPv4) or /16
     /// (IPv6). Needs `--writers` and `--allow-peer-writers`.
@@ -65,7 +65,7 @@ pub(crate) struct GuardArgs {
     #[arg(long)]
     warn: bool,
 
-    /// List the Peers of the cluster that would be refused; exit with 1 if there are any
+    /// List the Peers that would be refused, and exit with 1 if there are any
     ///
     /// Checks the Peers that `render` writes, or with `--live` or `--peers` those that the cluster has, with the guard
     /// that these options would print.

@@ -17,7 +17,7 @@ use crate::output::Printer;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RbacArgs {
-    /// Also grant the rights to list Kilo's Peers and to read the guard, for `status` and `--live`
+    /// Also grant the rights to list Peers and read the guard, for `status`, `--live`
     #[arg(long)]
     peers: bool,
 
