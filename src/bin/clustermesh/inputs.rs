@@ -100,6 +100,9 @@ fn gather_all(
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
     let mut policies = ReadPolicies::read(&settings, &reading.named)?;
+    if broken.is_empty() && !reading.named.is_empty() {
+        policies.find_unnamed(&reading.named);
+    }
     let is_unparsable = !broken.is_empty() || policies.is_unparsable;
     let is_whole = !is_unparsable && reading.is_usable() && !policies.is_broken;
     findings.extend(reading.diagnostics);

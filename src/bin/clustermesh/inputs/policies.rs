@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clustermesh::document::{Source, nearest};
@@ -26,6 +26,8 @@ pub(super) struct ReadPolicies {
     pub(super) sources: Vec<Source>,
     /// The mistakes in them.
     pub(super) findings: Vec<Finding>,
+    /// Files that are not about any of the clusters, each with the name that it is about.
+    unnamed: Vec<(String, PathBuf)>,
     /// Whether a policy is wrong, so that it is unknown what its cluster accepts.
     pub(super) is_broken: bool,
     /// Whether one is not YAML at all.
@@ -45,20 +47,19 @@ impl ReadPolicies {
         let roots = settings.policy_roots(folder);
         for (name, _) in disk::entries(&roots, folder)? {
             let path = folder.join(&name);
-            let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-            let is_named = named.contains(&stem.to_lowercase());
-            match path.extension().and_then(OsStr::to_str) {
-                Some("yaml") if named.contains(stem) => {
-                    let cluster = stem.parse().with_context(|| disk::shown(&path))?;
-                    let roots = roots.clone();
-                    read.read_file(&cluster, &InputFile { path, roots })?;
-                }
-                Some("yaml") if !is_named => read.findings.push(unnamed(stem, &path, named)),
-                _ if is_named => {
-                    read.findings.push(misnamed(stem, &path));
-                    read.is_broken = true;
-                }
-                _ => {}
+            let text =
+                |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+            let (stem, ending) = (text(path.file_stem()), text(path.extension()));
+            let looks_like_one = ["yaml", "yml", "json"].contains(&&*ending.to_lowercase());
+            if ending == "yaml" && named.contains(&stem) {
+                let cluster = stem.parse().with_context(|| disk::shown(&path))?;
+                let roots = roots.clone();
+                read.read_file(&cluster, &InputFile { path, roots })?;
+            } else if looks_like_one && named.contains(&stem.to_lowercase()) {
+                read.findings.push(misnamed(&stem, &path));
+                read.is_broken = true;
+            } else if looks_like_one {
+                read.unnamed.push((stem, path));
             }
         }
         Ok(read)
@@ -92,6 +93,13 @@ impl ReadPolicies {
         self.sources.push(source);
     }
 
+    /// Reports files that are about none of the clusters that meshes name. Without all meshes, that is not known.
+    pub(super) fn find_unnamed(&mut self, named: &BTreeSet<String>) {
+        let unnamed = self.unnamed.iter();
+        let unnamed = unnamed.map(|(stem, path)| unnamed_file(stem, path, named));
+        self.findings.extend(unnamed);
+    }
+
     /// Narrows meshes by them.
     pub(super) fn apply(&mut self, meshes: &mut [Mesh]) {
         self.findings.extend(policy::apply(&self.policies, meshes));
@@ -99,7 +107,7 @@ impl ReadPolicies {
 }
 
 /// Reports a file that is not about a cluster of a mesh: its name is a mistake, or a leftover.
-fn unnamed(stem: &str, path: &Path, named: &BTreeSet<String>) -> Finding {
+fn unnamed_file(stem: &str, path: &Path, named: &BTreeSet<String>) -> Finding {
     let nearest = nearest(stem, named.iter().map(String::as_str));
     rules::snapshots::unnamed(stem, nearest, place(path))
 }
