@@ -26,8 +26,8 @@ pub(super) struct HarmlessLosses<'f, 'a> {
 
 /// The facts about a cluster.
 struct ClusterFacts {
-    /// Whether nothing in it is decided by more than the nodes that a packet passes.
-    is_regular: bool,
+    /// Whether nothing in it is decided by more than the nodes that a packet passes, whichever nodes are left.
+    is_uniform: bool,
     /// Whether nothing depends on its WireGuard addresses.
     are_tunnel_addresses_alone: bool,
 }
@@ -38,7 +38,7 @@ impl<'f, 'a> HarmlessLosses<'f, 'a> {
         Self {
             fabric,
             clusters: fabric.sites.map_ids(|site| ClusterFacts {
-                is_regular: is_regular(fabric.site(site)),
+                is_uniform: is_uniform(fabric.site(site)),
                 are_tunnel_addresses_alone: are_tunnel_addresses_alone(fabric, site),
             }),
             carriers: carriers(fabric),
@@ -60,7 +60,7 @@ impl<'f, 'a> HarmlessLosses<'f, 'a> {
         let mut counted = lost.iter().filter(|it| site.segment(**it).is_some());
         let segments = lost.iter().filter_map(|it| site.segment(*it));
         let segments: BTreeSet<SegmentId> = segments.collect();
-        facts.is_regular
+        facts.is_uniform
             && !counted.any(|it| is_passed(*it))
             && segments.into_iter().all(|it| {
                 if has_no_member_left(site, it, lost) {
@@ -90,9 +90,8 @@ fn keeps_leader(site: &Site, segment: SegmentId, lost: &BTreeSet<NodeId>) -> boo
         && !lost.iter().any(|it| kilo(it).has_wireguard_ip())
 }
 
-/// Returns whether nothing in a cluster is decided by more than the nodes that a packet passes: its location ranges do
-/// not contend, its Kilo works, no key is anywhere twice, and its nodes are of one kind.
-fn is_regular(site: &Site) -> bool {
+/// Returns whether a cluster is regular, also without some of its nodes: all of them are of one kind.
+fn is_uniform(site: &Site) -> bool {
     let nodes = || site.model.topology.nodes.iter();
     let kind = |kilo: &KiloNode| {
         let internal = kilo.internal_address().map(family);
@@ -102,15 +101,7 @@ fn is_regular(site: &Site) -> bool {
     let kinds: BTreeSet<_> = counted.map(|it| kind(&it.kilo)).collect();
     let mut reported: Vec<_> = nodes().map(|it| it.kilo.granularity).collect();
     reported.dedup();
-    reported.len() <= 1
-        && kinds.len() <= 1
-        && nodes().all(|it| it.kilo.location_ranges.is_empty())
-        && site.is_undisturbed()
-        && site.model.contests.is_empty()
-        && !site.model.has_shared_keys()
-        && !site.has_own_keys()
-        && !site.has_diversions
-        && site.won.is_empty()
+    reported.len() <= 1 && kinds.len() <= 1 && site.is_regular()
 }
 
 /// Returns whether no packet has a WireGuard address of a cluster as its source, its destination or the address of a

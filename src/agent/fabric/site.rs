@@ -278,6 +278,19 @@ impl<'a> Site<'a> {
         !self.has_refused_routes() && self.model.upsets.is_empty()
     }
 
+    /// Returns whether nothing in it is decided by more than the nodes that a packet passes: its Kilo works, no ranges contend,
+    /// and no key is anywhere twice.
+    pub fn is_regular(&self) -> bool {
+        let mut nodes = self.model.topology.nodes.iter();
+        nodes.all(|it| it.kilo.location_ranges.is_empty())
+            && self.is_undisturbed()
+            && self.model.contests.is_empty()
+            && !self.model.has_shared_keys()
+            && !self.has_own_keys()
+            && !self.has_diversions
+            && self.won.is_empty()
+    }
+
     /// Returns whether any kernel refuses a route.
     pub fn has_refused_routes(&self) -> bool {
         !self.refused.is_empty()

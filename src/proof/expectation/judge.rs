@@ -118,7 +118,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         let fabric = self.reach.fabric;
         check.judge_unready(fabric, pair, sent.chosen, taken.chosen);
         let SitePair { from, to } = pair;
-        if self.reach.is_kept(from, to) && is_regular(fabric.site(from)) {
+        if self.reach.is_kept(from, to) && keeps_for_certain(fabric.site(from)) {
             check.judge_kept(fabric, pair, sent, taken);
             return;
         }
@@ -143,20 +143,11 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
     }
 }
 
-/// Returns whether it is certain how packets end that do not leave a cluster: its Kilo works, no ranges contend, no key is
-/// there twice, and no other node could lead.
-fn is_regular(site: &Site) -> bool {
-    let topology = &site.model.topology;
-    let mut nodes = topology.nodes.iter();
-    let mut segments = topology.segments.ids();
-    nodes.all(|it| it.kilo.location_ranges.is_empty())
-        && segments.all(|it| matches!(site.leader(it), Leader::Certain(_)))
-        && site.is_undisturbed()
-        && site.model.contests.is_empty()
-        && !site.model.has_shared_keys()
-        && !site.has_own_keys()
-        && !site.has_diversions
-        && site.won.is_empty()
+/// Returns whether it is certain how packets end that do not leave a cluster: no other node could lead, and nothing else
+/// decides.
+fn keeps_for_certain(site: &Site) -> bool {
+    let mut segments = site.model.topology.segments.ids();
+    site.is_regular() && segments.all(|it| matches!(site.leader(it), Leader::Certain(_)))
 }
 
 impl Check<'_> {
