@@ -27,7 +27,7 @@ type judged struct {
 	Attacks []attack
 }
 
-// fleets reads what `properties::admission::writes_fleets` wrote.
+// fleets reads what `properties::admission::what_is_changed_is_refused` wrote.
 func fleets(t *testing.T) []judged {
 	t.Helper()
 	folder := os.Getenv("GUARD_FLEETS")
