@@ -63,7 +63,7 @@ pub(super) fn exceptions_of_denied_paths() -> Value {
     })
 }
 
-/// No labels of a node where there is none.
+/// Forbids `nodeSelector` for destinations that are not addresses of nodes.
 pub(super) fn no_node_behind_a_cluster() -> Value {
     json!({
         "if": {
