@@ -26,7 +26,7 @@ pub(super) struct HarmlessLosses<'f, 'a> {
 
 /// The facts about a cluster.
 struct ClusterFacts {
-    /// Whether nothing in it is decided by more than the nodes that a packet passes, whichever nodes are left.
+    /// Whether nothing in it is decided by more than the nodes that a packet passes, also without some of its nodes.
     is_uniform: bool,
     /// Whether nothing depends on its WireGuard addresses.
     are_tunnel_addresses_alone: bool,

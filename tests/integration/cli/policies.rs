@@ -157,6 +157,21 @@ fn what_looks_like_a_policy_and_is_none_stops_the_render() {
     refused("a link to nothing");
 }
 
+/// Which clusters there are is unknown then.
+#[test]
+fn a_mesh_that_cannot_be_read_makes_no_policy_a_leftover() {
+    let folder = Folder::mesh();
+    accept(&folder, "north", "acceptedClusters: [west]");
+    folder.write("policies/north.md", "# Why");
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    let mesh = folder.read("mesh.yaml");
+    folder.write("mesh.yaml", format!("{mesh}  [\n"));
+    let run = folder.run(&["validate"]);
+    assert_eq!(run.code, 2);
+    assert!(!run.stdout.contains("unnamed-cluster"), "{}", run.stdout);
+}
+
 #[test]
 fn policies_beside_a_mesh_elsewhere_are_read() {
     let folder = Folder::mesh();
