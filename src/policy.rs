@@ -131,10 +131,13 @@ pub fn read(cluster: &ClusterName, source: &Source) -> Result<Policy, Vec<Findin
 
 /// Reports a file that looks like the policy of a cluster and has another name than `<cluster>.yaml`.
 pub fn misnamed(cluster: &str, place: Place) -> Finding {
-    let message = format!("the policy of {} must have another name", Quoted(cluster));
+    let message = format!(
+        "not read: the policy of {} must be called `{cluster}.yaml`",
+        Quoted(cluster)
+    );
     Finding::new(&mistake::INVALID_VALUE, message)
         .at(place, "")
-        .help(format!("rename it to `{cluster}.yaml`, or remove it"))
+        .help(format!("rename the file, or remove it"))
 }
 
 /// Returns the JSON Schema of a policy.
@@ -223,7 +226,7 @@ impl Policy {
         let first = willing.first()?;
         let names = listed(willing.iter().map(|it| format!("`{it}`")));
         let message = format!(
-            "mesh `{}` links `{}` to {names}, which its policy does not accept, so they exchange no Peers",
+            "the policy does not accept {names}, which mesh `{}` links to `{}`, so they exchange no Peers",
             mesh.name, self.cluster
         );
         let finding = Finding::on_cluster(&mistake::ONE_SIDED_LINK, &self.cluster, message);

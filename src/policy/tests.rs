@@ -50,7 +50,7 @@ fn a_link_needs_both_ends() {
     assert!(links(&a, &b) && links(&b, &a) && links(&b, &c));
     assert!(!links(&a, &c) && !links(&c, &a));
     insta::assert_snapshot!(report, @"
-    warning[one-sided-link]: mesh `m` links `a` to `c`, which its policy does not accept, so they exchange no Peers
+    warning[one-sided-link]: the policy does not accept `c`, which mesh `m` links to `a`, so they exchange no Peers
       help: add `c` to `acceptedClusters` if the link is intended; otherwise unlink the clusters with the mesh's `topology`
     ");
 }

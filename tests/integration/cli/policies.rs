@@ -21,7 +21,7 @@ fn a_refused_link_has_no_peers_on_either_side() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_contains(
         &run.stderr,
-        "warning[one-sided-link]: north: mesh `prod` links `north` to `east`",
+        "warning[one-sided-link]: north: the policy does not accept `east`, which mesh `prod` links to `north`",
     );
     let is_there = |path: &str| folder.path(&format!("rendered/{path}")).exists();
     assert!(!is_there("north/prod--east.yaml") && !is_there("east/prod--north.yaml"));

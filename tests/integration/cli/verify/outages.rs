@@ -25,7 +25,7 @@ fn a_carrier_that_is_gone_ends_paths_to_its_range() {
     Without east/east-agent-1, 9 declared paths of other nodes end until the next render:
       FROM  TO    PATHS  KIND                          EXAMPLE
       west  east      9  pod → service, pod → network  west/west-cp-1 → east/10.0.1.0/24
-    A render after that restores all of them, and no guard stops it. Of their own declared paths, 13 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 end.
     ");
     assert_eq!(code, 0);
 }
@@ -62,7 +62,7 @@ fn a_lost_leader_ends_the_paths_of_its_location() {
       gcp     aws        40  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-4-23.eu-west-1.compute.internal
       gcp     onprem      9  pod → pod, node → pod                                                         gcp/pool-1-h3kd → onprem/rack1-node1
       onprem  gcp        18  pod → pod, pod → node, pod → service, pod → network                           onprem/rack1-node1 → gcp/pool-1-h3kd
-    A render after that restores all of them, and no guard stops it. Of their own declared paths, 52 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 52 end.
     ");
     let (_, text) = example("multi-cloud-location", &["--without-agent", leader]);
     insta::assert_snapshot!(section(&text), @"
@@ -72,7 +72,7 @@ fn a_lost_leader_ends_the_paths_of_its_location() {
       gcp     aws        40  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-4-23.eu-west-1.compute.internal
       gcp     onprem      9  pod → pod, node → pod                                                         gcp/pool-1-h3kd → onprem/rack1-node1
       onprem  gcp         9  pod → pod, pod → node                                                         onprem/rack1-node1 → gcp/pool-1-h3kd
-    24 paths to ranges that a silent agent's node carries were not examined. A render after that restores all of them, and no guard stops it. Of their own declared paths, 52 still work.
+    24 paths to ranges that a silent agent's node carries were not examined. A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 52 still work.
     ");
 }
 
@@ -158,7 +158,7 @@ fn markdown_has_the_tables() {
     |---|---|--:|---|---|
     | west | east | 9 | pod → service, pod → network | west/west-cp-1 → east/10.0.1.0/24 |
 
-    A render after that restores all of them, and no guard stops it. Of their own declared paths, 13 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 end.
 
     The loss of 2 of 8 nodes, locations and clusters ends declared paths of other nodes until the next render:
 
@@ -196,7 +196,7 @@ fn later_nodes_without_an_internal_address_lose_their_address() {
       east   west       2  node → pod  east/n3 → west/n1
       north  east       2  pod → node  north/n1 → east/n3
       west   east       2  pod → node  west/n1 → east/n3
-    A render after that restores all of them, and no guard stops it. Of their own declared paths, 16 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 16 end.
     ");
     assert_eq!(code, 0);
 }

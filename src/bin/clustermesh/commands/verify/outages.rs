@@ -21,21 +21,21 @@ use crate::tree_comparison;
 /// The parts that are lost.
 #[derive(clap::Args)]
 pub(super) struct OutageOptions {
-    /// List the declared paths of others that end if this part is gone; repeatable
+    /// List declared paths of other nodes that break if this part fails; repeatable
     ///
     /// A part is a cluster, a node (`CLUSTER/NODE`), a location (`CLUSTER:LOCATION`), or all nodes with an address in
     /// a range. Its nodes, agents and links are gone, and the Peers are those of the last render. Also prints what the
-    /// next render restores, and whether a guard stops it. Does not change the exit code.
+    /// next render restores, and whether a loss limit stops it. Does not change the exit code.
     #[arg(long, value_name = "PART")]
     without: Vec<String>,
 
     /// List the same if only the Kilo agents of this part are silent; repeatable
     ///
-    /// Kilo on the other nodes ignores such a node after 60 seconds, but the node itself forwards on.
+    /// Kilo on the other nodes drops such a node after 60 seconds, but the node itself keeps forwarding.
     #[arg(long, value_name = "PART")]
     without_agent: Vec<String>,
 
-    /// List every node, location and cluster whose loss ends declared paths of others
+    /// List nodes, locations and clusters whose loss breaks declared paths of others
     ///
     /// Tries each of them alone, and lists the worst first. Does not change the exit code: to require that paths
     /// survive, write `survives` into an expectation.

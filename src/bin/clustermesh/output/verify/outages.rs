@@ -243,11 +243,12 @@ fn restored(next: &NextRender, ended: u64) -> Vec<String> {
         ),
     };
     if next.guards.is_empty() {
-        return vec![format!("{restored}, and no guard stops it.")];
+        return vec![format!("{restored}, and no loss limit stops it.")];
     }
     let guards = text::quoted(&next.guards);
+    let joined = if next.restored == Ok(0) { "and" } else { "but" };
     vec![format!(
-        "{restored}, but a person must accept the losses first ({guards})."
+        "{restored}, {joined} a person must accept the losses first ({guards})."
     )]
 }
 
