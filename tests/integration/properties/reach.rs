@@ -32,6 +32,7 @@ mod expectations;
 mod hostile;
 mod outages;
 mod shapes;
+mod unallowed;
 
 /// Three clusters of which two don't see each other.
 const LINKS: &str = "{ mode: Links, links: [[c0, c1], [c1, c2]] }";

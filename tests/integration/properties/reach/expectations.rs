@@ -69,7 +69,7 @@ fn side(classes: &[&'static str]) -> impl Strategy<Value = Side> {
 }
 
 /// The text of an expectation, if it matches anything.
-fn written() -> impl Strategy<Value = Value> {
+pub(super) fn written() -> impl Strategy<Value = Value> {
     let from = side(&["Pod", "Node"]);
     let to = side(&["Pod", "Node", "Service", "Network"]);
     (from, to, any::<bool>()).prop_map(|(from, mut to, reaches)| {
@@ -98,7 +98,7 @@ fn written() -> impl Strategy<Value = Value> {
     })
 }
 
-fn read(written: &[Value]) -> Vec<Expectation> {
+pub(super) fn read(written: &[Value]) -> Vec<Expectation> {
     let text = json!({
         "apiVersion": "kilo-clustermesh.io/v1",
         "kind": "Expectations",
@@ -117,7 +117,7 @@ fn read(written: &[Value]) -> Vec<Expectation> {
 }
 
 /// Whether an address is one of those that a side means, looked at by itself.
-fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -> bool {
+pub(super) fn is_meant(selection: &Selection, site: &Site, owner: Owner, address: IpAddr) -> bool {
     let labels = owner.node().map(|it| &site.snapshot_of(it).labels);
     let is_class = selection
         .class
