@@ -11,7 +11,7 @@ use crate::disk::tree_file::MANIFEST_LIMIT;
 use crate::inputs::Inputs;
 use crate::{disk, input_file};
 
-/// The folder of the guards, beside the config.
+/// The folder of the guards, beside the config or the mesh.
 const FOLDER: &str = "guards";
 
 /// Reads the guards of the clusters that a mesh names.
@@ -19,8 +19,8 @@ const FOLDER: &str = "guards";
 /// # Errors
 /// A file cannot be read.
 pub(crate) fn read(inputs: &Inputs) -> anyhow::Result<Vec<GuardFile>> {
-    let config = &inputs.settings.config;
-    let (folder, roots) = (config.join(FOLDER), &config.roots);
+    let settings = &inputs.settings;
+    let (folder, roots) = (settings.home.join(FOLDER), &settings.home_roots());
     if !disk::is_folder(roots, &folder) {
         return Ok(Vec::new());
     }

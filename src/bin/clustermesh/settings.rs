@@ -56,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) dropped_labels: Setting<Vec<String>>,
     /// The folder of the rendered manifests.
     pub(crate) rendered: Setting<PathBuf>,
+    /// The folder of files that need no setting.
+    pub(crate) home: PathBuf,
     /// The file of the expectations; none if none is named and none exists.
     pub(crate) expectations: Setting<Option<PathBuf>>,
     /// The folder of the clusters' policies; none if none is named and none exists.
@@ -111,6 +113,14 @@ impl FileOptions {
                 origin: config.origin(&[name]),
             })
         };
+        let home = home(&config, &meshes.value);
+        let beside = |said: Option<&String>, field: &str, name: &str| {
+            let default = || Some(home.join(name)).filter(|it| disk::is_there(&config.roots, it));
+            Setting {
+                value: said.map(|path| config.join(path)).or_else(default),
+                origin: config.origin(&[field]),
+            }
+        };
         Ok(Settings {
             surroundings: self.surroundings.clone(),
             snapshots: folder(
@@ -127,17 +137,17 @@ impl FileOptions {
             },
             rendered: folder(&self.rendered, config.content.rendered.as_ref(), "rendered"),
             expectations: beside(
-                &config,
                 config.content.expectations.as_ref(),
                 "expectations",
                 EXPECTATIONS,
             ),
-            policies: policies(&config, &meshes.value),
+            policies: beside(config.content.policies.as_ref(), "policies", POLICIES),
             kubeconfig: kubeconfig(),
             ceilings: self
                 .ceilings
                 .iter()
                 .fold(config.content.ceilings, |all, it| all.with(*it)),
+            home: home.clone(),
             meshes,
             config,
         })
@@ -190,11 +200,11 @@ impl Settings {
         }
     }
 
-    /// Returns where the folder of the policies may be: beside a mesh that a person named for this run, anywhere.
-    pub(crate) fn policy_roots(&self, folder: &Path) -> Roots {
+    /// Returns where files in the folder `home` may be: beside a mesh that a person named for this run, anywhere.
+    pub(crate) fn home_roots(&self) -> Roots {
         let roots = self.config.roots.clone();
         if self.meshes.is_named() && self.config.source.is_none() {
-            roots.and(folder)
+            roots.and(&self.home)
         } else {
             roots
         }
@@ -250,32 +260,11 @@ impl Settings {
     }
 }
 
-/// Returns the path that a field of the config names, or else a default that is there.
-fn beside(
-    config: &ConfigFile,
-    said: Option<&String>,
-    field: &str,
-    default: &str,
-) -> Setting<Option<PathBuf>> {
-    let default = || Some(config.join(default)).filter(|path| disk::is_there(&config.roots, path));
-    Setting {
-        value: said.map(|path| config.join(path)).or_else(default),
-        origin: config.origin(&[field]),
-    }
-}
-
-/// Returns the folder of the policies that is named, or else one that is there: beside the config, or without a config
-/// beside the first mesh.
-fn policies(config: &ConfigFile, meshes: &[PathBuf]) -> Setting<Option<PathBuf>> {
-    let said = config.content.policies.as_ref();
-    let beside_mesh = meshes.first().and_then(|it| it.parent());
-    let beside_mesh = beside_mesh.filter(|_| config.source.is_none());
-    let default = beside_mesh.map_or_else(|| config.join(POLICIES), |it| it.join(POLICIES));
-    let default = || Some(default).filter(|it| disk::is_there(&config.roots, it));
-    Setting {
-        value: said.map(|path| config.join(path)).or_else(default),
-        origin: config.origin(&[POLICIES]),
-    }
+/// Returns the folder of files that need no setting: that of the config, or without a config that of the first mesh.
+fn home(config: &ConfigFile, meshes: &[PathBuf]) -> PathBuf {
+    let of_mesh = meshes.first().and_then(|it| it.parent());
+    let of_mesh = of_mesh.filter(|_| config.source.is_none());
+    of_mesh.map_or_else(|| config.join(""), Path::to_owned)
 }
 
 /// Returns the kubeconfig that `kubectl` reads by default.

@@ -177,18 +177,26 @@ fn policies_beside_a_mesh_elsewhere_are_read() {
     let folder = Folder::mesh();
     accept(&folder, "north", "acceptedClusters: []");
     std::fs::create_dir(folder.path("ci")).unwrap();
-    let arguments = [
-        "-C",
-        "ci",
-        "render",
-        "--mesh",
-        "../mesh.yaml",
-        "--snapshots",
-        "../snapshots",
-    ];
-    let run = folder.run(&[&arguments[..], &["--target", "north"]].concat());
-    assert!(!run.stdout.contains("kind: Peer"), "{}", run.stdout);
-    assert_contains(&run.stderr, "one-sided-link");
+    let run = |command: &[&str]| {
+        let files = [
+            "--mesh",
+            "../mesh.yaml",
+            "--snapshots",
+            "../snapshots",
+            "--rendered",
+            "../rendered",
+        ];
+        folder.run(&[&["-C", "ci"], command, &files].concat())
+    };
+    let north = run(&["render", "--target", "north"]);
+    assert!(!north.stdout.contains("kind: Peer"), "{}", north.stdout);
+    assert_contains(&north.stderr, "one-sided-link");
+    // So are expectations and guards.
+    assert_eq!(run(&["render", "--allow-empty", "north"]).code, 0);
+    folder.write("expectations.yaml", "a");
+    assert_contains(&run(&["verify"]).stdout, "../expectations.yaml");
+    folder.write("guards/north.yaml", "a");
+    assert_contains(&run(&["validate"]).stdout, "../guards/north.yaml");
 }
 
 #[test]

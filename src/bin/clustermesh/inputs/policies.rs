@@ -44,7 +44,7 @@ impl ReadPolicies {
         let Some(folder) = &settings.policies.value else {
             return Ok(read);
         };
-        let roots = settings.policy_roots(folder);
+        let roots = settings.home_roots();
         for (name, _) in disk::entries(&roots, folder)? {
             let path = folder.join(&name);
             let text =

@@ -19,10 +19,7 @@ pub(super) fn read(
     given: Option<&PathBuf>,
 ) -> Result<(Expectations, Vec<Finding>), CommandFailure> {
     let settled = inputs.settings.expectations.value.as_ref();
-    let roots = given.map_or_else(
-        || inputs.settings.config.roots.clone(),
-        |_| Roots::anywhere(),
-    );
+    let roots = given.map_or_else(|| inputs.settings.home_roots(), |_| Roots::anywhere());
     let Some(path) = given.or(settled).cloned() else {
         return Ok((Expectations::default(), Vec::new()));
     };
