@@ -137,7 +137,7 @@ pub fn misnamed(cluster: &str, place: Place) -> Finding {
     );
     Finding::new(&mistake::INVALID_VALUE, message)
         .at(place, "")
-        .help(format!("rename the file, or remove it"))
+        .help("rename the file, or remove it")
 }
 
 /// Returns the JSON Schema of a policy.
