@@ -39,7 +39,7 @@ fn counted(
                         let is_allowed = allowed
                             .iter()
                             .any(|it| holds(it.from, home, sender) && holds(it.to, away, receiver));
-                        if !(are_declared && is_sent && *is_taken) && !is_allowed {
+                        if !(is_allowed || are_declared && is_sent && *is_taken) {
                             *counts.entry((verdict.from, verdict.to)).or_default() += 1;
                         }
                     }
