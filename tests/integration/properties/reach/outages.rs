@@ -290,11 +290,16 @@ fn try_worlds(worlds: impl Strategy<Value = World>, is_tidy: bool) {
         ..ProptestConfig::default()
     };
     COUNTS.set([0; 3]);
-    let result = TestRunner::new(config).run(&worlds, |world| outages_agree(&world, is_tidy));
-    result.unwrap_or_else(|it| panic!("{it}"));
+    // Some worlds hardly have paths that an outage can end, so more are tried until enough were.
+    for _ in 0..5 {
+        let result = TestRunner::new(config.clone()).run(&worlds, |it| outages_agree(&it, is_tidy));
+        result.unwrap_or_else(|it| panic!("{it}"));
+        if COUNTS.get()[1] >= u64::from(cases(60)) {
+            break;
+        }
+    }
     let [compared, ending, unexamined] = COUNTS.get();
-    let share = if is_tidy { 12 } else { 30 };
-    assert!(compared < share * ending, "{:?}", COUNTS.get());
+    assert!(ending >= u64::from(cases(60)), "{:?}", COUNTS.get());
     let few = if is_tidy { 0 } else { compared };
     // Each is tried in four ways.
     assert!(unexamined <= 2 * few, "{:?}", COUNTS.get());
