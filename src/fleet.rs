@@ -13,8 +13,10 @@ use crate::place::Place;
 use crate::snapshot::Snapshot;
 use crate::wireguard::PublicKey;
 
+mod external;
 mod member;
 
+pub use external::external_snapshots;
 pub use member::Member;
 
 /// Everything that is planned together.
@@ -42,9 +44,10 @@ pub type MemberId = Id<OfMember>;
 /// Something about each member of a fleet, in order of rank.
 pub type Members<T> = Numbered<OfMember, T>;
 
-/// The order of trust: hubs first, then the order in which people wrote meshes and clusters.
+/// The order of trust: clusters before external peers, hubs first, then the order in which people wrote meshes and clusters.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Rank {
+    is_external: bool,
     is_spoke: bool,
     mesh: usize,
     entry: usize,
@@ -114,14 +117,13 @@ impl<'a> Fleet<'a> {
             return Err(missing);
         }
         let members = unread.into_iter().map(UnreadMember::member).collect();
-        Ok(Self::assemble(meshes, members, snapshots))
+        Ok(Self::assemble(meshes, members))
     }
 
     /// Joins members, in any order. Only of all [`UnreadMember`]s of all meshes can a plan be made.
     pub fn assemble(
         meshes: &'a [Mesh],
         mut members: Vec<Member<'a>>,
-        snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
     ) -> Self {
         members.sort_by_key(|member| member.rank);
         let members = Members::new(members);
@@ -133,10 +135,8 @@ impl<'a> Fleet<'a> {
         for (id, member) in members.numbered() {
             clusters.entry(&member.entry.name).or_default().push(id);
         }
-        let named = snapshots
-            .iter()
-            .filter(|(name, _)| clusters.get(name).is_some_and(|it| !it.is_empty()));
-        let contested = contested(named);
+        let named = clusters.values().filter_map(|ids| ids.first());
+        let contested = contested(named.map(|&id| &members[id]));
         Self {
             members,
             clusters,
@@ -166,7 +166,14 @@ impl<'a> Fleet<'a> {
 
     /// Returns every cluster, by name; each is a target.
     pub fn clusters(&self) -> impl Iterator<Item = &'a ClusterName> {
-        self.clusters.keys().copied()
+        let all = self.clusters.keys().copied();
+        all.filter(|it| !it.is_external())
+    }
+
+    /// Returns every external peer, by name.
+    pub fn externals(&self) -> impl Iterator<Item = &'a ClusterName> {
+        let all = self.clusters.keys().copied();
+        all.filter(|it| it.is_external())
     }
 
     /// Returns how many Peers all targets get together, if nothing is cut.
@@ -185,7 +192,8 @@ impl<'a> Fleet<'a> {
 
     /// Returns the highest ranking membership of each cluster.
     pub fn first_memberships(&self) -> impl Iterator<Item = &Member<'a>> {
-        let ids = self.clusters.values().filter_map(|ids| ids.first());
+        let clusters = self.clusters.iter().filter(|it| !it.0.is_external());
+        let ids = clusters.filter_map(|(_, ids)| ids.first());
         ids.map(|&id| &self.members[id])
     }
 
@@ -275,8 +283,9 @@ impl<'a> UnreadMember<'a> {
         let mut unread = Vec::new();
         let mut missing: BTreeMap<&ClusterName, Place> = BTreeMap::new();
         for (mesh_position, mesh) in meshes.iter().enumerate() {
-            for (entry_position, entry) in mesh.entries.iter().enumerate() {
+            for (entry_position, entry) in mesh.all_entries().enumerate() {
                 let rank = Rank {
+                    is_external: entry.name.is_external(),
                     is_spoke: !mesh.topology.is_hub(&entry.name),
                     mesh: mesh_position,
                     entry: entry_position,
@@ -291,7 +300,7 @@ impl<'a> UnreadMember<'a> {
                         file,
                         rank,
                     });
-                } else if entry.state == State::Joined {
+                } else if entry.state == State::Joined && !entry.name.is_external() {
                     let place = || entry.place.key("name");
                     missing.entry(&entry.name).or_insert_with(place);
                 }
@@ -355,16 +364,19 @@ fn parted(meshes: &[Mesh]) -> BTreeMap<&ClusterName, BTreeSet<&ClusterName>> {
     parted
 }
 
-fn contested<'a>(
-    snapshots: impl Iterator<Item = (&'a ClusterName, &'a SnapshotFile)>,
-) -> BTreeMap<PublicKey, Vec<Claimant<'a>>> {
+fn contested<'a, 'm>(
+    members: impl Iterator<Item = &'m Member<'a>>,
+) -> BTreeMap<PublicKey, Vec<Claimant<'a>>>
+where
+    'a: 'm,
+{
     let mut claims = Vec::new();
-    for (cluster, file) in snapshots {
-        for node in &file.snapshot.nodes {
+    for member in members {
+        for node in &member.file.snapshot.nodes {
             let text = node.annotations.get(crate::kilo::node::annotation::KEY);
             let bytes = text.and_then(PublicKey::bytes_as_kilo_reads);
             let key = bytes.and_then(|bytes| PublicKey::try_from(bytes).ok());
-            claims.extend(key.map(|key| (key, cluster, file, node)));
+            claims.extend(key.map(|key| (key, member, node)));
         }
     }
     // Stable, so that of one key the claimants stay in order of cluster and node.
@@ -372,10 +384,10 @@ fn contested<'a>(
     let alike = claims.chunk_by(|a, b| a.0 == b.0).filter(|it| 1 < it.len());
     alike
         .filter_map(|claims| {
-            let claimants = claims.iter().map(|(_, cluster, file, node)| Claimant {
-                cluster,
+            let claimants = claims.iter().map(|(_, member, node)| Claimant {
+                cluster: &member.entry.name,
                 node: &node.name,
-                place: Snapshot::place(&file.source, node.position),
+                place: member.place(node),
             });
             Some((claims.first()?.0, claimants.collect()))
         })

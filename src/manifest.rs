@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::kilo::peer::{MANAGER, MANAGER_LABEL, Peer};
+use crate::kilo::peer::Peer;
 use crate::name::ClusterName;
 use crate::plan::{PeerSet, Plan, Target};
 use crate::template::{self, TemplateError};
@@ -128,11 +128,7 @@ pub fn last_applied_bytes(peer: &Peer) -> usize {
         "kind": "Peer",
         "metadata": {
             "annotations": {},
-            "labels": {
-                MANAGER_LABEL: MANAGER,
-                MESH_LABEL: peer.mesh.as_str(),
-                SOURCE_LABEL: peer.cluster.as_str(),
-            },
+            "labels": BTreeMap::from(peer.labels()),
             "name": peer.name.as_str(),
         },
         "spec": peer.spec(),

@@ -24,6 +24,7 @@ mod assumed;
 mod carried;
 mod defaults;
 mod entry;
+mod external;
 mod fields;
 mod gate;
 mod group;
@@ -41,6 +42,7 @@ pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
+pub use external::ExternalPeer;
 pub use group::{Group, KnownGroups};
 pub use mistakes::invalid_name;
 pub use networks::{accepted, local_networks};
@@ -90,6 +92,8 @@ pub struct Mesh {
     pub topology: Topology,
     /// Its clusters in the order in which they were written, which is the order of trust.
     pub entries: Vec<Entry>,
+    /// Its hosts outside of all clusters, in the order in which they were written.
+    pub externals: Vec<ExternalPeer>,
     /// The fields for which it has defaults.
     pub defaults: Vec<&'static str>,
     /// Clusters that expectations select under one name.
@@ -207,7 +211,7 @@ pub fn read(sources: &[Source]) -> MeshReading {
 /// caller must refuse them.
 pub fn read_at_most(sources: &[Source], most: usize) -> MeshReading {
     let mut reading = reading::read(sources);
-    let clusters: usize = reading.meshes.iter().map(|mesh| mesh.entries.len()).sum();
+    let clusters: usize = reading.meshes.iter().map(|it| it.all_entries().count()).sum();
     if clusters <= most {
         reading.diagnostics.extend(across::check(&reading.meshes));
     }
@@ -231,6 +235,11 @@ impl Entry {
     /// Returns the place of a field: in the entry, or in the mesh's `defaults`.
     pub fn field(&self, field: &str) -> Place {
         self.inherited.place(&self.place, field)
+    }
+
+    /// Returns whether an endpoint may be this DNS name.
+    pub fn declares_domain(&self, name: &str) -> bool {
+        fields::is_under(&self.endpoint_domains, name)
     }
 
     /// Returns the node labels that it uses, each with the field that names it.
@@ -308,9 +317,27 @@ impl Mesh {
 
     /// Returns whether two different clusters are in it and exchange Peers.
     pub fn links(&self, one: &ClusterName, other: &ClusterName) -> bool {
-        let entry = |cluster: &ClusterName| self.entries.iter().find(|it| it.name == *cluster);
-        let entries = entry(one).zip(entry(other));
+        let entries = self.entry(one).zip(self.entry(other));
         entries.is_some_and(|(one, other)| self.link(one, other) == Some(Link::Exchange))
+    }
+
+    /// Returns the entries of its clusters, then those of its external peers.
+    pub fn all_entries(&self) -> impl Iterator<Item = &Entry> + Clone {
+        let externals = self.externals.iter().map(|it| &it.entry);
+        self.entries.iter().chain(externals)
+    }
+
+    /// Returns the entry of a cluster or of an external peer.
+    pub fn entry(&self, name: &ClusterName) -> Option<&Entry> {
+        let external = || self.external(name).map(|it| &it.entry);
+        let mut entries = self.entries.iter();
+        entries.find(|it| it.name == *name).or_else(external)
+    }
+
+    /// Returns an external peer, by its name among clusters.
+    pub fn external(&self, name: &ClusterName) -> Option<&ExternalPeer> {
+        let externals = name.is_external().then_some(&self.externals);
+        externals?.iter().find(|it| it.entry.name == *name)
     }
 
     /// Returns whether any of its clusters exchange Peers.
@@ -336,6 +363,13 @@ impl Mesh {
 
     /// Returns whether its topology links two different clusters, and their policies accept each other.
     fn is_linked(&self, one: &ClusterName, other: &ClusterName) -> bool {
+        let reaches = |host, cluster| {
+            let host: Option<&ExternalPeer> = self.external(host);
+            host.is_some_and(|it| it.clusters.contains(cluster))
+        };
+        if one.is_external() || other.is_external() {
+            return reaches(one, other) || reaches(other, one);
+        }
         let refused = self.refused.get(one);
         self.topology.links(one, other) && refused.is_none_or(|it| !it.contains_key(other))
     }
@@ -353,8 +387,7 @@ pub fn unjoined<'a>(
     other: &ClusterName,
 ) -> Option<&'a Entry> {
     meshes.iter().find_map(|mesh| {
-        let entry = |cluster: &ClusterName| mesh.entries.iter().find(|it| it.name == *cluster);
-        let ends = [entry(one)?, entry(other)?];
+        let ends = [mesh.entry(one)?, mesh.entry(other)?];
         let is_linked = mesh.is_linked(one, other);
         ends.into_iter()
             .filter(|_| is_linked)

@@ -16,10 +16,14 @@ const LABEL_LIMIT: usize = 63;
 /// The characters of a hash at the end of a name, with its dash.
 const HASH: usize = 17;
 
+/// The beginning of the names of external peers among those of clusters, which have no dots.
+const EXTERNAL: &str = "external.";
+
 /// The number of bytes of an overlong Peer name that stay before its hash.
 const PEER_NAME_HEAD: usize = 236;
 
-/// The name of a cluster: a DNS-1123 label, unique within a mesh.
+/// The name of a cluster: a DNS-1123 label, unique within a mesh. A host outside of all clusters is one with a name
+/// that no cluster can have: `external.NAME`.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct ClusterName(String);
 
@@ -74,6 +78,27 @@ impl FromStr for ClusterName {
     }
 }
 
+impl ClusterName {
+    /// Returns the name of an external peer, which is a DNS-1123 label in its mesh.
+    ///
+    /// # Errors
+    /// As for a cluster.
+    pub fn of_external(name: &str) -> Result<Self, NameError> {
+        let Self(name) = name.parse()?;
+        Ok(Self(format!("{EXTERNAL}{name}")))
+    }
+
+    /// Returns the name of an external peer in its mesh; none for a cluster.
+    pub fn external(&self) -> Option<&str> {
+        self.0.strip_prefix(EXTERNAL)
+    }
+
+    /// Returns whether it is an external peer and not a cluster.
+    pub fn is_external(&self) -> bool {
+        self.external().is_some()
+    }
+}
+
 impl FromStr for MeshName {
     type Err = NameError;
 
@@ -110,8 +135,11 @@ impl FromStr for PeerName {
 }
 
 impl PeerName {
-    /// Returns the name of the Peer of `node`.
+    /// Returns the name of the Peer of `node`. An external peer has one node.
     pub fn new(mesh: &MeshName, cluster: &ClusterName, node: &NodeName) -> Self {
+        if cluster.is_external() {
+            return Self(PeerSetName::new(mesh, cluster).0);
+        }
         let raw = format!("{mesh}--{cluster}--{node}");
         if raw.len() <= SUBDOMAIN_LIMIT {
             // Three names in their own right need no mending; only length is left.

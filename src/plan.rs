@@ -51,6 +51,8 @@ pub struct Plan {
     pub peer_sets: Vec<PeerSet>,
     /// Every cluster, by name.
     pub targets: Vec<Target>,
+    /// Every external peer, by name, with the Peers of its own WireGuard, which nobody delivers.
+    pub externals: Vec<Target>,
     /// The Peers and ranges that targets do not get although their sources offer them.
     pub withheld: Vec<Withheld>,
     /// Clusters with nodes that give no other cluster a Peer although some see them, by name.
@@ -130,17 +132,17 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
     let conflicts = Conflicts::new(fleet);
     let mut peer_sets = PeerSets::default();
     let mut withheld = Vec::new();
-    let targets = fleet
-        .clusters()
-        .map(|target| {
-            let view = TargetView::new(&conflicts, target);
-            plan_target(target, &view, &mut peer_sets, &mut withheld)
-        })
-        .collect::<Result<_, _>>()?;
+    let mut planned = |target| {
+        let view = TargetView::new(&conflicts, target);
+        plan_target(target, &view, &mut peer_sets, &mut withheld)
+    };
+    let targets = fleet.clusters().map(&mut planned).collect::<Result<_, _>>()?;
+    let externals = fleet.externals().map(&mut planned).collect::<Result<_, _>>()?;
     Ok(Plan {
         silent: silent(fleet, &peer_sets.made),
         peer_sets: peer_sets.made,
         targets,
+        externals,
         withheld,
     })
 }

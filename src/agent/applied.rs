@@ -318,7 +318,7 @@ impl Applied {
             spot,
             name,
             claims: Claims {
-                source: loose.source().and_then(|it| it.parse().ok()),
+                source: loose.cluster(),
                 mesh: loose.mesh().and_then(|it| it.parse().ok()),
                 is_rendered: loose.is_rendered(),
             },

@@ -189,7 +189,7 @@ impl Ceilings {
 
     /// Returns what meshes have too much of.
     pub fn exceeded_by(&self, meshes: &[Mesh]) -> Vec<Exceeded> {
-        let entries = || meshes.iter().flat_map(|mesh| &mesh.entries);
+        let entries = || meshes.iter().flat_map(Mesh::all_entries);
         let summed = |counted: Counted, key: &str, count: fn(&Entry) -> usize| {
             let mut exceeded = self.exceeded(counted, entries().map(count).sum())?;
             let largest = entries().max_by_key(|entry| count(entry));

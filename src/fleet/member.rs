@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{Rank, SnapshotFile};
-use crate::kilo::cluster::Cluster;
+use crate::kilo::cluster::{Cluster, node_place};
 use crate::kilo::id::NodeId;
 use crate::kilo::node::listening;
 use crate::membership::{Membership, Origin, PeerCandidate};
@@ -12,7 +12,7 @@ use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::snapshot::{AddressKind, Node, Snapshot};
+use crate::snapshot::{AddressKind, Node};
 use crate::wireguard::Endpoint;
 
 /// One cluster in one mesh.
@@ -71,16 +71,20 @@ impl<'a> Member<'a> {
         nodes.get(index.ok()?)
     }
 
+    /// Returns the place of one of its nodes. An external peer has no snapshot but its entry in the mesh.
+    pub fn place(&self, node: &Node) -> Place {
+        node_place(self.entry, &self.file.source, node)
+    }
+
     /// Returns where the snapshot has a node of that name, if it does.
     pub fn node_place(&self, name: &str) -> Option<Place> {
-        let node = self.node(name)?;
-        Some(Snapshot::place(&self.file.source, node.position))
+        Some(self.place(self.node(name)?))
     }
 
     /// Returns a node of its snapshot by its place in it, and where that is.
     pub fn node_at(&self, id: NodeId) -> (&'a Node, Place) {
         let node = self.cluster.nodes[id].node;
-        (node, Snapshot::place(&self.file.source, node.position))
+        (node, self.place(node))
     }
 
     /// Returns where the snapshot has the endpoint of a candidate.

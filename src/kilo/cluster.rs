@@ -15,6 +15,7 @@ use super::topology::{KiloTopology, TopologyNode};
 use crate::granularity::Granularity;
 use crate::mesh::{Entry, Networks};
 use crate::net::{Cidr, Families, Family, family};
+use crate::place::Place;
 use crate::snapshot::{Node, Snapshot};
 
 /// A cluster under one entry.
@@ -188,6 +189,10 @@ impl<'a> Cluster<'a> {
     /// All nodes that Kilo counts decide, selected or not, because each of their agents gets the
     /// Peers. If Kilo counts none, all nodes of the snapshot decide.
     fn family(&self) -> Option<Family> {
+        // No Kilo runs there: WireGuard alone takes both kinds.
+        if self.entry.name.is_external() {
+            return None;
+        }
         let nodes = &self.topology.nodes;
         let is_counted = |node: &&TopologyNode| node.segment.is_some();
         let has_counted = nodes.iter().any(|it| is_counted(&it));
@@ -257,6 +262,14 @@ impl<'a> SegmentGroup<'_, 'a> {
 
 /// Returns the granularity that more than half of the nodes report; nodes without a value count
 /// too.
+/// Returns the place of a node in its snapshot, or of the external peer that it stands for in the mesh.
+pub fn node_place(entry: &Entry, source: &Arc<str>, node: &Node) -> Place {
+    if entry.name.is_external() {
+        return entry.place.clone();
+    }
+    Snapshot::place(source, node.position)
+}
+
 fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
     let voters = voters(nodes);
     let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];

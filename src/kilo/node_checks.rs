@@ -260,7 +260,7 @@ fn dialable(entry: &Entry, found: FoundEndpoint) -> Result<Endpoint, ExcludedRea
         .and_then(|endpoint| endpoint.check().map(|()| endpoint))
         .map_err(EndpointProblem::Endpoint)
         .and_then(|endpoint| match &endpoint.host {
-            Host::Dns(name) if !is_declared(entry, name) => Err(EndpointProblem::UndeclaredName),
+            Host::Dns(name) if !entry.declares_domain(name) => Err(EndpointProblem::UndeclaredName),
             _ => Ok(endpoint),
         })
         .map_err(|error| ExcludedReason::EndpointInvalid {
@@ -268,13 +268,6 @@ fn dialable(entry: &Entry, found: FoundEndpoint) -> Result<Endpoint, ExcludedRea
             text,
             error,
         })
-}
-
-fn is_declared(entry: &Entry, name: &str) -> bool {
-    entry.endpoint_domains.iter().any(|domain| {
-        name.strip_suffix(domain.as_str())
-            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    })
 }
 
 /// Returns why a node that Kilo does not count is left out: what a check finds, else why Kilo

@@ -20,6 +20,9 @@ pub use translation::Translation;
 /// The label that names the cluster a Peer leads to, as the operator set it.
 pub const SOURCE_LABEL: &str = "kilo-clustermesh.io/source-cluster";
 
+/// The label that names the external peer that a Peer leads to, instead of a cluster.
+pub const EXTERNAL_LABEL: &str = "kilo-clustermesh.io/external-peer";
+
 /// The label that names a Peer's mesh, as the operator set it.
 pub const MESH_LABEL: &str = "kilo-clustermesh.io/mesh";
 
@@ -56,6 +59,18 @@ pub enum EndpointFlaw {
     Missing,
     /// It has the placeholder without a keepalive, so each pass resets its tunnel (`kilo.md` §2.9).
     IdlePlaceholder,
+}
+
+impl Peer {
+    /// Returns its labels, in order.
+    pub fn labels(&self) -> [(&'static str, &str); 3] {
+        let manager = (MANAGER_LABEL, MANAGER);
+        let mesh = (MESH_LABEL, self.mesh.as_str());
+        match self.cluster.external() {
+            Some(name) => [manager, (EXTERNAL_LABEL, name), mesh],
+            None => [manager, mesh, (SOURCE_LABEL, self.cluster.as_str())],
+        }
+    }
 }
 
 impl EndpointFlaw {

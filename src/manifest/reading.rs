@@ -223,7 +223,10 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
     let spec = loose.translation();
     let peer = OldPeer {
         name: name.unwrap_or_default().to_owned(),
-        source: loose.source().map(str::to_owned),
+        source: loose.cluster().map_or_else(
+            || loose.source().map(str::to_owned),
+            |it| Some(it.to_string()),
+        ),
         key: loose.key(),
         ranges: loose.ranges().collect(),
         endpoint_flaw: spec.as_ref().ok().and_then(Translation::endpoint_flaw),

@@ -9,7 +9,7 @@ use super::{
     Dissenter, ExcludedNode, ExcludedReason, Membership, Origin, PeerCandidate, PodOverlap,
     WithheldRange, WithheldReason,
 };
-use crate::kilo::cluster::{Cluster, ClusterNode};
+use crate::kilo::cluster::{Cluster, ClusterNode, node_place};
 use crate::kilo::id::{NodeId, Nodes, Numbered};
 use crate::kilo::node_checks;
 use crate::kilo::segment::Segment;
@@ -17,7 +17,7 @@ use crate::mesh::Entry;
 use crate::name::NodeName;
 use crate::net::Cidr;
 use crate::place::Place;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::Node;
 use crate::wireguard::{Endpoint, PublicKey};
 
 /// A segment on its way to becoming a candidate.
@@ -64,7 +64,7 @@ impl<'a> NodeSurvey<'a> {
 
     /// Returns where the snapshot has a node.
     pub(super) fn place(&self, node: &Node) -> Place {
-        Snapshot::place(self.source, node.position)
+        node_place(self.entry, self.source, node)
     }
 
     pub(super) fn name(&self, id: NodeId) -> &str {

@@ -9,6 +9,7 @@ use crate::text::and_more;
 use super::{Entry, Mesh};
 
 mod agreement;
+mod externals;
 mod sight;
 
 /// Returns all that is wrong between meshes of one run.
@@ -18,6 +19,7 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     findings.extend(linked_twice(meshes, &members));
     findings.extend(agreement::check(&members));
     findings.extend(sight::overlaps(meshes, &members));
+    findings.extend(externals::check(meshes));
     findings.extend(colliding_names(meshes));
     findings
 }
@@ -190,7 +192,7 @@ fn colliding_names(meshes: &[Mesh]) -> Vec<Finding> {
     let entries: Vec<NamedEntry> = meshes
         .iter()
         .flat_map(|mesh| {
-            mesh.entries.iter().map(move |entry| NamedEntry {
+            mesh.all_entries().map(move |entry| NamedEntry {
                 name: mesh.peer_set_name(&entry.name),
                 mesh,
                 entry,

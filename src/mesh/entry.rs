@@ -108,6 +108,12 @@ impl Draft {
         networks.is_some_and(|it| self.advertise.keeps(it, range))
     }
 
+    /// Returns whether an endpoint may be this DNS name.
+    pub(super) fn declares_domain(&self, name: &str) -> bool {
+        let domains = self.endpoint_domains.as_deref().unwrap_or_default();
+        fields::is_under(domains, name)
+    }
+
     /// Returns the place of a field: in the entry, or in the mesh's `defaults`.
     pub(super) fn field(&self, field: &str) -> Place {
         self.inherited.place(&self.place, field)

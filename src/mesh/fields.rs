@@ -65,6 +65,14 @@ pub(super) fn endpoint_domains(
     (findings.len() == before).then_some(kept)
 }
 
+/// Returns whether a DNS name is one of these or under one of them.
+pub(super) fn is_under(domains: &[String], name: &str) -> bool {
+    domains.iter().any(|domain| {
+        name.strip_suffix(domain.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    })
+}
+
 fn not_a_domain(text: &str, place: Place) -> Finding {
     let message = format!("{} is not a lowercase DNS name", Quoted(text));
     let diagnostic = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");

@@ -13,7 +13,7 @@ use super::defaults::MeshDefaults;
 use super::entry::{self, Draft};
 use super::mistakes::name_or_finding;
 use super::raw::RawMesh;
-use super::{Entry, Group, Mesh, Topology, group, overlap, topology};
+use super::{Entry, ExternalPeer, Group, Mesh, Topology, external, group, overlap, topology};
 
 /// A mesh of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Outline {
@@ -25,6 +25,7 @@ pub(super) struct Outline {
     groups: Vec<Group>,
     defaults: Vec<&'static str>,
     entries: Vec<Option<Entry>>,
+    externals: Option<Vec<ExternalPeer>>,
     place: Place,
 }
 
@@ -58,7 +59,10 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
             .iter()
             .flat_map(|it| it.unknown(known(), "this mesh has no cluster")),
     );
+    let externals_place = spec_place.key("externalPeers");
+    let externals = resource.spec.external_peers.unwrap_or_default();
     Outline {
+        externals: external::externals(externals, &drafts, &externals_place, findings),
         named: drafts.iter().map(|draft| draft.text.clone()).collect(),
         name,
         namespace: resource.metadata.namespace,
@@ -79,6 +83,7 @@ impl Outline {
             namespace: self.namespace,
             topology: self.topology?,
             entries: entries?,
+            externals: self.externals?,
             groups: self.groups,
             defaults: self.defaults,
             refused: BTreeMap::new(),
@@ -104,6 +109,7 @@ impl Outline {
             name: self.name?,
             namespace: self.namespace,
             entries: entries.collect(),
+            externals: Vec::new(),
             groups: self.groups,
             defaults: self.defaults,
             refused: BTreeMap::new(),

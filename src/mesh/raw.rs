@@ -14,6 +14,7 @@ use crate::schema::{ExampleFile, pattern};
 mod schema;
 
 use self::schema::{counts, one_form, only_with, values_to_compare};
+use super::external::RawExternalPeer;
 use super::group::{WrittenGroups, members};
 use super::{
     DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, PodRanges, State,
@@ -140,6 +141,8 @@ pub(super) struct RawSpec {
     pub(super) topology: Option<RawTopology>,
     /// The values of fields that entries leave out. An entry with the field replaces the whole value.
     pub(super) defaults: Option<RawDefaults>,
+    /// Laptops, routers and other hosts that belong to no cluster.
+    pub(super) external_peers: Option<Vec<RawExternalPeer>>,
     /// Clusters of this mesh that expectations select under one name.
     #[schemars(
         extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }, "additionalProperties" = members()),

@@ -12,6 +12,11 @@ pub struct Families {
 }
 
 impl Families {
+    /// Returns both kinds.
+    pub fn all() -> Self {
+        Self { v4: true, v6: true }
+    }
+
     /// Returns whether a kind is among them.
     pub fn has(self, family: Family) -> bool {
         match family {

@@ -65,6 +65,16 @@ pub(super) fn carry(
     if ranges.is_empty() {
         return ranges;
     }
+    // An external peer is one host, which keeps the way to itself open if no cluster can dial it.
+    if source.entry.name.is_external() {
+        return match left {
+            [host] => {
+                host.others.extend(&ranges);
+                ranges
+            }
+            _ => Vec::new(),
+        };
+    }
     let contenders = Contenders::new(left);
     if !contenders.has_able() {
         if !source.membership.candidates.is_empty() {

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::{Applied, AppliedFile, Content, Other, Spot, What};
 use crate::kilo::peer::loose::LoosePeer;
-use crate::kilo::peer::{MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL};
+use crate::kilo::peer::{EXTERNAL_LABEL, MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL};
 use crate::name::{self, ClusterName};
 use crate::place::Pointer;
 use crate::snapshot::bounded_list;
@@ -30,7 +30,8 @@ const RANGES: usize = 1_000_000;
 const VALUES: usize = 200_000;
 
 /// Every field of a spec, on any level, and every label.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
+    EXTERNAL_LABEL,
     MANAGER_LABEL,
     MESH_LABEL,
     SOURCE_LABEL,

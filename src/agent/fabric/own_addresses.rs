@@ -54,7 +54,11 @@ impl OwnAddresses {
             for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
             owned,
             connected: connected(cluster),
-            shown: cluster.nodes.map(ClusterNode::families),
+            // An external peer is taken to dial whatever `clustermesh wireguard` writes for it.
+            shown: match cluster.entry.name.is_external() {
+                true => cluster.nodes.map(|_| Families::all()),
+                false => cluster.nodes.map(ClusterNode::families),
+            },
             outlying: OutlyingRanges::find(cluster),
             doors: doors(cluster),
         }

@@ -154,8 +154,13 @@ impl<'a> Site<'a> {
     pub fn routed_pods(&self, node: NodeId) -> Option<Cidr> {
         let kilo = &self.node(node).kilo;
         let mut pods = kilo.pods();
-        let routed = pods.find(|it| Some(it.family()) == self.reading.family);
+        let routed = pods.find(|it| self.routes(it.family()));
         routed.or(kilo.pod_cidr)
+    }
+
+    /// Returns whether its Kilo routes a kind of address between nodes. An external peer has both.
+    fn routes(&self, family: Family) -> bool {
+        self.reading.family.is_none_or(|it| it == family)
     }
 
     /// Returns whether its Kilo carries packets to a pod CIDR of a node: it is of the kind that is
@@ -163,7 +168,7 @@ impl<'a> Site<'a> {
     pub fn carries_pods(&self, node: NodeId, pods: Cidr) -> bool {
         let own = self.node(node);
         let leader = own.segment.map(|it| self.leader(it));
-        Some(pods.family()) == self.reading.family
+        self.routes(pods.family())
             && (own.kilo.pod_cidr == Some(pods) || leader.map(Leader::node) == Some(node))
     }
 
@@ -308,7 +313,7 @@ impl<'a> Site<'a> {
         let of_other: Vec<IpAddr> = nodes
             .iter()
             .filter_map(|it| it.kilo.internal_address())
-            .filter(|it| Some(family(*it)) != self.reading.family)
+            .filter(|it| !self.routes(family(*it)))
             .collect();
         let is_few = !of_other.is_empty() && are_few(of_other.len(), nodes.len());
         is_few

@@ -30,7 +30,7 @@ use crate::files::{LaterFile, LaterFiles};
 
 use crate::inputs::Inputs;
 use crate::settings::{FileOptions, Settings};
-use crate::{Outcome, disk, input_file, inputs};
+use crate::{Outcome, disk, input_file, inputs, planning};
 
 mod basis;
 mod dumps;
@@ -130,6 +130,13 @@ pub(crate) fn read_and_keep(
         };
         applied.read_tree(inputs, &rest, help, known)?;
     }
+    if inputs.meshes.iter().any(|it| !it.externals.is_empty()) {
+        match planning::plan(inputs)? {
+            Some(it) => applied.configure(&it.plan, &it.texts),
+            // Without it, nothing is known of their side.
+            None => inputs.snapshots.retain(|name, _| !name.is_external()),
+        }
+    }
     within_ceiling(inputs, applied.files.values().flatten())?;
     let findings: Vec<Finding> = applied
         .files
@@ -198,9 +205,25 @@ impl AppliedFiles {
             });
             (target.cluster.clone(), files.collect())
         });
-        Self {
+        let mut applied = Self {
             files: files.collect(),
             ..Self::default()
+        };
+        applied.configure(plan, texts);
+        applied
+    }
+
+    /// Adds the WireGuard of each external peer. It is in no tree, so it is taken to be as `clustermesh wireguard`
+    /// writes it.
+    fn configure(&mut self, plan: &Plan, texts: &[Arc<str>]) {
+        for external in &plan.externals {
+            let sets = external.peer_sets.iter();
+            let sets = sets.filter_map(|&it| Some((plan.peer_sets.get(it)?, texts.get(it)?)));
+            let files = sets.map(|(set, text)| {
+                let source = format!("{}/{}", external.cluster, manifest::file(set));
+                AppliedFile::read(&Arc::from(source), text)
+            });
+            self.files.insert(external.cluster.clone(), files.collect());
         }
     }
 
@@ -266,7 +289,7 @@ impl AppliedFiles {
         other: Option<&Fabric>,
     ) -> Fabric<'a> {
         let mut entries: BTreeMap<&ClusterName, &Entry> = BTreeMap::new();
-        for entry in inputs.meshes.iter().flat_map(|mesh| &mesh.entries) {
+        for entry in inputs.meshes.iter().flat_map(Mesh::all_entries) {
             entries.entry(&entry.name).or_insert(entry);
         }
         let members: Vec<(&Entry, &Snapshot)> = entries

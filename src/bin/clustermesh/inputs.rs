@@ -10,7 +10,7 @@ use anyhow::ensure;
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::Source;
-use clustermesh::fleet::SnapshotFile;
+use clustermesh::fleet::{SnapshotFile, external_snapshots};
 use clustermesh::mesh::{self, AssumedValue, Entry, KnownGroups, Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
@@ -127,6 +127,8 @@ fn gather_all(
         return Ok(inputs);
     }
     inputs.read_snapshots(known)?;
+    let externals = external_snapshots(&inputs.meshes);
+    inputs.snapshots.extend(externals);
     let nodes = inputs
         .snapshots
         .values()

@@ -194,7 +194,7 @@ pub(crate) fn fleet_beside<'a>(inputs: &'a Inputs, other: &Fleet<'a>) -> Fleet<'
 }
 
 fn assembled<'a>(inputs: &'a Inputs, members: Vec<Member<'a>>) -> Fleet<'a> {
-    let fleet = Fleet::assemble(&inputs.meshes, members, &inputs.snapshots);
+    let fleet = Fleet::assemble(&inputs.meshes, members);
     fleet.accepting(&inputs.settings.config.content.accepted)
 }
 

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::translation::TranslationFault;
-use super::{MANAGER, MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL, Translation};
+use super::{EXTERNAL_LABEL, MANAGER, MANAGER_LABEL, MESH_LABEL, SOURCE_LABEL, Translation};
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::wireguard::PublicKey;
 
@@ -28,6 +29,14 @@ impl<'v> LoosePeer<'v> {
     /// Returns the cluster that its label names.
     pub fn source(self) -> Option<&'v str> {
         self.labels.get(SOURCE_LABEL)?.as_str()
+    }
+
+    /// Returns the cluster or the external peer that its labels name.
+    pub fn cluster(self) -> Option<ClusterName> {
+        match self.labels.get(EXTERNAL_LABEL) {
+            Some(name) => ClusterName::of_external(name.as_str()?).ok(),
+            None => self.source()?.parse().ok(),
+        }
     }
 
     /// Returns the mesh that its label names.

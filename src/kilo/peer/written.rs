@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::ops::Range;
 
-use super::{Decoded, MANAGER, MANAGER_LABEL, MESH_LABEL, Peer, RawEndpoint, SOURCE_LABEL};
+use super::{Decoded, EXTERNAL_LABEL, MESH_LABEL, Peer, RawEndpoint, SOURCE_LABEL};
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host, Keepalive};
 use crate::yaml;
@@ -30,12 +31,10 @@ impl Peer {
     /// Writes the Peer with its keys in the order in which `kustomize build` writes them.
     pub fn push_to(&self, text: &mut String) {
         text.push_str(HEAD);
-        text.push_str("    ");
-        push_field(text, MANAGER_LABEL, MANAGER);
-        text.push_str("    ");
-        push_field(text, MESH_LABEL, self.mesh.as_str());
-        text.push_str("    ");
-        push_field(text, SOURCE_LABEL, self.cluster.as_str());
+        for (label, value) in self.labels() {
+            text.push_str("    ");
+            push_field(text, label, value);
+        }
         push_field(text, "  name", self.name.as_str());
         text.push_str("spec:\n  allowedIPs:\n");
         for cidr in &self.allowed_ips {
@@ -96,9 +95,18 @@ impl<'a> Lines<'a> {
     fn peer(&mut self) -> Option<ParsedPeer<'a>> {
         self.exactly(HEAD)?;
         self.exactly("    app.kubernetes.io/managed-by: clustermesh\n    ")?;
+        let external = self.field(EXTERNAL_LABEL);
+        if external.is_some() {
+            self.exactly("    ")?;
+        }
         let mesh = self.field(MESH_LABEL)?.parse().ok()?;
-        self.exactly("    ")?;
-        let cluster = self.field(SOURCE_LABEL)?.parse().ok()?;
+        let cluster = match external {
+            Some(name) => ClusterName::of_external(name).ok()?,
+            None => {
+                self.exactly("    ")?;
+                self.field(SOURCE_LABEL)?.parse().ok()?
+            }
+        };
         let start = self.next + "  name: ".len();
         let name = self.field("  name")?.parse().ok()?;
         let place = start..self.next - 1;

@@ -12,7 +12,7 @@ use crate::membership::WithheldReason;
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::rules::Finding;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::Node;
 
 /// Returns findings about usable nodes with the internal address of a node of their cluster before them.
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
@@ -64,7 +64,7 @@ fn already_reported<'a>(member: &'a Member) -> BTreeSet<(&'a String, String)> {
 
 /// Returns where the snapshot has the internal address that Kilo uses.
 pub(super) fn place(member: &Member, node: &Node) -> Place {
-    let annotations = Snapshot::place(&member.file.source, node.position).key("annotations");
+    let annotations = member.place(node).key("annotations");
     let is_there = |key: &&str| node.annotations.contains_key(*key);
     let keys = [annotation::FORCE_INTERNAL_IP, annotation::INTERNAL_IP];
     let key = keys.into_iter().find(is_there);

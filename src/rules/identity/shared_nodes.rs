@@ -8,7 +8,7 @@ use crate::fleet::{Fleet, Member};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::rules::Finding;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::Node;
 
 /// A node of a cluster.
 struct Owned<'a> {
@@ -32,7 +32,7 @@ pub(super) struct SharedNodes<'a> {
 
 impl Owned<'_> {
     fn place(&self) -> Place {
-        Snapshot::place(&self.member.file.source, self.node.position)
+        self.member.place(self.node)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::kilo::cluster::Cluster;
 use crate::kilo::node::KiloNode;
 use crate::membership::ExcludedReason;
 use crate::place::Place;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::Node;
 
 /// A cluster, and the nodes that are inspected for how its own Kilo uses them.
 pub(super) struct InspectedCluster<'f> {
@@ -69,7 +69,7 @@ impl<'f> InspectedCluster<'f> {
 
     /// Returns where the snapshot has a node.
     pub(super) fn place(&self, node: &Node) -> Place {
-        Snapshot::place(&self.member.file.source, node.position)
+        self.member.place(node)
     }
 
     /// Returns where the snapshot has an annotation of a node.

@@ -12,7 +12,7 @@ use crate::name::ClusterName;
 use crate::net::{self, Cidr, Interface};
 use crate::place::Place;
 use crate::rules::Finding;
-use crate::snapshot::{Node, Snapshot};
+use crate::snapshot::Node;
 use crate::text::{NAMED, and_more};
 
 /// The number of overlaps of one mesh that are examined.
@@ -74,7 +74,7 @@ fn subnet<'f>(member: &'f Member<'f>) -> Option<Subnet<'f>> {
         .filter(|(_, interface)| interface.network == cidr)
         .collect();
     let (first, _) = inside.first()?;
-    let place = Snapshot::place(&member.file.source, first.position);
+    let place = member.place(first);
     Some(Subnet {
         member,
         cidr,

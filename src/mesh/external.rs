@@ -1,0 +1,267 @@
+//! External peers: laptops, routers and other hosts that belong to no cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::granularity::Granularity;
+use crate::name::ClusterName;
+use crate::place::Place;
+use crate::schema::pattern;
+use crate::selector::Selector;
+use crate::wireguard::{Endpoint, Host, Keepalive, PublicKey};
+
+use super::defaults::Inherited;
+use super::entry::Draft;
+use super::mistakes::{REMOVE_ONE, name_or_finding};
+use super::networks::{list, range};
+use super::{
+    Advertise, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Networks, PodRanges,
+    State, WireguardAddresses, unknown_cluster,
+};
+
+/// The seconds between keepalives of a host that clusters cannot dial.
+const DEFAULT_KEEPALIVE: u16 = 25;
+
+/// A host that belongs to no cluster: a laptop, or a router with networks behind it. The clusters see it as
+/// one more cluster with one node, which has all its ranges and is linked to these clusters only.
+#[derive(Clone, Debug)]
+pub struct ExternalPeer {
+    /// It as the entry of a cluster, under the name [`ClusterName::of_external`].
+    pub entry: Entry,
+    /// The clusters that get it as a Peer.
+    pub clusters: BTreeSet<ClusterName>,
+    /// Its public key.
+    pub key: PublicKey,
+    /// The address and port at which the clusters dial it.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// A laptop, a router or another host that belongs to no cluster.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "ExternalPeer")]
+pub(super) struct RawExternalPeer {
+    /// The name of the host: a DNS-1123 label. Its Peer is called `MESH--external.NAME`.
+    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"laptop")]
+    name: String,
+    /// Its `WireGuard` public key.
+    #[schemars(regex(pattern = pattern::KEY))]
+    public_key: String,
+    /// Its own addresses, and the networks behind it. They must not overlap ranges of clusters or of other
+    /// external peers.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.200.0.5/32"])]
+    ranges: Vec<String>,
+    /// The address or DNS name, and the port, at which the clusters dial it. Leave it out if the host is
+    /// behind NAT or if its address changes.
+    #[schemars(example = &"203.0.113.7:51820")]
+    endpoint: Option<String>,
+    /// Seconds between the keepalives that clusters send to it. With an endpoint 0 by default, which disables
+    /// them; otherwise 25, and not 0.
+    #[schemars(range(max = 65535))]
+    persistent_keepalive: Option<u16>,
+    /// The clusters of this mesh that it reaches.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["east"])]
+    clusters: Vec<String>,
+}
+
+/// The entries of a mesh by the names of their clusters.
+type Drafts<'d> = BTreeMap<&'d str, &'d Draft>;
+
+/// Returns the external peers of a mesh, or reports what is wrong with them.
+pub(super) fn externals(
+    written: Vec<RawExternalPeer>,
+    drafts: &[Draft],
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Vec<ExternalPeer>> {
+    let drafts: Drafts = drafts.iter().map(|it| (&*it.text, it)).collect();
+    let mut names: BTreeMap<String, Place> = BTreeMap::new();
+    let externals: Vec<Option<ExternalPeer>> = written
+        .into_iter()
+        .enumerate()
+        .map(|(index, written)| {
+            let place = place.index(index);
+            let own = place.key("name");
+            if let Some(first) = names.get(&written.name) {
+                let message = format!("duplicate external peer {}", Quoted(&written.name));
+                let finding = Finding::new(&mistake::DUPLICATE_NAME, message);
+                findings.push(finding.at_both(own, first.clone()).help(REMOVE_ONE));
+            } else {
+                names.insert(written.name.clone(), own);
+            }
+            external(&written, &drafts, place, findings)
+        })
+        .collect();
+    externals.into_iter().collect()
+}
+
+fn external(
+    written: &RawExternalPeer,
+    drafts: &Drafts,
+    place: Place,
+    findings: &mut Mistakes,
+) -> Option<ExternalPeer> {
+    let name = ClusterName::of_external(&written.name);
+    let own = place.key("name");
+    let name = name_or_finding("external peer", &written.name, name, &own, findings);
+    let ranges = list(&written.ranges, &place.key("ranges"), findings, range);
+    let ranges: Option<Vec<_>> = ranges.into_iter().collect();
+    let clusters = clusters(&written.clusters, drafts, &place.key("clusters"), findings);
+    let key = public_key(&written.public_key, place.key("publicKey"), findings);
+    let endpoint = endpoint(written, drafts, &place, findings);
+    let keepalive = keepalive(written, &place, findings);
+    let endpoint = endpoint?;
+    let domains = match endpoint.as_ref().map(|it| &it.host) {
+        Some(Host::Dns(name)) => vec![name.clone()],
+        Some(Host::Ip(_)) | None => Vec::new(),
+    };
+    Some(ExternalPeer {
+        entry: Entry {
+            name: name?,
+            state: State::Joined,
+            local: false,
+            kubeconfig: None,
+            networks: Networks::Flat { allowed: ranges? },
+            port: DEFAULT_PORT,
+            keepalive: keepalive?,
+            selector: Selector::default(),
+            granularity: Some(Granularity::Full),
+            topology_label: DEFAULT_TOPOLOGY_LABEL.to_owned(),
+            endpoint_from: vec![EndpointSource::Annotation],
+            endpoint_domains: domains,
+            accepted: None,
+            local_networks: Vec::new(),
+            anchors: Vec::new(),
+            advertise: Advertise {
+                pods: PodRanges::PerNode,
+                node_addresses: false,
+                wireguard: WireguardAddresses::None,
+            },
+            inherited: Inherited::default(),
+            place,
+        },
+        clusters: clusters?,
+        key: key?,
+        endpoint,
+    })
+}
+
+/// Returns the clusters that it reaches, or reports those that the mesh does not have.
+fn clusters(
+    written: &[String],
+    drafts: &Drafts,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<BTreeSet<ClusterName>> {
+    let before = findings.len();
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut clusters = BTreeSet::new();
+    for (index, text) in written.iter().enumerate() {
+        let own = place.index(index);
+        if let Some(&first) = first.get(&**text) {
+            let message = format!("duplicate cluster {}", Quoted(text));
+            let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
+            findings.push(finding.at_both(own, place.index(first)).help(REMOVE_ONE));
+            continue;
+        }
+        first.insert(text, index);
+        match drafts.get(&**text) {
+            Some(draft) => clusters.extend(draft.name.clone()),
+            None => {
+                let known = drafts.keys().copied();
+                findings.push(unknown_cluster(text, own, known, "this mesh has no cluster"));
+            }
+        }
+    }
+    (findings.len() == before).then_some(clusters)
+}
+
+fn public_key(text: &str, place: Place, findings: &mut Mistakes) -> Option<PublicKey> {
+    let key = text.parse::<PublicKey>();
+    key.map_err(|error| {
+        let message = format!("invalid public key: {error}");
+        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+        findings.push(finding.help("write what `wg pubkey` prints for the private key of the host"));
+    })
+    .ok()
+}
+
+/// Returns its endpoint, or reports why its clusters cannot dial it.
+fn endpoint(
+    written: &RawExternalPeer,
+    drafts: &Drafts,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Option<Endpoint>> {
+    let Some(text) = &written.endpoint else {
+        return Some(None);
+    };
+    let place = place.key("endpoint");
+    let endpoint = text.parse::<Endpoint>();
+    match endpoint.and_then(|it| it.check().map(|()| it)) {
+        Err(error) => {
+            let message = format!("invalid endpoint {}: {error}", Quoted(text));
+            let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+            findings.push(finding.help(
+                "write `ADDRESS:PORT`; if the clusters cannot dial the host, remove `endpoint`",
+            ));
+            None
+        }
+        Ok(endpoint) => {
+            let undeclared = undeclared(&endpoint, &written.clusters, drafts);
+            if let Some(cluster) = undeclared {
+                let message = format!(
+                    "{} is a DNS name outside of the `endpointDomains` of `{cluster}`",
+                    Quoted(text)
+                );
+                let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+                let help = format!(
+                    "write the address of the host, add its domain to `endpointDomains` of `{cluster}`, or \
+                     remove `endpoint` if its address changes"
+                );
+                findings.push(finding.help(help));
+                return None;
+            }
+            Some(Some(endpoint))
+        }
+    }
+}
+
+/// Returns the first of its clusters under whose `endpointDomains` a DNS endpoint is not.
+fn undeclared<'d>(
+    endpoint: &Endpoint,
+    clusters: &[String],
+    drafts: &Drafts<'d>,
+) -> Option<&'d str> {
+    let Host::Dns(name) = &endpoint.host else {
+        return None;
+    };
+    let targets = clusters.iter().filter_map(|it| drafts.get(&**it));
+    let mut undeclared = targets.filter(|it| !it.declares_domain(name));
+    Some(&undeclared.next()?.text)
+}
+
+/// Returns how often clusters send to it unasked, or reports that they must.
+fn keepalive(
+    written: &RawExternalPeer,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Option<Keepalive>> {
+    let is_dialled = written.endpoint.is_some();
+    let default = if is_dialled { 0 } else { DEFAULT_KEEPALIVE };
+    let seconds = written.persistent_keepalive.unwrap_or(default);
+    if seconds == 0 && !is_dialled {
+        let message = format!(
+            "{} has no `endpoint`, so `persistentKeepalive` cannot be 0",
+            Quoted(&written.name)
+        );
+        let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
+        let finding = finding.at(place.key("persistentKeepalive"), "");
+        findings.push(finding.help("remove `persistentKeepalive`; the default is 25 seconds"));
+        return None;
+    }
+    Some(std::num::NonZeroU16::new(seconds).map(Keepalive))
+}
