@@ -88,6 +88,17 @@ impl ClusterName {
         Ok(Self(format!("{EXTERNAL}{name}")))
     }
 
+    /// Reads the name of a cluster, or of an external peer as it is called among clusters.
+    ///
+    /// # Errors
+    /// As for a cluster.
+    pub fn of_member(text: &str) -> Result<Self, NameError> {
+        match text.strip_prefix(EXTERNAL) {
+            Some(name) => Self::of_external(name),
+            None => text.parse(),
+        }
+    }
+
     /// Returns the name of an external peer in its mesh; none for a cluster.
     pub fn external(&self) -> Option<&str> {
         self.0.strip_prefix(EXTERNAL)

@@ -329,9 +329,12 @@ impl<'a> Fabric<'a> {
         self.site(at.site).node(at.node)
     }
 
-    /// Returns `cluster/node`, as the node calls itself.
+    /// Returns `cluster/node`, as the node calls itself. An external peer is one host.
     pub fn name(&self, at: At) -> String {
         let cluster = self.site(at.site).cluster;
+        if cluster.is_external() {
+            return cluster.to_string();
+        }
         format!("{cluster}/{}", self.node(at).kilo.name)
     }
 

@@ -146,7 +146,7 @@ impl Counterparts {
 /// Returns the cause that a cluster of the new version is, which has no counterpart.
 fn joined_or_added(after: &Version, cluster: &ClusterName) -> Cause {
     let cluster = cluster.clone();
-    let entries = after.asked.meshes.iter().flat_map(|mesh| &mesh.entries);
+    let entries = after.asked.meshes.iter().flat_map(|it| it.all_entries());
     let states = entries.filter(|it| it.name == cluster).map(|it| it.state);
     match states.min() {
         Some(State::Joined) | None => Cause::ClusterJoined(cluster),

@@ -122,7 +122,7 @@ fn renamed_mesh<'m>(
 }
 
 fn contains(mesh: &Mesh, cluster: &ClusterName) -> bool {
-    mesh.entries.iter().any(|it| it.name == *cluster)
+    mesh.entry(cluster).is_some()
 }
 
 /// Finds the clusters that are in both versions, but not in the same meshes, or not in the same state there.
@@ -183,7 +183,7 @@ fn entries<'m>(
     new_name: impl Fn(&Mesh) -> MeshName,
 ) -> BTreeMap<MeshName, (&'m Mesh, &'m Entry)> {
     let found = meshes.iter().filter_map(|mesh| {
-        let entry = mesh.entries.iter().find(|it| it.name == *cluster)?;
+        let entry = mesh.entry(cluster)?;
         Some((new_name(mesh), (mesh, entry)))
     });
     found.collect()

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::{SelectedClusters, Selection};
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
 use crate::document::nearest;
-use crate::mesh::{AddressClass, KnownGroups, WrittenSelector, cluster_name, selector};
+use crate::mesh::{AddressClass, KnownGroups, WrittenSelector, member_name, selector};
 use crate::net::Cidr;
 use crate::place::Place;
 
@@ -149,7 +149,7 @@ impl SideReader<'_> {
         let several = several.map(|(index, it)| (it, place.key("clusters").index(index)));
         let members: BTreeMap<_, _> = one
             .chain(several)
-            .filter_map(|(text, place)| Some((cluster_name(text, &place, self.findings)?, place)))
+            .filter_map(|(text, place)| Some((member_name(text, &place, self.findings)?, place)))
             .collect();
         (!members.is_empty()).then_some(SelectedClusters {
             members,

@@ -156,10 +156,10 @@ struct WrittenSurvives {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Sender {
     /// The cluster; default: any.
-    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
+    #[schemars(regex(pattern = pattern::MEMBER_NAME), example = &"east")]
     cluster: Option<String>,
     /// Several clusters.
-    #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["east", "north"])]
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::MEMBER_NAME)), example = ["east", "north"])]
     clusters: Option<Vec<String>>,
     /// A group of clusters, which a mesh or the config declares under `groups`.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"tenants")]
@@ -186,10 +186,10 @@ struct Sender {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Receiver {
     /// The cluster; default: any.
-    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"west")]
+    #[schemars(regex(pattern = pattern::MEMBER_NAME), example = &"west")]
     cluster: Option<String>,
     /// Several clusters.
-    #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["west", "south"])]
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::MEMBER_NAME)), example = ["west", "south"])]
     clusters: Option<Vec<String>>,
     /// A group of clusters, which a mesh or the config declares under `groups`.
     #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"tenants")]

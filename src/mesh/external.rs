@@ -67,6 +67,13 @@ pub(super) struct RawExternalPeer {
     clusters: Vec<String>,
 }
 
+impl RawExternalPeer {
+    /// Returns its name among clusters, which may be wrong.
+    pub(super) fn member_name(&self) -> String {
+        format!("external.{}", self.name)
+    }
+}
+
 /// The entries of a mesh by the names of their clusters.
 type Drafts<'d> = BTreeMap<&'d str, &'d Draft>;
 

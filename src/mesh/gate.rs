@@ -11,6 +11,7 @@ use crate::place::{Place, Pointer};
 use super::carried;
 use super::defaults::MeshDefaults;
 use super::entry::{self, Draft};
+use super::external::RawExternalPeer;
 use super::mistakes::name_or_finding;
 use super::raw::RawMesh;
 use super::{Entry, ExternalPeer, Group, Mesh, Topology, external, group, overlap, topology};
@@ -53,14 +54,16 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
     let written = resource.spec.topology.unwrap_or_default();
     let topology = topology::topology(&written, &drafts, &spec_place.key("topology"), findings);
     let groups = group::groups(resource.spec.groups, &spec_place.key("groups"), findings);
-    let known = || drafts.iter().map(|it| &*it.text);
+    let externals = resource.spec.external_peers.unwrap_or_default();
+    let hosts: Vec<String> = externals.iter().map(RawExternalPeer::member_name).collect();
+    let clusters = drafts.iter().map(|it| &*it.text);
+    let known = || clusters.clone().chain(hosts.iter().map(String::as_str));
     findings.extend(
         groups
             .iter()
             .flat_map(|it| it.unknown(known(), "this mesh has no cluster")),
     );
     let externals_place = spec_place.key("externalPeers");
-    let externals = resource.spec.external_peers.unwrap_or_default();
     Outline {
         externals: external::externals(externals, &drafts, &externals_place, findings),
         named: drafts.iter().map(|draft| draft.text.clone()).collect(),

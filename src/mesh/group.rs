@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::schema::pattern;
 
 use super::invalid_name;
-use super::mistakes::{REMOVE_ONE, cluster_name};
+use super::mistakes::{REMOVE_ONE, member_name};
 
 /// Some clusters under one name. A person declares them, so no node decides who belongs to them.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -46,7 +46,7 @@ pub(crate) fn groups(
         let mut clusters: Vec<ClusterName> = Vec::new();
         for (index, text) in members.iter().enumerate() {
             let own = place.index(index);
-            let Some(cluster) = cluster_name(text, &own, findings) else {
+            let Some(cluster) = member_name(text, &own, findings) else {
                 continue;
             };
             if let Some(first) = members
@@ -72,7 +72,7 @@ pub(crate) fn groups(
 
 /// Returns the schema of the members of each group.
 pub(crate) fn members() -> Value {
-    let name = json!({ "type": "string", "pattern": pattern::CLUSTER_NAME });
+    let name = json!({ "type": "string", "pattern": pattern::MEMBER_NAME });
     json!({ "type": "array", "items": name, "minItems": 1 })
 }
 

@@ -22,6 +22,16 @@ pub(crate) fn cluster_name(
     name_or_finding("cluster", text, text.parse(), place, findings)
 }
 
+/// Returns the name of a cluster or of an external peer, or reports why it is invalid.
+pub(crate) fn member_name(
+    text: &str,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<ClusterName> {
+    let parsed = ClusterName::of_member(text);
+    name_or_finding("cluster", text, parsed, place, findings)
+}
+
 /// Returns a name, or reports why it is invalid.
 pub(super) fn name_or_finding<T>(
     whose: &str,

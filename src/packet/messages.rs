@@ -191,10 +191,11 @@ fn place(fabric: &Fabric, at: At, claim: TunnelClaim) -> Option<Place> {
 pub fn whose(fabric: &Fabric, site: SiteId, address: IpAddr) -> String {
     let owner = fabric.site(site).owner(address);
     let of = |node| called(fabric, At { site, node });
+    let is_host = fabric.site(site).cluster.is_external();
     let cluster = fabric.site(site).cluster.as_str();
     match owner {
-        Some(Owner::Pods(node)) => format!("a pod on {}", of(node)),
-        Some(Owner::Node(node)) => of(node),
+        Some(Owner::Pods(node)) if !is_host => format!("a pod on {}", of(node)),
+        Some(Owner::Node(node) | Owner::Pods(node)) => of(node),
         Some(Owner::Tunnel(node)) => format!("{} in the Kilo subnet", of(node)),
         Some(Owner::Services) => format!("a service of {cluster}"),
         Some(Owner::Network) => format!("a network of {cluster}"),

@@ -214,9 +214,12 @@ fn between(fabric: &Fabric, pairs: &BTreeSet<SitePair>) -> String {
 /// Names an owner: a node with its cluster, or what a cluster has as a whole.
 pub fn whose(fabric: &Fabric, site: SiteId, owner: Owner) -> String {
     let name = cluster(fabric, site);
+    let is_host = fabric.site(site).cluster.is_external();
     match owner {
-        Owner::Pods(node) => format!("pods of {}", messages::called(fabric, At { site, node })),
-        Owner::Node(node) | Owner::Tunnel(node) => messages::called(fabric, At { site, node }),
+        Owner::Pods(node) if !is_host => {
+            format!("pods of {}", messages::called(fabric, At { site, node }))
+        }
+        Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node) => messages::called(fabric, At { site, node }),
         Owner::Services => format!("services of {name}"),
         Owner::Network | Owner::Pool => format!("ranges of {name}"),
     }

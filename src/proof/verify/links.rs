@@ -45,7 +45,7 @@ impl<'a> MeshLinks<'a> {
             .iter()
             .map(|mesh| {
                 let entries: BTreeMap<&ClusterName, &Entry> =
-                    mesh.entries.iter().map(|it| (&it.name, it)).collect();
+                    mesh.all_entries().map(|it| (&it.name, it)).collect();
                 (mesh, sites.map(|site| entries.get(site.cluster).copied()))
             })
             .collect();

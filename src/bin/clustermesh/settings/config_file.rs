@@ -154,7 +154,8 @@ impl ConfigFile {
                 place.named(),
             ))
         });
-        let all = named.iter().map(|it| it.as_str());
+        let all = meshes.iter().flat_map(Mesh::all_entries);
+        let all = all.map(|it| it.name.as_str());
         let groups = self.content.groups.iter();
         let members = groups.flat_map(|it| it.unknown(all.clone(), "no mesh has a cluster"));
         unnamed.chain(members).collect()

@@ -160,7 +160,7 @@ impl<'r> Tracer<'r> {
 
     /// Returns the state of a cluster that a mesh names.
     fn state(&self, name: &str) -> Option<State> {
-        let mut entries = self.inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
+        let mut entries = self.inputs.meshes.iter().flat_map(|it| it.all_entries());
         let entry = entries.find(|it| it.name.as_str() == name)?;
         Some(entry.state)
     }

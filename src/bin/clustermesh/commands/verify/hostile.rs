@@ -34,7 +34,7 @@ pub(super) fn read(
 
 /// Returns the error about a cluster without a site.
 pub(super) fn unknown(inputs: &Inputs, name: &str) -> String {
-    let entries = inputs.meshes.iter().flat_map(|mesh| &mesh.entries);
+    let entries = inputs.meshes.iter().flat_map(|it| it.all_entries());
     let known: BTreeSet<&str> = entries
         .map(|it| &it.name)
         .map(ClusterName::as_str)
