@@ -30,6 +30,7 @@ pub mod guard;
 pub mod fleet;
 pub mod convert;
 pub mod plan;
+pub mod host_config;
 pub mod template;
 pub mod manifest;
 pub mod tree_diff;

@@ -48,6 +48,7 @@ pub(crate) enum Command {
     Capacity(commands::capacity::CapacityArgs),
     #[cfg(feature = "snapshot")]
     Status(commands::status::StatusArgs),
+    Wireguard(commands::wireguard::WireguardArgs),
     Guard(commands::guard::GuardArgs),
     Rbac(commands::rbac::RbacArgs),
     Explain(commands::explain::ExplainArgs),
@@ -83,6 +84,7 @@ impl Command {
             #[cfg(feature = "snapshot")]
             Self::Status(args) => (&args.common.files, args.common.printing),
             Self::Guard(args) => (&args.common.files, args.common.printing),
+            Self::Wireguard(args) => (&args.common.files, args.common.printing),
             Self::Config(args) => (&args.common.files, args.common.printing),
             Self::Argocd(args) => (args.files(), PrintOptions::default()),
             Self::Explain(ExplainArgs { colour, .. }) => {
@@ -108,6 +110,7 @@ impl Command {
             #[cfg(feature = "snapshot")]
             Self::Status(args) => args.output.into(),
             Self::Config(args) => args.output.into(),
+            Self::Wireguard(args) => args.output.into(),
             _ => ReportFormat::Human,
         }
     }

@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use clap::ValueEnum;
+use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
 use clustermesh::report::json;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
@@ -59,6 +60,8 @@ enum SchemaKind {
     /// Output of `status --output json`
     #[cfg(feature = "snapshot")]
     Status,
+    /// Output of `wireguard --output json`
+    Wireguard,
     /// Peers that `render` writes
     Peer,
     /// Values for `clustermesh template` and for `outputs`
@@ -90,6 +93,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Capacity, _) => json::schema::<WrittenCapacityReport>(),
         #[cfg(feature = "snapshot")]
         (SchemaKind::Status, _) => json::schema::<WrittenStatus>(),
+        (SchemaKind::Wireguard, _) => json::schema::<HostConfig>(),
         (SchemaKind::Peer, _) => peer::schema(),
         (SchemaKind::TemplateContext, _) => outputs::context::schema(),
     };

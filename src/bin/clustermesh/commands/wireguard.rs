@@ -1,0 +1,154 @@
+//! `clustermesh wireguard`
+
+use std::net::IpAddr;
+
+use anyhow::anyhow;
+use clap::{ArgAction, ValueEnum};
+use clustermesh::diagnostic::Quoted;
+use clustermesh::document::nearest;
+use clustermesh::host_config::{HostConfig, HostOptions};
+use clustermesh::report::json::JsonDocument;
+use clustermesh::rules::Purpose;
+use clustermesh::text::{count, listed};
+
+use crate::failure::CommandFailure;
+use crate::output::Printer;
+use crate::planning::OutputCheck;
+use crate::settings::CommonOptions;
+use crate::{Outcome, inputs, planning};
+
+/// Print the WireGuard configuration of an external peer
+///
+/// The configuration has a peer for each segment of each cluster that the external peer reaches, with the same
+/// ranges as other clusters get. It contains no private key. Print it again when a cluster changes: `diff` and
+/// `render` do not deliver it. Writes nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WireguardArgs {
+    /// External peer, by its name in the mesh
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "conf")]
+    pub(crate) output: WireguardFormat,
+
+    /// DNS server of the host; repeatable
+    #[arg(long, value_name = "ADDRESS", action = ArgAction::Append)]
+    dns: Vec<IpAddr>,
+
+    /// Largest packet in bytes [default: that of the system]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(576..))]
+    mtu: Option<u16>,
+
+    /// Seconds between keepalives to each segment; 0 disables them
+    ///
+    /// The keepalives of the host keep its NAT open. Those of the mesh are sent by clusters.
+    #[arg(long, value_name = "SECONDS", default_value_t = 25)]
+    keepalive: u16,
+
+    /// File on the host with its private key [default: a placeholder]
+    #[arg(long, value_name = "PATH", value_parser = key_file)]
+    private_key_file: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh wireguard laptop > wg0.conf
+  clustermesh wireguard laptop --private-key-file /etc/wireguard/laptop.key --dns 10.43.0.10
+  clustermesh wireguard router --output networkd";
+
+/// The format of the configuration.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum WireguardFormat {
+    /// A file of `wg-quick`
+    Conf,
+    /// The two files of `systemd-networkd`
+    Networkd,
+    /// JSON
+    Json,
+}
+
+impl From<WireguardFormat> for crate::output::ReportFormat {
+    /// Returns the form of findings.
+    fn from(format: WireguardFormat) -> Self {
+        match format {
+            WireguardFormat::Conf | WireguardFormat::Networkd => Self::Human,
+            WireguardFormat::Json => Self::Json,
+        }
+    }
+}
+
+/// Returns a path that fits into one line of a configuration.
+fn key_file(text: &str) -> Result<String, String> {
+    if !text.starts_with('/') || text.contains(|it: char| it.is_control()) {
+        return Err("expected an absolute path".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+    let inputs = inputs::gather(&args.common.files)?;
+    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let Some((_, plan)) = &checked.planned else {
+        return Err(inputs.refusal(checked.findings));
+    };
+    let externals = inputs.meshes.iter().flat_map(|mesh| {
+        let externals = mesh.externals.iter();
+        externals.map(move |it| (mesh, it))
+    });
+    let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);
+    let name = |it: &clustermesh::mesh::ExternalPeer| it.entry.name.external().unwrap_or_default().to_owned();
+    let found = externals.clone().find(|(_, it)| name(it) == bare);
+    let target = found.and_then(|(_, external)| {
+        let mut targets = plan.externals.iter();
+        targets.find(|it| it.cluster == external.entry.name)
+    });
+    let (Some((mesh, external)), Some(target)) = (found, target) else {
+        let known: Vec<String> = externals.map(|(_, it)| name(it)).collect();
+        return Err(unknown(&args.name, &known).into());
+    };
+    if args.keepalive == 0 && external.endpoint.is_none() {
+        return Err(anyhow!(
+            "`--keepalive 0` is not possible: {} has no `endpoint` in the mesh, so only its keepalives let clusters \
+             reach it",
+            Quoted(bare)
+        )
+        .into());
+    }
+    let options = HostOptions {
+        dns: args.dns.iter().map(ToString::to_string).collect(),
+        mtu: args.mtu,
+        keepalive: args.keepalive,
+        key_file: args.private_key_file.clone(),
+    };
+    let config = HostConfig::new(&mesh.name, external, plan, target, &options);
+    if !config.left_out().is_empty() {
+        printer.note(&format!(
+            "{} without an endpoint left out, because neither side can dial the other: {}",
+            count(config.left_out().len(), "segment"),
+            listed(config.left_out())
+        ));
+    }
+    let text = match args.output {
+        WireguardFormat::Conf => config.wg_quick(&options),
+        WireguardFormat::Networkd => config.networkd(&options),
+        WireguardFormat::Json => JsonDocument::of(config).text()?,
+    };
+    printer.print(&text)?;
+    Ok(Outcome::Clean)
+}
+
+fn unknown(name: &str, known: &[String]) -> anyhow::Error {
+    let quoted = Quoted(name);
+    if known.is_empty() {
+        return anyhow!("{quoted} is not an external peer: no mesh has `externalPeers`");
+    }
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(meant) => anyhow!("unknown external peer {quoted}; did you mean {}?", Quoted(meant)),
+        None => anyhow!("unknown external peer {quoted}; known are {}", listed(known)),
+    }
+}
