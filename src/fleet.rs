@@ -121,10 +121,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// Joins members, in any order. Only of all [`UnreadMember`]s of all meshes can a plan be made.
-    pub fn assemble(
-        meshes: &'a [Mesh],
-        mut members: Vec<Member<'a>>,
-    ) -> Self {
+    pub fn assemble(meshes: &'a [Mesh], mut members: Vec<Member<'a>>) -> Self {
         members.sort_by_key(|member| member.rank);
         let members = Members::new(members);
         let mut clusters: BTreeMap<&ClusterName, Vec<MemberId>> = BTreeMap::new();

@@ -109,7 +109,12 @@ impl HostConfig {
         let ranges = external.entry.networks.all().into_iter();
         let addresses = ranges.filter(|it| it.cidr.first() == it.cidr.last());
         Self {
-            name: external.entry.name.external().unwrap_or_default().to_owned(),
+            name: external
+                .entry
+                .name
+                .external()
+                .unwrap_or_default()
+                .to_owned(),
             mesh: mesh.to_string(),
             public_key: external.key.to_string(),
             addresses: addresses.map(|it| it.cidr.to_string()).collect(),

@@ -211,7 +211,11 @@ pub fn read(sources: &[Source]) -> MeshReading {
 /// caller must refuse them.
 pub fn read_at_most(sources: &[Source], most: usize) -> MeshReading {
     let mut reading = reading::read(sources);
-    let clusters: usize = reading.meshes.iter().map(|it| it.all_entries().count()).sum();
+    let clusters: usize = reading
+        .meshes
+        .iter()
+        .map(|it| it.all_entries().count())
+        .sum();
     if clusters <= most {
         reading.diagnostics.extend(across::check(&reading.meshes));
     }

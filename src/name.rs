@@ -104,6 +104,11 @@ impl ClusterName {
         self.0.strip_prefix(EXTERNAL)
     }
 
+    /// Returns whether a text is written as the name of an external peer.
+    pub fn is_external_text(text: &str) -> bool {
+        Self::of_member(text).is_ok_and(|it| it.is_external())
+    }
+
     /// Returns whether it is an external peer and not a cluster.
     pub fn is_external(&self) -> bool {
         self.external().is_some()

@@ -136,8 +136,14 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         let view = TargetView::new(&conflicts, target);
         plan_target(target, &view, &mut peer_sets, &mut withheld)
     };
-    let targets = fleet.clusters().map(&mut planned).collect::<Result<_, _>>()?;
-    let externals = fleet.externals().map(&mut planned).collect::<Result<_, _>>()?;
+    let targets = fleet
+        .clusters()
+        .map(&mut planned)
+        .collect::<Result<_, _>>()?;
+    let externals = fleet
+        .externals()
+        .map(&mut planned)
+        .collect::<Result<_, _>>()?;
     Ok(Plan {
         silent: silent(fleet, &peer_sets.made),
         peer_sets: peer_sets.made,

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 
 use serde_json::json;
 
@@ -25,8 +24,7 @@ spec:
 
 /// Returns a guard that needs no snapshot.
 fn guard_of(meshes: &[Mesh], access: GuardAccess) -> Guard {
-    let snapshots = BTreeMap::new();
-    let fleet = Fleet::assemble(meshes, Vec::new(), &snapshots);
+    let fleet = Fleet::assemble(meshes, Vec::new());
     Guard::new(meshes, &fleet, &"west".parse().unwrap(), access)
 }
 

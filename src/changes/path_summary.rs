@@ -221,16 +221,19 @@ impl<'f, 'a> Past<'f, 'a> {
         let sites = || self.version.fabric.sites.ids();
         let pairs = sites().flat_map(|from| sites().map(move |to| SitePair { from, to }));
         let pairs = pairs.filter(|it| it.from != it.to && it.both().into_iter().any(has_left));
-        let changes = pairs.map(|pair| PathChange {
-            lost: self
-                .version
-                .counter(pair)
-                .count(&self.held(pair, &mut KnownPaths::default()).any()),
-            states: 1,
-            ..change(
-                self.version.fabric.site(pair.from),
-                self.version.fabric.site(pair.to),
-            )
+        let site = |it| self.version.fabric.site(it);
+        let changes = pairs.map(|pair| {
+            let held = self.held(pair, &mut KnownPaths::default()).any();
+            let paths = self.version.counter(pair).count(&held);
+            let mut gone = pair.both().into_iter().filter(|it| has_left(*it));
+            let mut change = change(site(pair.from), site(pair.to));
+            // A person removed an external peer, so its addresses exist no more. A cluster may only be forgotten.
+            if gone.all(|it| site(it).cluster.is_external()) {
+                change.ended.paths = paths;
+            } else {
+                change.lost = paths;
+            }
+            PathChange { states: 1, ..change }
         });
         changes.collect()
     }

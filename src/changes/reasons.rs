@@ -29,7 +29,8 @@ impl TargetChange {
         is_unproven: bool,
     ) {
         let mut reasons = Vec::new();
-        let is_emptied = self.peers_after == 0 && 0 < self.peers_before;
+        let is_emptied =
+            self.peers_after == 0 && 0 < self.peers_before && !self.cluster.is_external();
         if is_emptied {
             reasons.push(Reason::Emptied);
         } else {

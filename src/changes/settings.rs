@@ -7,7 +7,7 @@ use super::cause::{Cause, ChangedSetting, ChangedValue, FORM};
 use super::clusters::Counterparts;
 use super::versions::Versions;
 use crate::fleet::Fleet;
-use crate::mesh::{Entry, Mesh, Networks, Range, State, Topology};
+use crate::mesh::{Entry, ExternalPeer, Mesh, Networks, Range, State, Topology};
 use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -50,6 +50,8 @@ pub(super) fn causes(
     for members in counterparts.members(fleets) {
         let entries = members.map(|it| it.entry);
         settings.extend(of_entry(entries.before, entries.after));
+        let hosts = members.map(|it| it.mesh.external(&it.entry.name));
+        settings.extend(hosts.before.zip(hosts.after).and_then(of_clusters));
         let accepted = Versions::new(
             fleets.before.configured(&entries.before.name),
             fleets.after.configured(&entries.after.name),
@@ -65,6 +67,19 @@ pub(super) fn causes(
     settings
         .chain(moves(versions, counterparts, renamed))
         .collect()
+}
+
+/// Compares the clusters that an external peer reaches.
+fn of_clusters((old, new): (&ExternalPeer, &ExternalPeer)) -> Option<ChangedSetting> {
+    let clusters = |it: &ExternalPeer| it.clusters.iter().map(ToString::to_string).collect();
+    let [had, has]: [Vec<String>; 2] = [old, new].map(clusters);
+    Some(ChangedSetting {
+        cluster: Some(new.entry.name.clone()),
+        field: "clusters",
+        before: Some(old.entry.place.key("clusters")),
+        after: Some(new.entry.place.key("clusters")),
+        value: of_items(&had, &has)?,
+    })
 }
 
 /// Compares the links of a mesh that policies accept, apart from links that only one version has. A refused link counts as
@@ -374,7 +389,7 @@ fn networks(entry: &Entry) -> RangeLists {
             ("serviceCIDR", services.iter().cloned().collect()),
             ("additionalCIDRs", additional.clone()),
         ]),
-        Networks::Flat { allowed } => RangeLists::from([("allowedNetworks", allowed.clone())]),
+        Networks::Flat { allowed } => RangeLists::from([(form(entry), allowed.clone())]),
     }
 }
 
@@ -382,6 +397,7 @@ fn networks(entry: &Entry) -> RangeLists {
 fn form(entry: &Entry) -> &'static str {
     match entry.networks {
         Networks::Typed { .. } => "podCIDRs",
+        Networks::Flat { .. } if entry.name.is_external() => "ranges",
         Networks::Flat { .. } => "allowedNetworks",
     }
 }

@@ -179,7 +179,12 @@ fn clusters(
             Some(draft) => clusters.extend(draft.name.clone()),
             None => {
                 let known = drafts.keys().copied();
-                findings.push(unknown_cluster(text, own, known, "this mesh has no cluster"));
+                findings.push(unknown_cluster(
+                    text,
+                    own,
+                    known,
+                    "this mesh has no cluster",
+                ));
             }
         }
     }
@@ -191,7 +196,8 @@ fn public_key(text: &str, place: Place, findings: &mut Mistakes) -> Option<Publi
     key.map_err(|error| {
         let message = format!("invalid public key: {error}");
         let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
-        findings.push(finding.help("write what `wg pubkey` prints for the private key of the host"));
+        findings
+            .push(finding.help("write what `wg pubkey` prints for the private key of the host"));
     })
     .ok()
 }

@@ -219,7 +219,9 @@ pub fn whose(fabric: &Fabric, site: SiteId, owner: Owner) -> String {
         Owner::Pods(node) if !is_host => {
             format!("pods of {}", messages::called(fabric, At { site, node }))
         }
-        Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node) => messages::called(fabric, At { site, node }),
+        Owner::Pods(node) | Owner::Node(node) | Owner::Tunnel(node) => {
+            messages::called(fabric, At { site, node })
+        }
         Owner::Services => format!("services of {name}"),
         Owner::Network | Owner::Pool => format!("ranges of {name}"),
     }

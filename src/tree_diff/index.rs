@@ -122,6 +122,12 @@ impl<'a> Given<'a> {
         self.seen.iter().any(|it| it.as_str() == peer_set)
     }
 
+    /// Returns whether a mesh links the target to a source.
+    pub(super) fn links(&self, source: &str) -> bool {
+        let end = format!("--{source}");
+        self.seen.iter().any(|it| it.as_str().ends_with(&end))
+    }
+
     /// Returns what a source that gives nothing might give.
     pub(super) fn absent(&self, source: &str) -> Option<&'a AbsentSource> {
         self.absent.get(source).copied()

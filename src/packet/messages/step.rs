@@ -63,7 +63,9 @@ fn arrived(fabric: &Fabric, packet: &Packet, at: At) -> String {
         Goal::Node(node) => {
             let owner = fabric.site(node.site).owner(to);
             let whom = match owner {
-                Some(Owner::Pods(_)) if !fabric.site(node.site).cluster.is_external() => format!("the pod {to}"),
+                Some(Owner::Pods(_)) if !fabric.site(node.site).cluster.is_external() => {
+                    format!("the pod {to}")
+                }
                 _ => to.to_string(),
             };
             if node == at {

@@ -101,7 +101,9 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
         externals.map(move |it| (mesh, it))
     });
     let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);
-    let name = |it: &clustermesh::mesh::ExternalPeer| it.entry.name.external().unwrap_or_default().to_owned();
+    let name = |it: &clustermesh::mesh::ExternalPeer| {
+        it.entry.name.external().unwrap_or_default().to_owned()
+    };
     let found = externals.clone().find(|(_, it)| name(it) == bare);
     let target = found.and_then(|(_, external)| {
         let mut targets = plan.externals.iter();
@@ -148,7 +150,13 @@ fn unknown(name: &str, known: &[String]) -> anyhow::Error {
         return anyhow!("{quoted} is not an external peer: no mesh has `externalPeers`");
     }
     match nearest(name, known.iter().map(String::as_str)) {
-        Some(meant) => anyhow!("unknown external peer {quoted}; did you mean {}?", Quoted(meant)),
-        None => anyhow!("unknown external peer {quoted}; known are {}", listed(known)),
+        Some(meant) => anyhow!(
+            "unknown external peer {quoted}; did you mean {}?",
+            Quoted(meant)
+        ),
+        None => anyhow!(
+            "unknown external peer {quoted}; known are {}",
+            listed(known)
+        ),
     }
 }

@@ -10,6 +10,12 @@ use super::{Compared, wording};
 
 /// Returns what to do about a target.
 pub(super) fn of_target(target: &TargetChange, compared: &Compared) -> Vec<String> {
+    // No engine delivers to an external peer.
+    if let Some(name) = target.cluster.external() {
+        return vec![format!(
+            "install the output of `clustermesh wireguard {name}` on the host; until then it keeps its old configuration"
+        )];
+    }
     let of_costs = wording::helps(target, compared).into_iter();
     let of_key_moves = of_key_moves(target, &target.key_moves, compared);
     of_costs.chain(of_key_moves).collect()

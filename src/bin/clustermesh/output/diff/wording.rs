@@ -365,6 +365,9 @@ fn ranges(ranges: &[Cidr]) -> String {
 }
 
 fn node(node: &NodeRef) -> String {
+    if node.cluster.is_external() {
+        return node.cluster.to_string();
+    }
     format!("node {}/{}", node.cluster, name(&node.node))
 }
 
