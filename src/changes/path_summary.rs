@@ -225,11 +225,16 @@ impl<'f, 'a> Past<'f, 'a> {
         let changes = pairs.map(|pair| {
             let held = self.held(pair, &mut KnownPaths::default()).any();
             let paths = self.version.counter(pair).count(&held);
-            let mut gone = pair.both().into_iter().filter(|it| has_left(*it));
+            let gone = pair.both().into_iter().filter(|it| has_left(*it));
             let mut change = change(site(pair.from), site(pair.to));
             // A person removed an external peer, so its addresses exist no more. A cluster may only be forgotten.
-            if gone.all(|it| site(it).cluster.is_external()) {
+            if gone.clone().all(|it| site(it).cluster.is_external()) {
                 change.ended.paths = paths;
+                let host = |it: SiteId| NodeRef {
+                    cluster: site(it).cluster.clone(),
+                    node: site(it).cluster.external().unwrap_or_default().to_owned(),
+                };
+                change.ended.left = gone.map(host).collect();
             } else {
                 change.lost = paths;
             }

@@ -170,7 +170,11 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
     for path in &own {
         ended.add(&path.ended);
     }
-    let are_lost = |it: &&&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty();
+    // An external peer that a person removed is not an outage.
+    let has_left = |it: &PathChange| it.ended.left.iter().any(|it| it.cluster.is_external());
+    let are_lost = |it: &&&PathChange| {
+        !it.lost.is_empty() || !it.ended.paths.is_empty() && !has_left(it)
+    };
     let all_lost = own.iter().filter(|it| are_lost(it) && !it.holds_any);
     let others = all_lost.map(|it| {
         if it.from == *cluster {

@@ -235,7 +235,10 @@ impl TargetChange {
         for (source, _) in gives.numbered().filter(|it| *it.1) {
             claimed.remove(fabrics.after.site(source).cluster);
         }
-        let gone: BTreeSet<ClusterName> = gone.chain(claimed).collect();
+        // The sources of an external peer that left are there for others.
+        let is_there = new.is_some() || !cluster.is_external();
+        let gone = gone.chain(claimed).filter(|_| is_there);
+        let gone: BTreeSet<ClusterName> = gone.collect();
         Some(Self {
             sources_gone: gone.into_iter().collect(),
             renamed_from: old.map(|it| it.cluster.clone()).filter(|it| *it != cluster),
