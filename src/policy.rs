@@ -163,10 +163,7 @@ pub fn apply(policies: &[Policy], meshes: &mut [Mesh]) -> Vec<Finding> {
                 continue;
             };
             entry.local_networks.extend(policy.local_networks.clone());
-            entry.accepted = match (entry.accepted.take(), &policy.accepted) {
-                (Some(of_mesh), Some(own)) => Some(common(&of_mesh, own)),
-                (of_mesh, own) => of_mesh.or_else(|| own.clone()),
-            };
+            entry.accepted_by_policy.clone_from(&policy.accepted);
         }
     }
     findings
@@ -177,7 +174,7 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
     let accepts = |one: &ClusterName, other: &ClusterName| {
         policies.get(one).is_none_or(|it| it.accepts(other))
     };
-    let (mut refused, mut findings) = (RefusedLinks::new(), Vec::new());
+    let (mut refused, mut findings) = (RefusedLinks::default(), Vec::new());
     for entry in &mesh.entries {
         let Some(policy) = policies.get(&entry.name).filter(|it| it.clusters.is_some()) else {
             continue;
@@ -186,11 +183,7 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
         let others = others.filter(|it| **it != entry.name && mesh.topology.links(&entry.name, it));
         let others: Vec<&ClusterName> = others.filter(|it| !policy.accepts(it)).collect();
         for &other in &others {
-            let place = policy.place.key("acceptedClusters");
-            for (one, other) in [(&entry.name, other), (other, &entry.name)] {
-                let own = refused.entry(one.clone()).or_default();
-                own.insert(other.clone(), place.clone());
-            }
+            refused.add(&entry.name, other, policy.place.key("acceptedClusters"));
         }
         let willing = others.into_iter().filter(|it| accepts(it, &entry.name));
         findings.extend(policy.one_sided(mesh, &willing.collect::<Vec<_>>()));
@@ -236,18 +229,6 @@ impl Policy {
              mesh's `topology`"
         )))
     }
-}
-
-/// Returns the ranges whose addresses are in both lists.
-fn common(one: &[Range], other: &[Range]) -> Vec<Range> {
-    let narrower = |a: &Range, b: &Range| {
-        let inner = if a.cidr.contains(b.cidr) { b } else { a };
-        (a.cidr.contains(b.cidr) || b.cidr.contains(a.cidr)).then(|| inner.clone())
-    };
-    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
-    let ranges = pairs.filter_map(|(a, b)| narrower(a, b));
-    let ranges: BTreeMap<_, Range> = ranges.map(|it| (it.cidr, it)).collect();
-    ranges.into_values().collect()
 }
 
 #[cfg(test)]
