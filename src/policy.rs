@@ -140,6 +140,14 @@ pub fn misnamed(cluster: &str, place: Place) -> Finding {
         .help("rename the file, or remove it")
 }
 
+/// Reports that the folder at this place of the config has the policy of no cluster.
+pub fn none_in(place: Place) -> Finding {
+    let message = "the folder has no policy of any cluster, so every cluster accepts all";
+    Finding::new(&mistake::EMPTY_POLICIES, message)
+        .at(place, "")
+        .help("correct the path or add a policy `<cluster>.yaml` to the folder; if none is needed, remove the line")
+}
+
 /// Returns the JSON Schema of a policy.
 pub fn schema() -> Schema {
     schema::of_input::<WrittenPolicy>()
@@ -193,6 +201,23 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
 }
 
 impl Policy {
+    /// Returns the fields that it has, each with its values and its place.
+    pub fn limits(&self) -> Vec<(&'static str, Vec<String>, Place)> {
+        let ranges = |ranges: &[Range]| ranges.iter().map(|it| it.cidr.to_string()).collect();
+        let names =
+            |names: &BTreeMap<ClusterName, Place>| names.keys().map(ToString::to_string).collect();
+        let local = Some(&self.local_networks).filter(|it| !it.is_empty());
+        let fields = [
+            ("acceptedClusters", self.clusters.as_ref().map(names)),
+            ("acceptedNetworks", self.accepted.as_deref().map(ranges)),
+            ("localNetworks", local.map(|it| ranges(it))),
+        ];
+        let fields = fields.into_iter();
+        fields
+            .filter_map(|(field, values)| Some((field, values?, self.place.key(field))))
+            .collect()
+    }
+
     fn accepts(&self, other: &ClusterName) -> bool {
         let clusters = self.clusters.as_ref();
         clusters.is_none_or(|it| it.contains_key(other))

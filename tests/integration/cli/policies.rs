@@ -325,3 +325,62 @@ fn findings_about_unaccepted_ranges_name_the_list() {
     assert_contains(&run.stdout, "[unaccepted-range]: east: 10.1.1.0/24");
     assert_contains(&run.stdout, "`acceptedNetworks` in `mesh.yaml`");
 }
+
+#[test]
+fn config_prints_policies_and_groups_with_their_lines() {
+    let folder = Folder::mesh();
+    accept(
+        &folder,
+        "north",
+        "{ acceptedClusters: [west], localNetworks: [192.168.1.0/24] }",
+    );
+    accept(&folder, "west", "{}");
+    folder.edit(
+        "mesh.yaml",
+        "spec:\n",
+        "spec:\n  groups: { far: [north, west] }\n",
+    );
+    let run = folder.run(&["config"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines = run.stdout.lines();
+    let lines = lines
+        .filter(|it| it.starts_with("policies") || it.starts_with("groups") || it.starts_with(' '));
+    let lines: Vec<String> = lines
+        .map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    policies policies default
+    policies.north.acceptedClusters west policies/north.yaml:4:23
+    policies.north.localNetworks 192.168.1.0/24 policies/north.yaml:4:46
+    groups.far north mesh.yaml:6:18
+    groups.far west mesh.yaml:6:18
+    ");
+    accept(&folder, "north", "acceptedClusters: [West]");
+    let run = folder.run(&["config"]);
+    assert_contains(&run.stderr, "policies with mistakes are missing");
+    assert!(!run.stdout.contains("policies.north"), "{}", run.stdout);
+}
+
+/// A wrong path would accept everything.
+#[test]
+fn a_named_folder_without_policies_is_reported() {
+    let folder = Folder::mesh();
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\npolicies: limits\n",
+    );
+    std::fs::create_dir(folder.path("limits")).unwrap();
+    let found = || {
+        let run = folder.run(&["validate", "--output", "concise"]);
+        run.stdout.contains("warning[empty-policies]")
+    };
+    assert!(found());
+    folder.write("limits/norths.yaml", "a");
+    assert!(found());
+    folder.write("limits/north.yaml", format!("{HEAD}  {{}}\n"));
+    assert!(!found());
+    // Another tool may have a folder with the default name.
+    std::fs::remove_file(folder.path("clustermesh.yaml")).unwrap();
+    std::fs::create_dir(folder.path("policies")).unwrap();
+    assert!(!found());
+}
