@@ -37,6 +37,7 @@ mod foreign;
 mod independent;
 mod lost_ranges;
 mod mixed;
+mod new_paths;
 mod nodes;
 mod path_end;
 pub(crate) mod path_set;
@@ -67,6 +68,7 @@ pub use forgotten::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresse
 pub use grade::{Grade, PathReason, PeerReason, Reason};
 pub use key_move::{KeyMove, KeyMoveKind};
 pub use load_change::LoadChange;
+pub use new_paths::NewPaths;
 pub use path_change::{EndedPaths, OpenedPaths, PathChange, PathCounts};
 pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};

@@ -227,9 +227,8 @@ impl<'a> Fleet<'a> {
     where
         'a: 'e,
     {
-        let of_mesh = own.accepted.as_deref();
         let of_config = self.accepted.and_then(|it| it.get(&own.name));
-        of_mesh.into_iter().chain(of_config.map(Vec::as_slice))
+        own.accepted_lists().chain(of_config.map(Vec::as_slice))
     }
 
     /// Returns the ranges that a cluster accepts from others according to the config; none if it does

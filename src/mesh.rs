@@ -1,6 +1,6 @@
 //! Meshes: which clusters to join, and how, as people declare it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 use schemars::JsonSchema;
@@ -33,6 +33,7 @@ mod networks;
 mod overlap;
 mod raw;
 mod reading;
+mod refused_link;
 mod secret_key_ref;
 mod selector;
 mod state;
@@ -46,6 +47,9 @@ pub use external::ExternalPeer;
 pub use group::{Group, KnownGroups};
 pub use mistakes::invalid_name;
 pub use networks::{accepted, local_networks};
+pub use refused_link::{
+    Refusals, RefusedLink, RefusedLinks, acceptance, at_policies, refusals, refusing,
+};
 pub use secret_key_ref::SecretKeyRef;
 pub use state::{Link, State};
 
@@ -98,14 +102,11 @@ pub struct Mesh {
     pub defaults: Vec<&'static str>,
     /// Clusters that expectations select under one name.
     pub groups: Vec<Group>,
-    /// The clusters that policies keep apart, each with the others, in both directions.
+    /// The links that policies refuse.
     pub refused: RefusedLinks,
     /// The document.
     pub place: Place,
 }
-
-/// Clusters that exchange no Peers with others because of a policy, each with these and the place in the policy.
-pub type RefusedLinks = BTreeMap<ClusterName, BTreeMap<ClusterName, Place>>;
 
 /// The links between clusters.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -145,8 +146,10 @@ pub struct Entry {
     pub endpoint_from: Vec<EndpointSource>,
     /// DNS suffixes under which an endpoint may be a name: lowercase, without a leading dot.
     pub endpoint_domains: Vec<String>,
-    /// The ranges that it accepts from other clusters. None for everything.
+    /// The ranges that it accepts from other clusters by the mesh. None for everything.
     pub accepted: Option<Vec<Range>>,
+    /// The ranges that it accepts by its policy. None for everything.
+    pub accepted_by_policy: Option<Vec<Range>>,
     /// Networks of its own that no Peer may take over.
     pub local_networks: Vec<Range>,
     /// The nodes that carry the cluster-wide ranges.
@@ -374,8 +377,7 @@ impl Mesh {
         if one.is_external() || other.is_external() {
             return reaches(one, other) || reaches(other, one);
         }
-        let refused = self.refused.get(one);
-        self.topology.links(one, other) && refused.is_none_or(|it| !it.contains_key(other))
+        self.topology.links(one, other) && !self.refused.contains(one, other)
     }
 }
 

@@ -140,6 +140,14 @@ pub fn misnamed(cluster: &str, place: Place) -> Finding {
         .help("rename the file, or remove it")
 }
 
+/// Reports that the folder at this place of the config has the policy of no cluster.
+pub fn none_in(place: Place) -> Finding {
+    let message = "the folder has no policy of any cluster, so every cluster accepts all";
+    Finding::new(&mistake::EMPTY_POLICIES, message)
+        .at(place, "")
+        .help("correct the path or add a policy `<cluster>.yaml` to the folder; if none is needed, remove the line")
+}
+
 /// Returns the JSON Schema of a policy.
 pub fn schema() -> Schema {
     schema::of_input::<WrittenPolicy>()
@@ -163,10 +171,7 @@ pub fn apply(policies: &[Policy], meshes: &mut [Mesh]) -> Vec<Finding> {
                 continue;
             };
             entry.local_networks.extend(policy.local_networks.clone());
-            entry.accepted = match (entry.accepted.take(), &policy.accepted) {
-                (Some(of_mesh), Some(own)) => Some(common(&of_mesh, own)),
-                (of_mesh, own) => of_mesh.or_else(|| own.clone()),
-            };
+            entry.accepted_by_policy.clone_from(&policy.accepted);
         }
     }
     findings
@@ -177,7 +182,7 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
     let accepts = |one: &ClusterName, other: &ClusterName| {
         policies.get(one).is_none_or(|it| it.accepts(other))
     };
-    let (mut refused, mut findings) = (RefusedLinks::new(), Vec::new());
+    let (mut refused, mut findings) = (RefusedLinks::default(), Vec::new());
     for entry in &mesh.entries {
         let Some(policy) = policies.get(&entry.name).filter(|it| it.clusters.is_some()) else {
             continue;
@@ -186,11 +191,7 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
         let others = others.filter(|it| **it != entry.name && mesh.topology.links(&entry.name, it));
         let others: Vec<&ClusterName> = others.filter(|it| !policy.accepts(it)).collect();
         for &other in &others {
-            let place = policy.place.key("acceptedClusters");
-            for (one, other) in [(&entry.name, other), (other, &entry.name)] {
-                let own = refused.entry(one.clone()).or_default();
-                own.insert(other.clone(), place.clone());
-            }
+            refused.add(&entry.name, other, policy.place.key("acceptedClusters"));
         }
         let willing = others.into_iter().filter(|it| accepts(it, &entry.name));
         findings.extend(policy.one_sided(mesh, &willing.collect::<Vec<_>>()));
@@ -200,6 +201,23 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
 }
 
 impl Policy {
+    /// Returns the fields that it has, each with its values and its place.
+    pub fn limits(&self) -> Vec<(&'static str, Vec<String>, Place)> {
+        let ranges = |ranges: &[Range]| ranges.iter().map(|it| it.cidr.to_string()).collect();
+        let names =
+            |names: &BTreeMap<ClusterName, Place>| names.keys().map(ToString::to_string).collect();
+        let local = Some(&self.local_networks).filter(|it| !it.is_empty());
+        let fields = [
+            ("acceptedClusters", self.clusters.as_ref().map(names)),
+            ("acceptedNetworks", self.accepted.as_deref().map(ranges)),
+            ("localNetworks", local.map(|it| ranges(it))),
+        ];
+        let fields = fields.into_iter();
+        fields
+            .filter_map(|(field, values)| Some((field, values?, self.place.key(field))))
+            .collect()
+    }
+
     fn accepts(&self, other: &ClusterName) -> bool {
         let clusters = self.clusters.as_ref();
         clusters.is_none_or(|it| it.contains_key(other))
@@ -236,18 +254,6 @@ impl Policy {
              mesh's `topology`"
         )))
     }
-}
-
-/// Returns the ranges whose addresses are in both lists.
-fn common(one: &[Range], other: &[Range]) -> Vec<Range> {
-    let narrower = |a: &Range, b: &Range| {
-        let inner = if a.cidr.contains(b.cidr) { b } else { a };
-        (a.cidr.contains(b.cidr) || b.cidr.contains(a.cidr)).then(|| inner.clone())
-    };
-    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
-    let ranges = pairs.filter_map(|(a, b)| narrower(a, b));
-    let ranges: BTreeMap<_, Range> = ranges.map(|it| (it.cidr, it)).collect();
-    ranges.into_values().collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::cause::{Cause, ChangedSetting, ChangedValue, FORM};
 use super::clusters::Counterparts;
 use super::versions::Versions;
 use crate::fleet::Fleet;
-use crate::mesh::{Entry, ExternalPeer, Mesh, Networks, Range, State, Topology};
+use crate::mesh::{Entry, ExternalPeer, Mesh, Networks, Range, RefusedLink, State, Topology};
 use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
 use crate::place::Place;
@@ -57,7 +57,7 @@ pub(super) fn causes(
             fleets.after.configured(&entries.after.name),
         );
         settings.extend(
-            ranges("acceptedNetworks", accepted, None).map(|setting| ChangedSetting {
+            ranges("acceptedNetworks", accepted).map(|setting| ChangedSetting {
                 cluster: Some(entries.after.name.clone()),
                 ..setting
             }),
@@ -86,15 +86,15 @@ fn of_clusters((old, new): (&ExternalPeer, &ExternalPeer)) -> Option<ChangedSett
 /// removed.
 fn of_policies(old: &Mesh, new: &Mesh) -> Option<ChangedSetting> {
     let refused = |mesh: &Mesh| {
-        let pairs = mesh.refused.iter().flat_map(|(one, others)| {
-            let others = others.iter().filter(move |it| one < it.0);
-            others.map(move |(other, place)| ((one, other), place))
+        let is_in_both = |it: &RefusedLink| {
+            let mut meshes = [old, new].into_iter();
+            meshes.all(|mesh| mesh.topology.links(&it.by, &it.other))
+        };
+        let links = mesh.refused.all().filter(is_in_both);
+        let named = links.map(|RefusedLink { by, other, place }| {
+            let (one, other) = (by.clone().min(other.clone()), by.max(other));
+            (format!("{one} with {other}"), place)
         });
-        let are_linked =
-            |one, other| old.topology.links(one, other) && new.topology.links(one, other);
-        let pairs = pairs.filter(|((one, other), _)| are_linked(one, other));
-        let named =
-            pairs.map(|((one, other), place)| (format!("{one} with {other}"), place.clone()));
         named.collect::<BTreeMap<String, Place>>()
     };
     let (had, has) = (refused(old), refused(new));
@@ -359,13 +359,12 @@ fn of_networks(old: &Entry, new: &Entry) -> Vec<ChangedSetting> {
     }
     let compared = has.iter().filter_map(|(field, has)| {
         let had = had.get(field).map_or(&[][..], Vec::as_slice);
-        // A list that is missing accepts everything, one that is empty nothing.
-        let is_limit =
-            *field == "acceptedNetworks" && old.accepted.is_some() != new.accepted.is_some();
-        let places = is_limit.then(|| [old, new].map(|it| it.place.key(field)));
-        ranges(field, Versions::new(had, has), places)
+        ranges(field, Versions::new(had, has))
     });
     settings.extend(compared);
+    let of_policies = [old, new].map(|it| it.accepted_by_policy.as_deref().unwrap_or_default());
+    let [before, after] = of_policies;
+    settings.extend(ranges("acceptedNetworks", Versions::new(before, after)));
     for setting in &mut settings {
         setting.cluster = Some(new.name.clone());
     }
@@ -404,11 +403,7 @@ fn form(entry: &Entry) -> &'static str {
 
 /// Compares two lists of ranges by their content, and returns the first range that is only in one of
 /// them.
-fn ranges(
-    field: &'static str,
-    lists: Versions<&[Range]>,
-    otherwise: Option<[Place; 2]>,
-) -> Option<ChangedSetting> {
+fn ranges(field: &'static str, lists: Versions<&[Range]>) -> Option<ChangedSetting> {
     let only = |all: &[Range], others: &[Range]| -> Vec<Range> {
         let others: BTreeSet<Cidr> = others.iter().map(|it| it.cidr).collect();
         let only = all.iter().filter(|it| !others.contains(&it.cidr));
@@ -418,10 +413,6 @@ fn ranges(
     let gained = only(lists.after, lists.before);
     let place = |ranges: &[Range]| ranges.first().map(|it| it.place.clone());
     let (before, after) = (place(&lost), place(&gained));
-    let (before, after) = match (before, after, otherwise) {
-        (None, None, Some([before, after])) => (Some(before), Some(after)),
-        (before, after, _) => (before, after),
-    };
     // The order of ranges is the order of allowed IPs.
     let is_same = before.is_none() && after.is_none();
     (!is_same).then_some(ChangedSetting {

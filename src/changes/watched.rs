@@ -17,6 +17,8 @@ use crate::proof::reach::Reach;
 /// The clusters at both ends of paths that no change should open.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct WatchedPaths {
+    /// Their name, such as `dev:prod`.
+    pub name: String,
     /// The senders.
     pub from: BTreeSet<ClusterName>,
     /// The receivers.
@@ -27,7 +29,7 @@ pub struct WatchedPaths {
 const MOST_OF_PAIR: usize = 64;
 
 impl WatchedPaths {
-    fn has(&self, from: &ClusterName, to: &ClusterName) -> bool {
+    pub(super) fn has(&self, from: &ClusterName, to: &ClusterName) -> bool {
         self.from.contains(from) && self.to.contains(to)
     }
 }

@@ -209,7 +209,7 @@ impl Ceilings {
 
 fn ranges(entry: &Entry) -> usize {
     entry.networks.all().len()
-        + entry.accepted.iter().flatten().count()
+        + entry.accepted_lists().flatten().count()
         + entry.local_networks.len()
 }
 

@@ -14,6 +14,7 @@ rules! {
         was "colliding-names" "duplicate-cluster" "duplicate-expectation" "duplicate-mesh";
     DUPLICATE_SNAPSHOT = "duplicate-snapshot" Warning;
     FOREIGN_SNAPSHOT = "foreign-snapshot" Warning;
+    EMPTY_POLICIES = "empty-policies" Warning;
     HOST_BITS = "host-bits" Warning;
     INCONVERTIBLE_ENTRY = "inconvertible-entry" Error;
     INCONSISTENT_CLUSTER = "inconsistent-cluster" Error;

@@ -135,11 +135,20 @@ impl Draft {
             endpoint_from: self.endpoint_from?,
             endpoint_domains: self.endpoint_domains?,
             accepted: Some(self.accepted?).filter(|it| !it.is_empty()),
+            accepted_by_policy: None,
             local_networks: self.local_networks?,
             anchors: self.anchors?,
             advertise: self.advertise,
             inherited: self.inherited,
             place: self.place,
         })
+    }
+}
+
+impl Entry {
+    /// Returns the lists in which every range must be that it accepts from other clusters.
+    pub fn accepted_lists(&self) -> impl Iterator<Item = &[Range]> {
+        let lists = self.accepted.iter().chain(&self.accepted_by_policy);
+        lists.map(Vec::as_slice)
     }
 }

@@ -140,6 +140,7 @@ fn external(
             endpoint_from: vec![EndpointSource::Annotation],
             endpoint_domains: domains,
             accepted: None,
+            accepted_by_policy: None,
             local_networks: Vec::new(),
             anchors: Vec::new(),
             advertise: Advertise {

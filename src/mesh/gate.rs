@@ -14,7 +14,9 @@ use super::entry::{self, Draft};
 use super::external::RawExternalPeer;
 use super::mistakes::name_or_finding;
 use super::raw::RawMesh;
-use super::{Entry, ExternalPeer, Group, Mesh, Topology, external, group, overlap, topology};
+use super::{
+    Entry, ExternalPeer, Group, Mesh, RefusedLinks, Topology, external, group, overlap, topology,
+};
 
 /// A mesh of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Outline {
@@ -89,7 +91,7 @@ impl Outline {
             externals: self.externals?,
             groups: self.groups,
             defaults: self.defaults,
-            refused: BTreeMap::new(),
+            refused: RefusedLinks::default(),
             place: self.place,
         })
     }
@@ -115,7 +117,7 @@ impl Outline {
             externals: Vec::new(),
             groups: self.groups,
             defaults: self.defaults,
-            refused: BTreeMap::new(),
+            refused: RefusedLinks::default(),
             topology: self
                 .topology
                 .unwrap_or_else(|| Topology::Links(BTreeSet::new())),

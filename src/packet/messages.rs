@@ -9,8 +9,9 @@ use super::trace::Trace;
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim, Upset};
 use crate::agent::peers::{ClusterPeer, PeerId};
-use crate::diagnostic::{Finding, Severity, escaped};
-use crate::mesh::{Mesh, are_linked, unjoined};
+use crate::diagnostic::{Finding, Quoted, Severity, escaped};
+use crate::mesh::{Mesh, acceptance, are_linked, refusals, unjoined};
+use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::place::Place;
@@ -90,10 +91,30 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
         ));
     }
     if !are_linked(meshes, one.cluster, other.cluster) {
+        let refusals = refusals(meshes, one.cluster, other.cluster);
+        if !refusals.is_empty() {
+            return Some(acceptance(&refusals));
+        }
         return Some(format!(
             "link `{}` and `{}` in the `topology` of a mesh, or add a mesh with both",
             one.cluster, other.cluster
         ));
+    }
+    let packet = &trace.packet;
+    let ends = [
+        (one, packet.destination, other),
+        (other, packet.source, one),
+    ];
+    let mut refused = ends.into_iter().filter_map(|(taker, address, giver)| {
+        let list = refusing_list(meshes, taker.cluster, giver.cluster, address)?;
+        let file = Quoted(&list.source);
+        Some(format!(
+            "add a range with {address} to `acceptedNetworks` of `{}` in {file}",
+            taker.cluster
+        ))
+    });
+    if let Some(help) = refused.next() {
+        return Some(help);
     }
     let goal = match to {
         Goal::Node(at) => Some(at),
@@ -111,6 +132,25 @@ pub fn unprovided(fabric: &Fabric, meshes: &[Mesh], trace: &Trace) -> Option<Str
          take a new snapshot",
         called(fabric, unselected)
     ))
+}
+
+/// Returns the list of accepted ranges by which a cluster takes no address of this one from another, in each mesh that
+/// links the two.
+fn refusing_list<'m>(
+    meshes: &'m [Mesh],
+    taker: &ClusterName,
+    giver: &ClusterName,
+    address: IpAddr,
+) -> Option<&'m Place> {
+    let linking = meshes.iter().filter(|it| it.links(taker, giver));
+    let entries = linking.flat_map(|it| it.entries.iter().find(|it| it.name == *taker));
+    let refusing = entries.map(|entry| {
+        let mut lists = entry.accepted_lists();
+        let list = lists.find(|list| !list.iter().any(|it| it.cidr.holds(address)))?;
+        Some(&list.first()?.place)
+    });
+    let refusing: Option<Vec<&Place>> = refusing.collect();
+    refusing?.first().copied()
 }
 
 /// Returns what leaves nothing certain on a cluster's nodes.

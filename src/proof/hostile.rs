@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::agent::fabric::{At, Fabric, Owner, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::mesh::AddressClass;
-use crate::mesh::{Mesh, are_linked};
+use crate::mesh::{Mesh, Refusals, are_linked, refusals};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::proof::bounded_list::{BoundedList, Kinded};
@@ -44,6 +44,8 @@ pub struct Exposure {
     pub site: SiteId,
     /// Whether a mesh links the two.
     pub is_linked: bool,
+    /// The ends whose policies refuse the link between the two.
+    pub refusals: Refusals,
     /// The far ends of its tunnels that have a key of the hostile one's nodes. Without any it hears
     /// nothing at all.
     pub heard: BoundedList<Tunnel>,
@@ -223,6 +225,8 @@ struct Attacker<'f, 'a> {
     rights: Rights<'f, 'a>,
     /// Whether a mesh links it with each of the clusters.
     links: Sites<bool>,
+    /// The ends whose policies refuse a link, for each of the clusters.
+    refusals: Sites<Refusals>,
 }
 
 /// Finds what clusters could do to the others, each of them alone. Packets that
@@ -275,6 +279,9 @@ impl<'f, 'a> Attacker<'f, 'a> {
             links: fabric
                 .sites
                 .map(|it| are_linked(meshes, hostile.cluster, it.cluster)),
+            refusals: fabric
+                .sites
+                .map(|it| refusals(meshes, hostile.cluster, it.cluster)),
         }
     }
 
@@ -287,6 +294,7 @@ impl<'f, 'a> Attacker<'f, 'a> {
         let mut exposure = Exposure {
             site: relay.number,
             is_linked: self.links[relay.number],
+            refusals: self.refusals[relay.number].clone(),
             heard: BoundedList::new(most, []),
             believed: BoundedList::new(most, []),
             attracted: BoundedList::new(most, []),

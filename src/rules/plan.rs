@@ -208,7 +208,13 @@ fn unaccepted(source: &ClusterName, ranges: &WithheldRanges, accepted: &Place) -
     Finding::on_cluster(&UNACCEPTED_RANGE, source, message)
         .at(ranges.declared.clone(), DECLARED)
         .at(accepted.clone(), "does not contain it")
-        .help("to accept them, add ranges to `acceptedNetworks` that contain all their addresses")
+        .help(format!("to accept them, {}", accept_ranges(accepted)))
+}
+
+/// Returns what accepts ranges that a list, which begins at this place, does not contain.
+pub(super) fn accept_ranges(list: &Place) -> String {
+    let file = Quoted(&list.source);
+    format!("add ranges to `acceptedNetworks` in {file} that contain all their addresses")
 }
 
 /// Names the first few ranges.

@@ -7,13 +7,14 @@ use super::nodes::{CUT_OFF, contradicted_label};
 use super::plan::within;
 use super::{Finding, bare};
 use crate::agent::applied::AppliedFile;
-use crate::changes::{Changes, OpenedPaths};
+use crate::changes::{Changes, OpenedPaths, WatchedPaths};
 use crate::config::Config;
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
 use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
+use crate::mesh::Mesh;
 use crate::name::{ClusterName, peer_name};
 use crate::place::Place;
 use crate::plan::Plan;
@@ -38,16 +39,14 @@ rules! {
     OPENED_PATH = "opened-path" Error;
 }
 
-/// Returns findings for the watched paths that a change opens, or may open.
-pub fn opened(changes: &Changes) -> Vec<Finding> {
-    let opening = changes.paths.iter().filter(|it| !it.opened.is_empty());
-    let opened = opening.map(|it| {
-        let OpenedPaths {
-            stay,
-            pass,
-            example,
-        } = &it.opened;
-        let example = example.as_ref();
+/// Returns findings for the watched paths that a change opens, or may open. Each is at the line that opens them, and at
+/// the entry of the receiver.
+pub fn opened(changes: &Changes, watched: &[WatchedPaths], meshes: &[Mesh]) -> Vec<Finding> {
+    let new = changes.new_paths(watched);
+    let opened = new.iter().map(|it| {
+        let path = it.path;
+        let OpenedPaths { stay, pass, .. } = &path.opened;
+        let example = path.opened.example.as_ref();
         let example = example.map(|(from, to)| format!(", such as from {from} to {to}"));
         let message = format!(
             "{} from `{}` to `{}`{}{}",
@@ -59,15 +58,28 @@ pub fn opened(changes: &Changes) -> Vec<Finding> {
                 1 => "1 path opens".to_owned(),
                 stay => format!("{stay} paths open"),
             },
-            it.from,
-            it.to,
+            path.from,
+            path.to,
             example.unwrap_or_default(),
             match (stay.all(), pass.all()) {
                 (0, _) | (_, 0) => String::new(),
                 (_, pass) => format!(", and {pass} more while the change is applied"),
             }
         );
-        Finding::on_cluster(&OPENED_PATH, &it.from, message)
+        let setting = it.setting(changes);
+        let flags = it.watched.iter();
+        let flags = flags.map(|it| format!("`--fail-on-new-path {}`", it.name));
+        let revert = setting.map(|it| format!("; otherwise revert the change of `{}`", it.field));
+        let mut entries = meshes.iter().flat_map(|it| &it.entries);
+        let receiver = entries.find(|it| it.name == path.to);
+        Finding::on_cluster(&OPENED_PATH, &path.from, message)
+            .at(setting.and_then(|it| it.after.clone()), "the cause")
+            .at(receiver.map(|it| it.place.key("name")), "the receiver")
+            .help(format!(
+                "if the paths are intended, remove {} from the command{}",
+                listed(flags),
+                revert.unwrap_or_default()
+            ))
     });
     let unwatched = changes.unwatched.iter().map(|it| {
         let message = "too many states on the way to look for new paths in each of them";

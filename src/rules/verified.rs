@@ -9,6 +9,7 @@ use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
 use crate::agent::peers::{ClusterPeer, PeerId, Prize};
 use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::MissingSnapshot;
+use crate::mesh::{acceptance, at_policies, refusing};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::packet::messages;
@@ -259,21 +260,38 @@ fn leak(fabric: &Fabric, leak: &Leak) -> Finding {
                 ),
             )
         }
-        None => (
-            format!(
-                "{} of {from} reaches {} of {to} although no mesh links the two clusters",
-                packet.source, packet.destination
-            ),
-            leak.trace
-                .there
-                .steps
-                .iter()
-                .find_map(|step| Some(messages::selected(step)?.place)),
-            format!("remove the Peers of `{to}` from `{from}`, or link the two in a mesh"),
-        ),
+        None => return unlinked(fabric, leak),
     };
     let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
     finding.at(place, "through this range").help(help)
+}
+
+/// Reports a packet between clusters that exchange no Peers.
+fn unlinked(fabric: &Fabric, leak: &Leak) -> Finding {
+    let packet = &leak.trace.packet;
+    let from = cluster(fabric, packet.from.site);
+    let to = cluster(fabric, packet.to.site());
+    let refused = refusing(&leak.refusals);
+    let message = format!(
+        "{} of {from} reaches {} of {to} although {}",
+        packet.source,
+        packet.destination,
+        refused
+            .as_deref()
+            .unwrap_or("no mesh links the two clusters")
+    );
+    let mut steps = leak.trace.there.steps.iter();
+    let place = steps.find_map(|step| Some(messages::selected(step)?.place));
+    let finding = Finding::on_cluster(&UNPROMISED_REACH, from, message);
+    let finding = finding.at(place, "through this range");
+    let help = match refused {
+        Some(_) => format!(
+            "run `clustermesh render` and apply what it writes, or {}",
+            acceptance(&leak.refusals)
+        ),
+        None => format!("remove the Peers of `{to}` from `{from}`, or link the two in a mesh"),
+    };
+    at_policies(finding, &leak.refusals).help(help)
 }
 
 /// Reports pod CIDRs to which the Kilo of their cluster carries nothing from others.

@@ -36,7 +36,7 @@ mod policies;
 pub(crate) use known_snapshots::KnownSnapshots;
 
 use known_snapshots::KnownSnapshot;
-use policies::ReadPolicies;
+pub(crate) use policies::ReadPolicies;
 
 /// Everything that a render is made from.
 pub(crate) struct Inputs {
@@ -101,7 +101,7 @@ fn gather_all(
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
     let mut policies = ReadPolicies::read(&settings, &reading.named)?;
     if broken.is_empty() && !reading.named.is_empty() {
-        policies.find_unnamed(&reading.named);
+        policies.find_unnamed(&reading.named, &settings);
     }
     let is_unparsable = !broken.is_empty() || policies.is_unparsable;
     let is_whole = !is_unparsable && reading.is_usable() && !policies.is_broken;

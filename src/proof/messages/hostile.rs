@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::diagnostic::Finding;
+use crate::mesh::{acceptance, at_policies, refusing};
 use crate::packet::messages::{called, tunnel, whose};
 use crate::place::Place;
 use crate::proof::hostile::{Breach, Exposure, Hold, Hostile, Onward, Whose};
@@ -98,10 +99,12 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
         .iter()
         .map(|it| far_end(fabric, exposure.site, *it))
         .collect();
+    let refused = refusing(&exposure.refusals);
     let finding = Finding::new(
         &rule::BROKEN_ISOLATION,
         format!(
-            "has Peers with keys of {other} although no mesh links the two: {}",
+            "has Peers with keys of {other} although {}: {}",
+            refused.as_deref().unwrap_or("no mesh links the two"),
             first_of(NAMED, &ends, exposure.heard.unlisted())
         ),
     );
@@ -111,11 +114,12 @@ fn heard(fabric: &Fabric, hostile: &Hostile, exposure: &Exposure) -> Finding {
         Tunnel::Peer(peer) => Some(site.model.peers[*peer].place()),
         Tunnel::Segment(_) => None,
     });
-    places
-        .fold(finding, |finding, place| {
-            finding.at(Some(place), "lets it in")
-        })
-        .help("delete these Peers, or link the two clusters in a mesh")
+    let finding = finding.at_each(places.map(|it| (it, "lets it in")));
+    let finding = at_policies(finding, &exposure.refusals);
+    finding.help(match refused {
+        Some(_) => format!("delete these Peers, or {}", acceptance(&exposure.refusals)),
+        None => "delete these Peers, or link the two clusters in a mesh".to_owned(),
+    })
 }
 
 impl RangeOfOthers<'_> {

@@ -14,8 +14,7 @@ use super::{excused, undeclared};
 use crate::agent::fabric::{At, SiteId, SitePair, are_few};
 use crate::agent::model::Tunnel;
 use crate::kilo::id::NodeId;
-use crate::mesh::AddressClass;
-use crate::mesh::Link;
+use crate::mesh::{AddressClass, Link, refusals};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::packet::premise::{Distant, Premise, Stranger, Unencapsulated, UnshownRoute};
@@ -114,9 +113,14 @@ impl<'j> PairJudge<'j, '_, '_> {
         let mut traces = verdict.traces().iter();
         let arrived = traces.find(|trace| trace.there.ending.is_delivered())?;
         let is_linked = matches!(self.link, Some(Link::Exchange | Link::Ended));
-        (!is_linked).then(|| Leak {
-            trace: arrived.clone(),
-            range: None,
+        (!is_linked).then(|| {
+            let [one, other] = self.pair.both();
+            let cluster = |it: SiteId| self.reach.fabric.site(it).cluster;
+            Leak {
+                trace: arrived.clone(),
+                range: None,
+                refusals: refusals(self.asked.meshes, cluster(one), cluster(other)),
+            }
         })
     }
 

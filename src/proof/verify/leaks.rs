@@ -10,6 +10,7 @@ use crate::agent::fabric::{At, Fabric, Holding, Site, SiteId, SitePair, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
 use crate::agent::peers::PeerId;
 use crate::kilo::peer::Translation;
+use crate::mesh::Refusals;
 use crate::net::Cidr;
 use crate::net::prefixes::{Prefixes, Span};
 use crate::packet::trace::Trace;
@@ -23,6 +24,8 @@ pub struct Leak {
     pub trace: Trace,
     /// The range that lets it out, if the clusters are linked.
     pub range: Option<LeakedRange>,
+    /// The ends whose policies refuse the link between the clusters.
+    pub refusals: Refusals,
 }
 
 /// A range of a Peer that the cluster behind it does not declare.
@@ -145,6 +148,7 @@ pub(super) fn undeclared(
                         range,
                         others: 0,
                     }),
+                    refusals: Refusals::new(),
                 }),
             }
         }

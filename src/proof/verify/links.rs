@@ -84,9 +84,8 @@ impl<'a> MeshLink<'a> {
 
     /// Returns the terms on which the first cluster gives its ranges to the second.
     pub(super) fn terms(self, promises: &'a Promises, asked: Asked<'a>) -> LinkTerms<'a> {
-        let of_mesh = self.far.accepted.as_deref();
         let of_config = asked.accepted.get(&self.far.name).map(Vec::as_slice);
-        let accepted = of_mesh.into_iter().chain(of_config);
+        let accepted = self.far.accepted_lists().chain(of_config);
         LinkTerms::new(promises, accepted, &self.far.local_networks)
     }
 }

@@ -1,15 +1,16 @@
 //! Words for clusters that no other cluster can reach.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::excluded::{cause, rule_of};
 use super::has_run;
-use crate::diagnostic::FindingCause;
+use crate::diagnostic::{FindingCause, Quoted};
 use crate::fleet::Member;
 use crate::membership::{ExcludedNode, ExcludedReason};
 use crate::plan::{Plan, TargetReason, Withheld};
 use crate::rules::nodes::SILENT_CLUSTER;
 use crate::rules::{Finding, plan};
+use crate::text::listed;
 
 /// Returns the finding about a cluster that gives no other cluster a Peer, as a plan shows.
 pub(in crate::rules) fn silent(member: &Member, plan: &Plan) -> Finding {
@@ -19,17 +20,22 @@ pub(in crate::rules) fn silent(member: &Member, plan: &Plan) -> Finding {
     let cluster = &member.entry.name;
     let of_source = plan.withheld.iter().filter(|it| it.source == *cluster);
     let withheld: Vec<&Withheld> = of_source.filter(|it| it.reason.withholds()).collect();
-    let is_unaccepted = |it: &&Withheld| matches!(*it.reason, TargetReason::Unaccepted { .. });
+    let unaccepted = withheld.iter().map(|it| match &*it.reason {
+        TargetReason::Unaccepted { accepted, .. } => Some(Quoted(&accepted.source).to_string()),
+        _ => None,
+    });
+    let unaccepted: Option<BTreeSet<String>> = unaccepted.collect();
     let (why, help) = if withheld.is_empty() {
         (
             "its nodes have no ranges that other clusters could get".to_owned(),
             "correct what is reported about its nodes and ranges".to_owned(),
         )
-    } else if withheld.iter().all(is_unaccepted) {
+    } else if let Some(files) = unaccepted {
+        let files = listed(files);
         (
             "no cluster accepts the ranges of its nodes".to_owned(),
             format!(
-                "add its ranges to `acceptedNetworks` of the clusters that should reach `{cluster}`"
+                "add its ranges to `acceptedNetworks` of the clusters that should reach `{cluster}`, in {files}"
             ),
         )
     } else {

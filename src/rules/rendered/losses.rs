@@ -7,11 +7,13 @@ use super::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, RENAMED_MESH, alike, members
 use crate::diagnostic::mistake::NO_MESH;
 use crate::diagnostic::{FindingCause, Severity, escaped, gravest_first};
 use crate::fleet::{Fleet, Member};
+use crate::mesh::{acceptance, at_policies, refusals};
 use crate::name::ClusterName;
-use crate::plan::Plan;
+use crate::place::Place;
+use crate::plan::{Plan, TargetReason};
 use crate::rules::kilo::separation;
 use crate::rules::nodes::{CONTRADICTED, SILENT_CLUSTER};
-use crate::rules::plan::within;
+use crate::rules::plan::{accept_ranges, within};
 use crate::rules::{Finding, Rule, bare, membership};
 use crate::text::{count, listed};
 use crate::tree_diff::Loss;
@@ -77,6 +79,9 @@ pub struct PlannedFleet<'a> {
     pub plan: &'a Plan,
 }
 
+/// The lists of accepted ranges that do not contain a range, by target and source.
+type UnacceptedLists<'p> = BTreeMap<[&'p ClusterName; 2], &'p Place>;
+
 /// Returns the rule about a loss.
 pub fn rule_of(loss: &Loss) -> &'static Rule {
     match loss {
@@ -102,10 +107,11 @@ pub fn add_losses(
     }
     let instruction = allowing.instruction(&allowed_by(losses));
     let intention = intention(losses);
+    let unaccepted = unaccepted_lists(planned.plan);
     let losses: Vec<Finding> = losses
         .iter()
         .map(|it| {
-            let finding = lost(it, planned);
+            let finding = lost(it, planned, &unaccepted);
             let help = match (it, &finding.help) {
                 (Loss::SilentSource { .. }, Some(repair)) => {
                     format!("{repair}; if it should have no Peers, {instruction}")
@@ -115,6 +121,9 @@ pub fn add_losses(
                 }
                 (Loss::RenamedMesh(_), _) => {
                     format!("restore the old name; if the mesh should be renamed, {instruction}")
+                }
+                (Loss::Source { .. } | Loss::Unrecorded { .. }, Some(repair)) => {
+                    format!("to keep them, {repair}; {intention}, {instruction}")
                 }
                 _ => format!("{intention}, {instruction}"),
             };
@@ -222,7 +231,8 @@ fn allowed_by(losses: &[Loss]) -> Vec<String> {
     flags
 }
 
-fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
+fn lost(loss: &Loss, planned: PlannedFleet, unaccepted: &UnacceptedLists) -> Finding {
+    let PlannedFleet { fleet, plan } = planned;
     match loss {
         Loss::SilentSource { source } => silent(source, fleet, plan),
         Loss::EmptyTarget { target } => {
@@ -253,7 +263,7 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
             };
             let message = format!("{peers} would be removed from {}", bare(target));
             let finding = Finding::on_named(&LOST_SOURCE, source, message).at(place.clone(), "");
-            finding.with_cause(wrong_line(source, fleet, plan))
+            lost_source(finding, [target, source], planned, unaccepted)
         }
         Loss::RenamedMesh(renamed) => {
             let targets: Vec<String> = renamed.targets.iter().cloned().collect();
@@ -267,19 +277,50 @@ fn lost(loss: &Loss, PlannedFleet { fleet, plan }: PlannedFleet) -> Finding {
             Finding::new(&RENAMED_MESH, message).at(renamed.place.clone(), "")
         }
         Loss::Unrecorded { target, source } => {
-            let target = bare(target);
+            let named = bare(target);
             let message = format!(
-                "would have no Peers in {target}, and {target} has no rendered folder to compare \
+                "would have no Peers in {named}, and {named} has no rendered folder to compare \
                  with"
             );
             let finding = Finding::on_named(&LOST_SOURCE, source, message);
-            let finding = finding.with_cause(wrong_line(source, fleet, plan));
-            match members(fleet, source).next() {
-                Some(member) => finding.at(member.entry.place.key("name"), ""),
-                None => finding,
-            }
+            let member = members(fleet, source).next();
+            let place = member.map(|it| it.entry.place.key("name"));
+            lost_source(finding.at(place, ""), [target, source], planned, unaccepted)
         }
     }
+}
+
+/// Adds why a target would get no Peers of a source, and what makes it accept them, to the finding about that.
+fn lost_source(
+    finding: Finding,
+    ends: [&str; 2],
+    PlannedFleet { fleet, plan }: PlannedFleet,
+    unaccepted: &UnacceptedLists,
+) -> Finding {
+    let [_, source] = ends;
+    let finding = finding.with_cause(wrong_line(source, fleet, plan));
+    let [Ok(target), Ok(source)] = ends.map(str::parse::<ClusterName>) else {
+        return finding;
+    };
+    let meshes = fleet.memberships(&source).map(|it| it.mesh);
+    let refusals = refusals(meshes, &target, &source);
+    if !refusals.is_empty() {
+        return at_policies(finding, &refusals).help(acceptance(&refusals));
+    }
+    match unaccepted.get(&[&target, &source]) {
+        Some(list) => finding
+            .at((*list).clone(), "does not contain its ranges")
+            .help(accept_ranges(list)),
+        None => finding,
+    }
+}
+
+fn unaccepted_lists(plan: &Plan) -> UnacceptedLists<'_> {
+    let lists = plan.withheld.iter().filter_map(|it| match &*it.reason {
+        TargetReason::Unaccepted { accepted, .. } => Some(([&it.target, &it.source], accepted)),
+        _ => None,
+    });
+    lists.collect()
 }
 
 /// Returns the finding for which a target has no Peers, if there is one.

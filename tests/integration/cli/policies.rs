@@ -241,3 +241,146 @@ fn config_prints_where_a_default_comes_from() {
     let run = folder.run(&["validate", "--output", "concise"]);
     assert_contains(&run.stdout, "[overridden-default]");
 }
+
+/// The policy separates the clusters, so it is named, and not the mesh.
+#[test]
+fn findings_about_a_refused_link_name_the_policy() {
+    let folder = Folder::rendered();
+    accept(&folder, "north", "acceptedClusters: [west]");
+    let accepting = "add `east` to `acceptedClusters` in `policies/north.yaml`";
+    // A remedy by hand is for Peers that are not in the tree.
+    let dumps = ["east", "north"].map(|it| format!("{it}={it}.yaml"));
+    for (cluster, source) in [("east", "north"), ("north", "east")] {
+        let peers = folder.read(&format!("rendered/{cluster}/prod--{source}.yaml"));
+        folder.write(&format!("{cluster}.yaml"), peers);
+    }
+    let run = folder.run(&["verify", "--peers", &dumps[0], "--peers", &dumps[1]]);
+    assert_contains(
+        &run.stdout,
+        "reaches 10.2.1.0 of north although `policies/north.yaml` refuses the link",
+    );
+    assert_contains(
+        &run.stdout,
+        &format!("help: run `clustermesh render` and apply what it writes, or {accepting}"),
+    );
+    assert_contains(&run.stdout, "policies/north.yaml:4");
+    let run = folder.run(&["render"]);
+    assert_contains(&run.stderr, &format!("help: to keep them, {accepting}; if"));
+    let run = folder.run(&[
+        "verify",
+        "--assume-hostile",
+        "east",
+        "--peers",
+        &dumps[0],
+        "--peers",
+        &dumps[1],
+    ]);
+    let refused = "has Peers with keys of east although `policies/north.yaml` refuses the link";
+    assert_contains(&run.stdout, refused);
+    assert_contains(&run.stdout, &format!("delete these Peers, or {accepting}"));
+    let both = [
+        "render",
+        "--allow-empty",
+        "east/north",
+        "--allow-empty",
+        "north/east",
+    ];
+    assert_eq!(folder.run(&both).code, 0);
+    let run = folder.run(&["trace", "east", "north"]);
+    assert_contains(&run.stdout, accepting);
+    // The advice works, and that of both ends together.
+    accept(&folder, "east", "acceptedClusters: [west]");
+    let run = folder.run(&["trace", "east", "north"]);
+    let both = "add `north` to `acceptedClusters` in `policies/east.yaml` and add `east` to `acceptedClusters` in \
+                `policies/north.yaml`";
+    assert_contains(&run.stdout, both);
+    for (cluster, accepted) in [("east", "[west, north]"), ("north", "[west, east]")] {
+        accept(&folder, cluster, &format!("acceptedClusters: {accepted}"));
+    }
+    assert_eq!(folder.run(&["render"]).code, 0);
+    assert_eq!(folder.run(&["trace", "east", "north"]).code, 0);
+}
+
+#[test]
+fn findings_about_unaccepted_ranges_name_the_list() {
+    let folder = Folder::rendered();
+    accept(
+        &folder,
+        "north",
+        "acceptedNetworks: [10.3.0.0/16, 10.103.0.0/24]",
+    );
+    let accepting = "add ranges to `acceptedNetworks` in `policies/north.yaml` that contain all their addresses";
+    let run = folder.run(&["render"]);
+    assert_contains(&run.stderr, &format!("to keep them, {accepting}; if"));
+    assert_eq!(folder.run(&["render", "--allow-empty", "*/east"]).code, 0);
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stdout, &format!("help: to accept them, {accepting}"));
+    let run = folder.run(&["trace", "north", "east"]);
+    assert_contains(&run.stdout, "`policies/north.yaml`");
+    // A mesh and a policy with nothing in common accept nothing, and that is reported too.
+    let east = "wireguardCIDR: 10.102.0.0/24";
+    let limited = format!("{east}\n      acceptedNetworks: [10.1.0.0/16, 10.101.0.0/24]");
+    folder.edit("mesh.yaml", east, &limited);
+    let run = folder.run(&["validate"]);
+    assert_contains(&run.stdout, "[unaccepted-range]: east: 10.1.1.0/24");
+    assert_contains(&run.stdout, "`acceptedNetworks` in `mesh.yaml`");
+}
+
+#[test]
+fn config_prints_policies_and_groups_with_their_lines() {
+    let folder = Folder::mesh();
+    accept(
+        &folder,
+        "north",
+        "{ acceptedClusters: [west], localNetworks: [192.168.1.0/24] }",
+    );
+    accept(&folder, "west", "{}");
+    folder.edit(
+        "mesh.yaml",
+        "spec:\n",
+        "spec:\n  groups: { far: [north, west] }\n",
+    );
+    let run = folder.run(&["config"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines = run.stdout.lines();
+    let lines = lines
+        .filter(|it| it.starts_with("policies") || it.starts_with("groups") || it.starts_with(' '));
+    let lines: Vec<String> = lines
+        .map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    policies policies default
+    policies.north.acceptedClusters west policies/north.yaml:4:23
+    policies.north.localNetworks 192.168.1.0/24 policies/north.yaml:4:46
+    groups.far north mesh.yaml:6:18
+    groups.far west mesh.yaml:6:18
+    ");
+    accept(&folder, "north", "acceptedClusters: [West]");
+    let run = folder.run(&["config"]);
+    assert_contains(&run.stderr, "policies with mistakes are missing");
+    assert!(!run.stdout.contains("policies.north"), "{}", run.stdout);
+}
+
+/// A wrong path would accept everything.
+#[test]
+fn a_named_folder_without_policies_is_reported() {
+    let folder = Folder::mesh();
+    folder.write(
+        "clustermesh.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\npolicies: limits\n",
+    );
+    std::fs::create_dir(folder.path("limits")).unwrap();
+    let found = || {
+        let run = folder.run(&["validate", "--output", "concise"]);
+        run.stdout.contains("warning[empty-policies]")
+    };
+    assert!(found());
+    folder.write("limits/norths.yaml", "a");
+    assert!(found());
+    folder.write("limits/north.yaml", format!("{HEAD}  {{}}\n"));
+    assert!(!found());
+    // Another tool may have a folder with the default name.
+    std::fs::remove_file(folder.path("clustermesh.yaml")).unwrap();
+    std::fs::create_dir(folder.path("policies")).unwrap();
+    assert!(!found());
+}

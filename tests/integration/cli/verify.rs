@@ -77,7 +77,7 @@ fn shows_the_smallest_packet_that_is_stolen() {
        |     ^^^^^^^^^^^^^ contains the destination
     help: run `clustermesh render`
 
-    20 of 24 declared paths work in both directions.
+    Proved with the Peers in rendered, which are outdated: 20 of 24 declared paths work in both directions.
     "#);
     assert_eq!(code, 1);
 }

@@ -440,6 +440,7 @@ fn compared(before: &Rendered, after: &Rendered) -> Changes {
     let clusters = after.meshes.iter().flat_map(|it| &it.entries);
     let clusters: BTreeSet<ClusterName> = clusters.map(|it| it.name.clone()).collect();
     let watched = [WatchedPaths {
+        name: String::new(),
         from: clusters.clone(),
         to: clusters,
     }];

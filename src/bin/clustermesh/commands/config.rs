@@ -11,10 +11,12 @@ use clustermesh::document::Source;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
+use clustermesh::policy::Policy;
 
 use crate::Outcome;
 use crate::failure::CommandFailure;
 use crate::input_file::{self, Clusters};
+use crate::inputs::ReadPolicies;
 use crate::output::terminal;
 use crate::output::{self, Printer};
 use crate::settings::{ClusterAccess, CommonOptions, ConfigFile, Setting, SettingOrigin, Settings};
@@ -26,7 +28,7 @@ use shown::{Shown, ShownValue};
 /// Print all settings and their origins
 ///
 /// Precedence: flags, `CLUSTERMESH_*` variables, config file, defaults. Lists the clusters of the config
-/// and of the meshes.
+/// and of the meshes, what their policies limit, the groups, and the fields that a mesh has `defaults` for.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ConfigArgs {
@@ -79,7 +81,21 @@ pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, C
     let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
     clusters.extend(entries.map(|entry| entry.name.clone()));
     sources.extend(settings.config.source.clone());
-    let shown = all(&settings, &clusters, &meshes, &sources);
+    let named = clusters.iter().map(ToString::to_string).collect();
+    let policies = ReadPolicies::read(&settings, &named).unwrap_or_else(|failure| {
+        printer.note(&format!("policies cannot be read: {failure}"));
+        ReadPolicies::default()
+    });
+    if policies.is_broken {
+        printer.note("policies with mistakes are missing: run `clustermesh validate`");
+    }
+    sources.extend(policies.sources);
+    let shown = all(
+        &settings,
+        &clusters,
+        (&meshes, &policies.policies),
+        &sources,
+    );
     let text = match args.output {
         ConfigFormat::Human => shown::table(&shown, terminal::stdout()),
         ConfigFormat::Json => shown::json(&shown)?,
@@ -97,7 +113,7 @@ fn read_meshes(settings: &Settings) -> Result<Clusters, CommandFailure> {
 fn all(
     settings: &Settings,
     clusters: &BTreeSet<ClusterName>,
-    meshes: &[Mesh],
+    (meshes, policies): (&[Mesh], &[Policy]),
     sources: &[Source],
 ) -> Vec<Shown> {
     let mut list = SettingList {
@@ -124,6 +140,16 @@ fn all(
     list.add_paths("kubeconfig", value, origin);
     for cluster in clusters {
         list.add_cluster(settings, cluster);
+    }
+    for policy in policies {
+        list.add_policy(policy);
+    }
+    let of_meshes = meshes.iter().flat_map(|it| &it.groups);
+    for group in of_meshes.chain(&settings.config.content.groups) {
+        let clusters = group.clusters.iter().map(ToString::to_string);
+        let name = format!("groups.{}", group.name);
+        let origin = SettingOrigin::File(group.place.clone());
+        list.add(&name, ShownValue::List(clusters.collect()), &origin);
     }
     for mesh in meshes {
         list.add_defaults(mesh);
@@ -189,6 +215,14 @@ impl SettingList<'_> {
             ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
         });
         self.add_configured(&keys("acceptedNetworks"), accepted);
+    }
+
+    /// Adds the limits that the owner of a cluster sets.
+    fn add_policy(&mut self, policy: &Policy) {
+        for (field, values, place) in policy.limits() {
+            let name = ["policies", policy.cluster.as_str(), field].join(".");
+            self.add(&name, ShownValue::List(values), &SettingOrigin::File(place));
+        }
     }
 
     /// Adds the values that entries of a mesh have for the fields of its `defaults`.

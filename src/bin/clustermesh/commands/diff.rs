@@ -159,21 +159,22 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
     let changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before, &watched)?);
     let check = || losses::check(&before, &inputs, &name, files);
     let losses = args.check_losses.then(check).transpose()?;
-    let mut losses = losses.unwrap_or_default();
-    losses.extend(rules::rendered::opened(&changes));
-    printer.findings(&inputs.files, &losses);
+    let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
+    let findings = [losses.unwrap_or_default(), opened].concat();
+    if args.output != DiffFormat::Github {
+        printer.findings(&inputs.files, &findings);
+    }
     for note in &before.notes {
         printer.note(note);
     }
-    let targets = planned.plan.targets.iter().map(|it| &it.cluster);
-    let affected = changes.targets.iter().map(|it| &it.cluster);
-    let clusters: BTreeSet<&ClusterName> = targets.chain(affected).collect();
     let compared = Compared {
         changes: &changes,
-        clusters: clusters.len(),
+        clusters: clusters(&planned, &changes),
         against: name,
         meshes: &inputs.meshes,
         notes: &before.notes,
+        findings: &findings,
+        watched: &watched,
         config: &inputs.settings.config.content,
         files: &inputs.files,
         old_files: before.inputs.as_ref().map(|it| &it.files),
@@ -186,8 +187,16 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
         printer.summarize_differences(&compared);
     }
     let is_grave = args.check_losses && changes.grade() == Grade::Destructive;
-    let is_refused = is_grave || !losses.is_empty() || fails(args, &changes);
+    let is_refused = is_grave || !findings.is_empty() || fails(args, &changes);
     Ok(Outcome::findings_if(is_refused))
+}
+
+/// Counts the clusters that were compared.
+fn clusters(planned: &RenderPlan, changes: &Changes) -> usize {
+    let targets = planned.plan.targets.iter().map(|it| &it.cluster);
+    let affected = changes.targets.iter().map(|it| &it.cluster);
+    let clusters: BTreeSet<&ClusterName> = targets.chain(affected).collect();
+    clusters.len()
 }
 
 /// Compares the Peers of a plan with the earlier ones, and notes what changes the meaning of that.

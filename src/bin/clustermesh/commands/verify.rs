@@ -24,7 +24,7 @@ use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
 use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, applied_files, planning};
+use crate::{Outcome, applied_files, input_file, planning};
 
 mod expectations;
 mod held_back;
@@ -276,11 +276,13 @@ fn verify(
         outdated.renew(&mut found);
     }
     findings.extend(inputs.settings.in_force(found));
+    let folder = input_file::name(&inputs.settings.rendered.value);
     let verified = Verified {
         fabric: &fabric,
         files: &inputs.files,
         verification: &proof.verification,
         unchecked: missing.len(),
+        outdated: wanted.outdated.as_ref().map(|_| &*folder),
         checks: &proof.checks,
         hostiles: &hostiles,
         is_passed: !threshold.fails(&findings),

@@ -15,28 +15,28 @@ use clustermesh::rules::{self, Finding};
 use crate::disk;
 use crate::failure::CommandFailure;
 use crate::input_file::{self, InputFile, MESH_LIMIT};
-use crate::settings::Settings;
+use crate::settings::{SettingOrigin, Settings};
 
 /// The policies of the clusters in meshes.
 #[derive(Default)]
-pub(super) struct ReadPolicies {
+pub(crate) struct ReadPolicies {
     /// The policies.
-    policies: Vec<Policy>,
+    pub(crate) policies: Vec<Policy>,
     /// Their files.
-    pub(super) sources: Vec<Source>,
+    pub(crate) sources: Vec<Source>,
     /// The mistakes in them.
     pub(super) findings: Vec<Finding>,
     /// Files that are not about any of the clusters, each with the name that it is about.
     unnamed: Vec<(String, PathBuf)>,
     /// Whether a policy is wrong, so that it is unknown what its cluster accepts.
-    pub(super) is_broken: bool,
+    pub(crate) is_broken: bool,
     /// Whether one is not YAML at all.
     pub(super) is_unparsable: bool,
 }
 
 impl ReadPolicies {
     /// Reads the policies of the clusters that meshes name.
-    pub(super) fn read(
+    pub(crate) fn read(
         settings: &Settings,
         named: &BTreeSet<String>,
     ) -> Result<Self, CommandFailure> {
@@ -94,7 +94,14 @@ impl ReadPolicies {
     }
 
     /// Reports files that are about none of the clusters that meshes name. Without all meshes, that is not known.
-    pub(super) fn find_unnamed(&mut self, named: &BTreeSet<String>) {
+    pub(super) fn find_unnamed(&mut self, named: &BTreeSet<String>, settings: &Settings) {
+        // Another folder may have the default name.
+        if let SettingOrigin::File(place) = &settings.policies.origin
+            && self.sources.is_empty()
+            && !self.is_broken
+        {
+            self.findings.push(policy::none_in(place.clone()));
+        }
         let unnamed = self.unnamed.iter();
         let unnamed = unnamed.map(|(stem, path)| unnamed_file(stem, path, named));
         self.findings.extend(unnamed);

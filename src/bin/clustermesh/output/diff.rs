@@ -3,13 +3,15 @@
 use anstream::adapter::strip_str;
 use clap::ValueEnum;
 use clustermesh::changes::{
-    CauseEffect, Changes, Grade, PeerCounts, SILENCE_SECONDS, TargetChange,
+    CauseEffect, Changes, Grade, PeerCounts, SILENCE_SECONDS, TargetChange, WatchedPaths,
 };
 use clustermesh::config::Config;
 use clustermesh::kilo::node::annotation;
 use clustermesh::mesh::Mesh;
+use clustermesh::rules::Finding;
 use clustermesh::text::count;
 
+use super::{Report, ReportFormat};
 use crate::files::ShownFiles;
 
 mod human;
@@ -46,6 +48,10 @@ pub(crate) struct Compared<'a> {
     pub(crate) against: String,
     /// Facts about the old version that change what the comparison means.
     pub(crate) notes: &'a [String],
+    /// The findings that make the change fail besides its grade.
+    pub(crate) findings: &'a [Finding],
+    /// The paths that it must not open.
+    pub(crate) watched: &'a [WatchedPaths],
     /// The meshes of the new version.
     pub(crate) meshes: &'a [Mesh],
     /// The config of the new version.
@@ -62,7 +68,10 @@ impl Compared<'_> {
         Ok(match format {
             DiffFormat::Human => human::text(self),
             // A log of a job has no colours.
-            DiffFormat::Github => strip_str(&human::text(self)).to_string(),
+            DiffFormat::Github => {
+                let text = human::text(self);
+                self.report().text(ReportFormat::Github)? + &strip_str(&text).to_string()
+            }
             DiffFormat::Markdown => markdown::text(self, super::markdown::COMMENT),
             DiffFormat::Json => json::text(self)?,
         })
@@ -71,6 +80,10 @@ impl Compared<'_> {
     /// Returns a page for the summary of a job, of at most `limit` bytes.
     pub(crate) fn page(&self, limit: usize) -> String {
         markdown::text(self, limit)
+    }
+
+    fn report(&self) -> Report<'_> {
+        Report::new(self.files, self.findings)
     }
 
     /// Returns how many Peers change in all targets.

@@ -152,7 +152,6 @@ pub(super) fn text(report: &Report) -> serde_json::Result<String> {
 }
 
 /// Returns the findings of a report, for an object that has more than them.
-#[cfg(feature = "snapshot")]
 pub(crate) fn findings<'a>(report: &'a Report) -> Vec<WrittenFinding<'a>> {
     let findings = report.findings.iter();
     findings.map(|it| written(it, report.files)).collect()

@@ -90,6 +90,8 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) verification: &'a Verification,
     /// The number of clusters of which no path was checked, as they have no usable snapshot.
     pub(crate) unchecked: usize,
+    /// The rendered folder, if `render` would change its files, from which the Peers are.
+    pub(crate) outdated: Option<&'a str>,
     /// The results of the expectations.
     pub(crate) checks: &'a [Check<'a>],
     /// The possible attacks of the clusters of `--assume-hostile`.
@@ -329,7 +331,10 @@ impl Verified<'_, '_> {
             )),
         });
         sentences.extend(super::keeping_nodes(&self.keeping_nodes));
-        sentences.join(" ") + "\n"
+        // The Peers that are delivered next have not been proved then.
+        let with = self.outdated;
+        let with = with.map(|it| format!("Proved with the Peers in {it}, which are outdated: "));
+        format!("{}{}\n", with.unwrap_or_default(), sentences.join(" "))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::support::assert_contains;
+use crate::support::json_schema::{schema, violations};
 
 const TOPOLOGY: &str = "  topology: { mode: Links, links: [[east, west], [west, north]] }\n";
 
@@ -44,6 +45,8 @@ fn a_link_opens_paths_in_both_directions() {
         of.unwrap()["opened"]["declared"].clone()
     };
     assert_eq!((opened("east"), opened("north")), (json!(4), Value::Null));
+    let schema = schema("kilo-clustermesh.io/diff_v1.json");
+    assert_eq!(violations(&schema, &json), Vec::<String>::new());
 }
 
 #[test]
@@ -105,4 +108,92 @@ fn a_path_that_is_open_only_on_the_way_counts() {
     assert_contains(&run.stdout, "open only while the Peers arrive");
     let run = repository.diff(&["--fail-on-new-path", "east:west"]);
     assert_eq!((run.code, findings(&run).len()), (0, 0), "{}", run.stderr);
+}
+
+/// A job shows only one of them to a person, so each has everything.
+#[test]
+fn every_format_has_the_new_paths() {
+    let repository = apart();
+    let folder = &repository.folder;
+    folder.edit("mesh.yaml", "spec:\n", "spec:\n  groups: { far: [east] }\n");
+    folder.edit(
+        "mesh.yaml",
+        "[[east, west], [west, north]]",
+        "[[east, west], [west, north], [east, north]]",
+    );
+    let watched = [
+        "--fail-on-new-path",
+        "far:north",
+        "--fail-on-new-path",
+        "east:north",
+    ];
+    let run = |format: &str| repository.diff(&[&watched[..], &["--output", format]].concat());
+    let message = "4 paths open from `east` to `north`, such as from east/";
+    let flags = "remove `--fail-on-new-path far:north`, `--fail-on-new-path east:north` from the command; otherwise \
+                 revert the change of `topology`";
+    let human = run("human");
+    assert_contains(
+        &human.stdout,
+        "4 declared paths opened although `--fail-on-new-path` forbids it",
+    );
+    for page in [human.stderr, run("markdown").stdout] {
+        assert_contains(&page, message);
+        assert_contains(&page, "mesh.yaml:7");
+    }
+    let commands = run("github").stdout;
+    assert_contains(&commands, "::error file=mesh.yaml,line=7,");
+    assert_contains(&commands, message);
+    assert_contains(&commands, flags);
+    let json = run("json").json();
+    let new = &json["newPaths"];
+    assert_eq!(new.as_array().unwrap().len(), 1);
+    assert_eq!(new[0]["watched"], json!(["far:north", "east:north"]));
+    assert_eq!(
+        (&new[0]["from"], &new[0]["to"]),
+        (&json!("east"), &json!("north"))
+    );
+    assert_eq!(
+        (
+            &new[0]["opened"]["declared"],
+            &new[0]["passing"]["declared"]
+        ),
+        (&json!(4), &json!(0))
+    );
+    assert!(
+        new[0]["example"]["from"]
+            .as_str()
+            .unwrap()
+            .starts_with("east/")
+    );
+    let causes = new[0]["causes"].as_array().unwrap();
+    let cause = &json["causes"][causes[0].as_u64().unwrap() as usize];
+    assert_contains(cause["message"].as_str().unwrap(), "`topology`");
+    let finding = &json["findings"][0];
+    assert_eq!(
+        (&finding["rule"], &finding["places"][0]["line"]),
+        (&json!("opened-path"), &json!(7))
+    );
+    assert_eq!(finding["places"][1]["label"], "the receiver");
+}
+
+/// The line that closed the paths is gone, so the entry of the receiver is the place.
+#[test]
+fn a_removed_limit_is_named() {
+    let repository = apart();
+    let folder = &repository.folder;
+    folder.edit("mesh.yaml", TOPOLOGY, "");
+    let policy = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedClusters: [west] }\n";
+    folder.write("policies/north.yaml", policy);
+    repository.commit();
+    folder.write(
+        "policies/north.yaml",
+        policy.replace("acceptedClusters: [west]", ""),
+    );
+    let run = repository.diff(&["--fail-on-new-path", "east:north"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stderr, "name: north");
+    assert_contains(
+        &run.stderr,
+        "otherwise revert the change of `acceptedClusters`",
+    );
 }

@@ -49,7 +49,7 @@ fn only_what_it_takes_is_rendered_for_a_cluster() {
        |
      4 |   west: { acceptedNetworks: [10.1.1.0/24, 10.2.0.0/16] }
        |                              ----------- does not contain it
-    help: to accept them, add ranges to `acceptedNetworks` that contain all their addresses
+    help: to accept them, add ranges to `acceptedNetworks` in `clustermesh.yaml` that contain all their addresses
 
     west: +0 ~2 -0 files, 3 Peers of 2 clusters (+0 ~3 -1)
     2 targets unchanged

@@ -2,6 +2,16 @@
 
 use super::*;
 
+const EXPECTED: &str = "\
+apiVersion: kilo-clustermesh.io/v1
+kind: Expectations
+spec:
+  - name: open
+    from: { cluster: east }
+    to: { cluster: west }
+    expect: Reach
+";
+
 const KEEPALIVE: &str = "- name: east\n      persistentKeepalive: 25";
 
 #[test]
@@ -47,6 +57,24 @@ fn a_render_that_would_be_refused_is_an_error() {
     let run = folder.run(&["validate"]);
     for rule in ["error[lost-source]", "error[lost-target]"] {
         assert_contains(&run.stdout, rule);
+    }
+}
+
+/// What git has now is not what is proved.
+#[test]
+fn the_summary_names_the_outdated_peers() {
+    let folder = Folder::rendered();
+    folder.write("expectations.yaml", EXPECTED);
+    let proved = "Proved with the Peers in rendered, which are outdated: All 24 declared paths work in both directions. The \
+                  expectation is met.";
+    let (code, text) = verified(&folder, &[]);
+    assert_contains(&text, "The expectation is met.");
+    assert!(!text.contains("Proved"), "{text}");
+    assert_eq!(code, 0);
+    folder.edit("mesh.yaml", "- name: east", KEEPALIVE);
+    for format in ["human", "markdown"] {
+        let text = verified(&folder, &["--output", format]).1;
+        assert_contains(&text, proved);
     }
 }
 

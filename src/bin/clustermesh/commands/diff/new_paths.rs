@@ -47,9 +47,9 @@ pub(super) fn watched(
         let versions: Vec<&Inputs> = before.into_iter().chain([inputs]).collect();
         let sides =
             clusters(&it.from, &versions).and_then(|from| Ok((from, clusters(&it.to, &versions)?)));
-        let (from, to) =
-            sides.with_context(|| format!("--fail-on-new-path {}:{}", it.from, it.to))?;
-        Ok(WatchedPaths { from, to })
+        let name = format!("{}:{}", it.from, it.to);
+        let (from, to) = sides.with_context(|| format!("--fail-on-new-path {name}"))?;
+        Ok(WatchedPaths { name, from, to })
     });
     watched.collect()
 }

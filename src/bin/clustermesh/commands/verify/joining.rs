@@ -137,6 +137,7 @@ impl JoinPlan {
             files: &inputs.files,
             verification: &it.proof.verification,
             unchecked: 0,
+            outdated: None,
             checks: &it.proof.checks,
             hostiles: &[],
             is_passed: !threshold.fails(&it.new),

@@ -1,8 +1,8 @@
 //! Differences as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::changes::{
-    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NodeRef,
-    PathChange, PathCounts, PeerChange, PeerChangeKind, TargetChange,
+    CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NewPaths, NodeRef,
+    OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, TargetChange,
 };
 use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
@@ -10,7 +10,7 @@ use clustermesh::net::Cidr;
 use clustermesh::place::Place;
 use clustermesh::report::json::JsonDocument;
 
-use super::super::json::{WrittenPlace, bare_place, number};
+use super::super::json::{WrittenPlace, bare_place, findings, number};
 use super::{Compared, remedy, wording};
 use crate::files::ShownFiles;
 
@@ -18,8 +18,9 @@ mod form;
 
 pub(crate) use form::WrittenDiff;
 use form::{
-    WrittenCarrier, WrittenDiffCause, WrittenEffect, WrittenForgotten, WrittenKeyMove, WrittenPath,
-    WrittenPeer, WrittenPeerChangeKind, WrittenQuantity, WrittenReason, WrittenTargetChange,
+    WrittenCarrier, WrittenDiffCause, WrittenEffect, WrittenExample, WrittenForgotten,
+    WrittenKeyMove, WrittenNewPaths, WrittenPath, WrittenPeer, WrittenPeerChangeKind,
+    WrittenQuantity, WrittenReason, WrittenTargetChange,
 };
 
 /// The longest name that is written, in characters.
@@ -30,6 +31,8 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
     let changes = compared.changes;
     let causes = changes.causes.iter().map(|it| cause(it, compared));
     let targets = changes.targets.iter();
+    let report = compared.report();
+    let new_paths = changes.new_paths(compared.watched).into_iter();
     let document = JsonDocument::of(WrittenDiff {
         against: &compared.against,
         notes: compared.notes,
@@ -38,6 +41,8 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         causes: causes.collect(),
         targets: targets.map(|it| target(it, compared)).collect(),
         paths: changes.paths.iter().map(path).collect(),
+        new_paths: new_paths.map(new_path).collect(),
+        findings: findings(&report),
         states: changes.states,
     });
     document.text()
@@ -130,6 +135,31 @@ fn path(path: &PathChange) -> WrittenPath<'_> {
         paused: path.paused,
         opened: some(path.opened.stay),
         passing: some(path.opened.pass),
+    }
+}
+
+fn new_path(new: NewPaths<'_>) -> WrittenNewPaths<'_> {
+    let NewPaths {
+        watched,
+        path,
+        causes,
+    } = new;
+    let OpenedPaths {
+        stay,
+        pass,
+        example,
+    } = &path.opened;
+    WrittenNewPaths {
+        watched: watched.iter().map(|it| it.name.as_str()).collect(),
+        from: path.from.as_str(),
+        to: path.to.as_str(),
+        opened: *stay,
+        passing: *pass,
+        example: example.as_ref().map(|(from, to)| WrittenExample {
+            from: escaped(from, NAME),
+            to: escaped(to, NAME),
+        }),
+        causes: causes.into_iter().collect(),
     }
 }
 

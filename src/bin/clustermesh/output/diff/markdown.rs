@@ -9,6 +9,7 @@ use clustermesh::report::markdown::{add_rows, code, prose};
 use clustermesh::text::count;
 
 use super::{Compared, remedy, wording};
+use crate::output::markdown as findings;
 
 /// The largest number of targets of a cause that are shown.
 const TARGETS: usize = 5;
@@ -32,6 +33,8 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
         let _ = writeln!(page, "\nnote: {}", prose(note));
     }
     let limit = limit.saturating_sub(RESERVE);
+    let report = compared.report();
+    page.push_str(&findings::lists(&report, limit / 4));
     // Each list leaves room for the next ones.
     let third = page.len() + limit.saturating_sub(page.len()) / 3;
     causes(&mut page, compared, third);

@@ -328,6 +328,10 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         ),
         (change.stuck, "interrupted for up to 10 minutes"),
         (change.paused, "interrupted while the Peers arrive"),
+        (
+            change.opened.stay,
+            "opened although `--fail-on-new-path` forbids it",
+        ),
         (change.opened.pass, "open only while the Peers arrive"),
     ];
     kinds

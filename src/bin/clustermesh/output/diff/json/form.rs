@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 
-use crate::output::json::WrittenPlace;
+use crate::output::json::{WrittenFinding, WrittenPlace};
 
 /// The output of `clustermesh diff --output json`. Later versions may add fields, kinds of causes and
 /// kinds of reasons.
@@ -30,8 +30,49 @@ pub(crate) struct WrittenDiff<'a> {
     pub(super) targets: Vec<WrittenTargetChange<'a>>,
     /// The changed paths, for pairs of clusters with gained, lost or interrupted paths.
     pub(super) paths: Vec<WrittenPath<'a>>,
+    /// The paths of `--fail-on-new-path` that the change opens.
+    pub(super) new_paths: Vec<WrittenNewPaths<'a>>,
+    /// The findings of `--check-losses` and `--fail-on-new-path`. With any, the exit code is 1.
+    pub(super) findings: Vec<WrittenFinding<'a>>,
     /// The number of states on the way from the old to the new Peers that were proved.
     pub(super) states: usize,
+}
+
+/// Paths from one cluster to another that did not work, and that the change opens although `--fail-on-new-path` forbids it.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "NewPaths")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenNewPaths<'a> {
+    /// The values of `--fail-on-new-path` that forbid it.
+    #[schemars(example = ["dev:prod"])]
+    pub(super) watched: Vec<&'a str>,
+    /// The cluster that sends.
+    #[schemars(example = &"east")]
+    pub(super) from: &'a str,
+    /// The cluster that receives.
+    #[schemars(example = &"west")]
+    pub(super) to: &'a str,
+    /// Paths that work with the new Peers, at least in part.
+    pub(super) opened: PathCounts,
+    /// Paths that work only while the change is applied.
+    pub(super) passing: PathCounts,
+    /// One of the paths, if an end can be named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) example: Option<WrittenExample>,
+    /// The causes, as indexes of `causes`: of many, the first ones.
+    pub(super) causes: Vec<usize>,
+}
+
+/// A path: its ends, each as a cluster and a node or range.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Example")]
+pub(super) struct WrittenExample {
+    /// The sender.
+    #[schemars(example = &"east/n1")]
+    pub(super) from: String,
+    /// The receiver.
+    #[schemars(example = &"west/n1")]
+    pub(super) to: String,
 }
 
 /// The changed paths from one cluster to another. A path is between two nodes, or a node and a
@@ -71,7 +112,6 @@ pub(super) struct WrittenPath<'a> {
 
 /// A reason for changes of Peers.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Cause")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenDiffCause<'a> {
     /// The kind of the cause.
