@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::OUTDATED_GUARD;
 use crate::admission::{Enforcement, Guard, GuardOptions, PeerForm, Recorded};
-use crate::diagnostic::{Finding, Quotes, Severity};
+use crate::diagnostic::{Finding, Quoted, Quotes, Severity};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::rules::{CheckInputs, Purpose};
@@ -97,7 +97,10 @@ impl GuardFile {
             (None, None) => match impossible.pop_first() {
                 Some((peer, error)) => (
                     Severity::Warning,
-                    format!("the guard of {name} allows Peer {peer}, but {error}"),
+                    format!(
+                        "the guard of {name} allows Peer {}, but {error}",
+                        Quoted(&peer)
+                    ),
                 ),
                 None if *is_whole => return None,
                 None => (

@@ -433,7 +433,7 @@ fn allowed_peers_that_the_mesh_made_impossible_are_left_out() {
         "- 10.0.1.0/24\n        - 10.9.0.0/24",
     );
     let (text, help) = found(&folder);
-    insta::assert_snapshot!(text, @"the guard of west allows Peer laptop, but 10.9.0.7/32 overlaps 10.9.0.0/24 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares");
+    insta::assert_snapshot!(text, @"the guard of west allows Peer `laptop`, but 10.9.0.7/32 overlaps 10.9.0.0/24 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares");
     follow(&folder, &help);
     assert_eq!(outdated(&folder), []);
 }
