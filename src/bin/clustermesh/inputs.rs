@@ -147,8 +147,7 @@ fn gather_all(
     if !is_unparsable && !reading.named.is_empty() {
         inputs.find_strays(&reading.named)?;
     }
-    let shown = inputs.files.presentable(&inputs.findings).into_owned();
-    inputs.findings = shown;
+    inputs.findings = inputs.files.presentable(&inputs.findings).into_owned();
     Ok(inputs)
 }
 
