@@ -23,9 +23,10 @@ mod recorded;
 mod refusal;
 
 pub use accounts::{Account, Accounts};
-pub use allowed::AllowedRangeError;
+pub use allowed::AllowedPeerError;
 pub use cost::{GuardCost, MOST_COST};
 pub use form::PeerForm;
+pub use options::GuardOptions;
 pub use policy::{GuardError, NAME};
 pub use recorded::{Excess, Recorded};
 pub use refusal::Refusal;
@@ -80,7 +81,7 @@ pub struct GuardAccess {
 }
 
 /// The fate of a Peer that breaks a rule. An API server takes no policy that both denies and warns.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Enforcement {
     /// It is stored. The user gets a warning, and the audit log an entry.
     Warn,
@@ -121,12 +122,6 @@ impl Guard {
     /// entry with `allowedNetworks` does not show which ranges these are.
     pub fn is_open(&self) -> bool {
         self.declared.closed.values().any(Vec::is_empty)
-    }
-
-    /// Returns whether a name begins as the names of a source's Peers do.
-    pub fn is_name_of_source(&self, name: &str) -> bool {
-        let mut sources = self.declared.sources.keys();
-        sources.any(|it| name.starts_with(&format!("{}--", it.replacen('/', "--", 1))))
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::text::{NAMED, and_more};
 
 #[macro_use]
 mod rule;
@@ -104,6 +105,20 @@ impl FindingCause {
 /// as they were found.
 pub fn gravest_first(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| Reverse(finding.severity));
+}
+
+/// Returns findings that differ only in a name. Of more than a few, it returns the first, with the number of the others.
+pub fn few(mut findings: Vec<Finding>, noun: &str) -> Vec<Finding> {
+    let others = findings.split_off(findings.len().min(1));
+    if others.len() < NAMED {
+        findings.extend(others);
+        return findings;
+    }
+    for finding in &mut findings {
+        let more = and_more(others.len(), noun);
+        finding.message = format!("{}{more}", finding.message).into();
+    }
+    findings
 }
 
 /// A place of a diagnostic, and what there is to see.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 
-use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, mistake};
+use crate::diagnostic::{Finding, Mistakes, Quoted, Severity, few, mistake};
 use crate::document::{Form, SingleDocument, Source};
 use crate::mesh::{self, Mesh, Range, RefusedLinks, unknown_cluster};
 use crate::name::ClusterName;
@@ -129,10 +129,10 @@ pub fn read(cluster: &ClusterName, source: &Source) -> Result<Policy, Vec<Findin
     })
 }
 
-/// Reports a file that looks like the policy of a cluster and has another name than `<cluster>.yaml`.
-pub fn misnamed(cluster: &str, place: Place) -> Finding {
+/// Reports a file that looks like the policy or another file of a cluster and has another name than `<cluster>.yaml`.
+pub fn misnamed(noun: &str, cluster: &str, place: Place) -> Finding {
     let message = format!(
-        "not read: the policy of {} must be called `{cluster}.yaml`",
+        "not read: the {noun} of {} must be called `{cluster}.yaml`",
         Quoted(cluster)
     );
     Finding::new(&mistake::INVALID_VALUE, message)
@@ -236,7 +236,7 @@ impl Policy {
                 ..unknown
             }
         };
-        unknown.map(finding).collect()
+        few(unknown.map(finding).collect(), "cluster")
     }
 
     /// Reports clusters that a mesh links to this one, that accept it, and that it does not accept.

@@ -1,4 +1,6 @@
-//! Allowed ranges: those that the owner of a cluster can allow for Peers of other programs.
+//! Allowed Peers: those of other programs, which the owner of a cluster can allow.
+
+use std::collections::BTreeMap;
 
 use thiserror::Error;
 
@@ -7,9 +9,12 @@ use crate::mesh::{Entry, Mesh};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family};
 
-/// The reason why a range cannot be allowed.
+/// The reason why a Peer cannot be allowed.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum AllowedRangeError {
+pub enum AllowedPeerError {
+    /// The name of a Peer that we write.
+    #[error("clustermesh writes Peers with such names; rename that Peer")]
+    Name,
     /// A range of many networks, such as half of all addresses.
     #[error(
         "{0} is wider than /{1}, so one Peer could receive packets for many networks; allow narrower ranges"
@@ -26,27 +31,51 @@ pub enum AllowedRangeError {
 }
 
 impl Guard {
+    /// Returns the Peers of other programs that the guard allows and that are not possible, each with the reason.
+    pub fn impossible_peers(&self, meshes: &[Mesh]) -> BTreeMap<String, AllowedPeerError> {
+        let peers = self.access.peers.iter().filter_map(|(name, ranges)| {
+            let error = if self.is_name_of_source(name) {
+                Some(AllowedPeerError::Name)
+            } else {
+                let mut ranges = ranges.iter();
+                ranges.find_map(|it| self.check_allowed(*it, meshes).err())
+            };
+            Some((name.clone(), error?))
+        });
+        peers.collect()
+    }
+
+    /// Returns whether a name begins as the names of a source's Peers do.
+    fn is_name_of_source(&self, name: &str) -> bool {
+        let mut sources = self.declared.sources.keys();
+        sources.any(|it| name.starts_with(&format!("{}--", it.replacen('/', "--", 1))))
+    }
+
     /// Checks a range that the owner allows for a Peer of another program.
     ///
     /// # Errors
     /// The range is too wide, of a family that the cluster does not declare, or not outside of the meshes.
-    pub fn check_allowed(&self, range: Cidr, meshes: &[Mesh]) -> Result<(), AllowedRangeError> {
+    pub(super) fn check_allowed(
+        &self,
+        range: Cidr,
+        meshes: &[Mesh],
+    ) -> Result<(), AllowedPeerError> {
         let shortest = match range.family() {
             Family::V4 => 8,
             Family::V6 => 16,
         };
         if range.prefix_length() < shortest {
-            return Err(AllowedRangeError::Wide(range, shortest));
+            return Err(AllowedPeerError::Wide(range, shortest));
         }
         if !self.declared.families.contains(&range.family()) {
             let cluster = self.cluster.clone();
-            return Err(AllowedRangeError::Family(range, cluster));
+            return Err(AllowedPeerError::Family(range, cluster));
         }
         let declared = meshes.iter().flat_map(|it| self.declared_around(it));
         let mut overlaps = declared.filter(|(_, it)| it.overlaps(range));
         overlaps.next().map_or(Ok(()), |(cluster, declared)| {
             let cluster = cluster.clone();
-            Err(AllowedRangeError::Declared(range, declared, cluster))
+            Err(AllowedPeerError::Declared(range, declared, cluster))
         })
     }
 

@@ -23,6 +23,8 @@ pub struct Recorded {
     pub guard: Guard,
     /// Whether its rules are those that this version prints.
     pub is_whole: bool,
+    /// The place of the policy among the documents.
+    pub policy: usize,
 }
 
 /// Something that a recorded guard accepts and the meshes do not.
@@ -53,8 +55,11 @@ impl Recorded {
     /// Reads the policy and the binding of a guard, in any order. `kubectl apply` would also apply a third object, and of two
     /// with one name the last.
     pub fn read(objects: &[Value]) -> Option<Self> {
-        let [_, _] = objects else { return None };
+        if objects.iter().filter(|it| !it.is_null()).count() != 2 {
+            return None;
+        }
         let policy = find(objects, "ValidatingAdmissionPolicy")?;
+        let place = objects.iter().position(|it| it == policy)?;
         let binding = find(objects, "ValidatingAdmissionPolicyBinding")?;
         let variables = Variables::read(policy)?;
         let cluster = policy.pointer(CLUSTER)?.as_str()?.parse().ok()?;
@@ -96,14 +101,17 @@ impl Recorded {
         };
         let is_whole =
             is_same("ValidatingAdmissionPolicy") && is_same("ValidatingAdmissionPolicyBinding");
-        Some(Self { guard, is_whole })
+        Some(Self {
+            guard,
+            is_whole,
+            policy: place,
+        })
     }
 
-    /// Returns the objects of a text, if it is YAML.
+    /// Returns the documents of a text, if it is YAML.
     pub fn objects(text: &str) -> Option<Vec<Value>> {
         let source = Source::parse("guard", text).ok()?;
-        let documents = source.documents.iter().filter(|it| !it.is_null());
-        Some(documents.map(TreeNode::to_json).collect())
+        Some(source.documents.iter().map(TreeNode::to_json).collect())
     }
 }
 

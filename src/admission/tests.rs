@@ -1,4 +1,3 @@
-
 use serde_json::json;
 
 use super::*;
@@ -63,7 +62,8 @@ fn a_guard_is_read_as_it_is_printed() {
         peer_writers: ["ada"].iter().map(|it| it.parse().unwrap()).collect(),
         enforcement: Enforcement::Warn,
     };
-    let options = access.options();
+    let wanted = guard_of(&meshes(MESH), access.clone());
+    let options = wanted.options(&meshes(MESH)).unwrap().text;
     insta::assert_snapshot!(options, @r#" --warn --writers flux --writers 'group:it'\''s' --allow-peer 'laptop=10.9.0.0/24' --allow-peer-writers ada"#);
     let guard = guard_of(&meshes(MESH), access);
     let text = guard.manifests().unwrap();

@@ -307,7 +307,9 @@ fn explains(cause: &Cause, target: &ClusterName, change: &PeerChange) -> bool {
                 && (is_source(cluster) || cluster == target)
         }
         Cause::Setting(setting) => match setting.field {
-            "metadata.name" | "topology" | "acceptedClusters" | "clusters" | "state" => comes_or_goes,
+            "metadata.name" | "topology" | "acceptedClusters" | "clusters" | "state" => {
+                comes_or_goes
+            }
             "persistentKeepalive" => has(is_keepalive) || has(is_endpoint),
             "wireguardPort" | "endpointFrom" | "endpointDomains" => has(is_endpoint),
             "acceptedNetworks" | "localNetworks" => has(is_range),

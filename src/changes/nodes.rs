@@ -58,7 +58,9 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
         }
         // The ranges of an external peer are settings already.
         if new.entry.name.is_external() {
-            changes.retain(|it| !matches!(it, NodeChange::RangesGained(_) | NodeChange::RangesLost(_)));
+            changes.retain(|it| {
+                !matches!(it, NodeChange::RangesGained(_) | NodeChange::RangesLost(_))
+            });
         }
         let node = NodeRef {
             cluster: new.entry.name.clone(),

@@ -238,7 +238,10 @@ impl<'f, 'a> Past<'f, 'a> {
             } else {
                 change.lost = paths;
             }
-            PathChange { states: 1, ..change }
+            PathChange {
+                states: 1,
+                ..change
+            }
         });
         changes.collect()
     }

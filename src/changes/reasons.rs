@@ -172,9 +172,8 @@ fn of_paths(cluster: &ClusterName, paths: &[PathChange]) -> Vec<Reason> {
     }
     // An external peer that a person removed is not an outage.
     let has_left = |it: &PathChange| it.ended.left.iter().any(|it| it.cluster.is_external());
-    let are_lost = |it: &&&PathChange| {
-        !it.lost.is_empty() || !it.ended.paths.is_empty() && !has_left(it)
-    };
+    let are_lost =
+        |it: &&&PathChange| !it.lost.is_empty() || !it.ended.paths.is_empty() && !has_left(it);
     let all_lost = own.iter().filter(|it| are_lost(it) && !it.holds_any);
     let others = all_lost.map(|it| {
         if it.from == *cluster {

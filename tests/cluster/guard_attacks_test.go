@@ -295,7 +295,7 @@ func TestGuardRollsOut(t *testing.T) {
 	if err := it.server.Apply([]byte(documents[1])); err == nil {
 		t.Error("the API server accepts a binding that denies and warns")
 	}
-	if got := it.state(t); got != "current" {
+	if got := it.state(t); got != "warning" {
 		t.Error("status with --warn:", got)
 	}
 	it.install(t, it.guard(t))

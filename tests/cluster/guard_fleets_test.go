@@ -122,7 +122,8 @@ func (it guarded) compare(t *testing.T, guard string, peer Object, refusals []st
 }
 
 // The API server spends as much on a Peer as `guard` computes: 1,500 allowed IPs with 125 IPv6 ranges (988,500 of
-// 1,000,000) are judged, and with 136 ranges (1,071,000) they are not.
+// 1,000,000) are judged, and with 136 ranges (1,071,000) they are not. Kubernetes 1.31 spends less on a comparison with an
+// IPv6 range: 161 ranges are judged there, and 166 are not.
 func TestGuardCosts(t *testing.T) {
 	it := newGuarded(t, StartOthers(t, 1)[0])
 	var allowed []any
@@ -137,7 +138,16 @@ func TestGuardCosts(t *testing.T) {
 			"allowedIPs": allowed, "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
 			"endpoint": Object{"dnsOrIP": Object{"ip": "198.51.100.7"}, "port": 51820}},
 	}
-	for ranges, judged := range map[int]bool{125: true, 136: false} {
+	answer, err := it.server.Request("GET", "/version", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := []int{125, 136}
+	if answer["minor"] == "31" {
+		most = []int{155, 170}
+	}
+	for number, ranges := range most {
+		judged := number == 0
 		var pods strings.Builder
 		for number := range ranges - 1 {
 			fmt.Fprintf(&pods, "'fd00:0:0:%x::/64', ", 0x1001+2*number)
@@ -153,7 +163,8 @@ spec:
 `, strings.TrimSuffix(pods.String(), ", ")), repository, "mesh.yaml")
 		it.install(t, guardOf(t, repository, "west"))
 		var got reaction
-		for range 20 {
+		// The server knows a changed policy after a moment. Each try takes it several seconds.
+		for range 4 {
 			got = it.create(t, "admin", peer)
 			if (got.status == http.StatusCreated) == judged {
 				break

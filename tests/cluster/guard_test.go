@@ -22,9 +22,6 @@ const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic
 // The name of the policy and the binding of a guard.
 const guardName = "clustermesh-peers"
 
-// The beginning of a refusal, up to the sentence.
-const refused = "denied request: "
-
 // guarded is a server with users who may write Peers.
 type guarded struct {
 	server *Server
@@ -136,16 +133,6 @@ func (it guarded) uninstall(t *testing.T, peer Object) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Fatal("the guard keeps its effect without its binding")
-}
-
-// guardOf prints the guard of a cluster.
-func guardOf(t *testing.T, repository, cluster string, arguments ...string) string {
-	t.Helper()
-	run := Clustermesh(t, repository, append([]string{"guard", cluster}, arguments...)...)
-	if run.Code != 0 {
-		t.Fatal(cluster, run)
-	}
-	return run.Stdout
 }
 
 // apart returns the manifests of a guard under another name, which only judges Peers with a label and only warns. Guards of

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::ensure;
 use clustermesh::config::ceilings::{Counted, Exceeded};
-use clustermesh::diagnostic::Quoted;
+use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::document::Source;
 use clustermesh::fleet::{SnapshotFile, external_snapshots};
 use clustermesh::mesh::{self, AssumedValue, Entry, KnownGroups, Mesh, State};
@@ -30,11 +30,14 @@ use crate::files::{LaterFile, ShownFiles};
 use crate::input_file::{self, MESH_LIMIT};
 use crate::settings::{FileOptions, Settings};
 
+mod cluster_files;
 mod known_snapshots;
 mod policies;
 
 pub(crate) use known_snapshots::KnownSnapshots;
 
+use cluster_files::ClusterFiles;
+pub(crate) use cluster_files::KnownClusters;
 use known_snapshots::KnownSnapshot;
 pub(crate) use policies::ReadPolicies;
 
@@ -48,6 +51,8 @@ pub(crate) struct Inputs {
     pub(crate) meshes: Vec<Mesh>,
     /// The snapshots of their clusters, as far as there are any.
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
+    /// The files of the recorded guards.
+    pub(crate) guards: Vec<(ClusterName, PathBuf)>,
     /// The clusters that have a snapshot and that no mesh names.
     pub(crate) unnamed: Vec<String>,
     /// The mistakes in single files.
@@ -99,10 +104,8 @@ fn gather_all(
     } = MeshSources::read(&settings, assumed)?;
     let ceilings = settings.ceilings;
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
-    let mut policies = ReadPolicies::read(&settings, &reading.named)?;
-    if broken.is_empty() && !reading.named.is_empty() {
-        policies.find_unnamed(&reading.named, &settings);
-    }
+    let clusters = KnownClusters::new(&reading.named, broken.is_empty());
+    let mut policies = ReadPolicies::read(&settings, clusters)?;
     let is_unparsable = !broken.is_empty() || policies.is_unparsable;
     let is_whole = !is_unparsable && reading.is_usable() && !policies.is_broken;
     findings.extend(reading.diagnostics);
@@ -118,11 +121,13 @@ fn gather_all(
         settings,
         meshes,
         snapshots: BTreeMap::new(),
+        guards: Vec::new(),
         unnamed: Vec::new(),
         findings,
         is_whole,
         is_unparsable,
     };
+    inputs.add_guards(clusters)?;
     if inputs.refuses(ceilings.exceeded_by(&inputs.meshes)) {
         return Ok(inputs);
     }
@@ -143,8 +148,7 @@ fn gather_all(
     if !is_unparsable && !reading.named.is_empty() {
         inputs.find_strays(&reading.named)?;
     }
-    let shown = inputs.files.presentable(&inputs.findings).into_owned();
-    inputs.findings = shown;
+    inputs.findings = inputs.files.presentable(&inputs.findings).into_owned();
     Ok(inputs)
 }
 
@@ -193,6 +197,24 @@ fn assume(assumed: &[AssumedValue], sources: &mut [Source]) -> anyhow::Result<()
 }
 
 impl Inputs {
+    /// Adds the guards, which are read only for the plan.
+    fn add_guards(&mut self, clusters: KnownClusters) -> anyhow::Result<()> {
+        let guards = ClusterFiles::guards(&self.settings, clusters)?;
+        let misnamed = guards.misnamed.into_iter();
+        self.findings.extend(misnamed.map(|it| Finding {
+            severity: Severity::Warning,
+            ..it
+        }));
+        self.findings.extend(guards.unnamed);
+        let roots = self.settings.home_roots();
+        for (_, path) in &guards.named {
+            let later = LaterFile::manifests(path.clone(), &roots);
+            self.files.add_later(input_file::name(path).into(), later);
+        }
+        self.guards = guards.named;
+        Ok(())
+    }
+
     /// Returns the outcome if there is no result.
     pub(crate) fn failure(&self) -> Outcome {
         if self.is_unparsable {

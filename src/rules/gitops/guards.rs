@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::OUTDATED_GUARD;
-use crate::admission::{Enforcement, Guard, PeerForm, Recorded};
-use crate::diagnostic::{Finding, Quotes, Severity};
+use crate::admission::{Enforcement, Guard, GuardOptions, PeerForm, Recorded};
+use crate::diagnostic::{Finding, Quoted, Quotes, Severity};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::rules::{CheckInputs, Purpose};
@@ -31,7 +31,7 @@ struct OutdatedGuard {
     severity: Severity,
     message: String,
     /// The options with which the guard is printed again, if they are known.
-    options: Option<String>,
+    options: Option<GuardOptions>,
 }
 
 impl GuardFile {
@@ -42,22 +42,27 @@ impl GuardFile {
     }
 
     /// Returns how the owner of the cluster prints the guard again, with these options, and applies it.
-    pub fn help(&self, options: Option<&str>, kubectl: &str) -> String {
-        let (options, accounts) = match options {
-            Some(options) => (options, ""),
+    pub fn help(&self, options: Option<&GuardOptions>, kubectl: &str) -> String {
+        let (text, accounts) = match options {
+            Some(options) => (options.text.as_str(), ""),
             None => (UNKNOWN, " with the accounts that may write Peers"),
         };
+        let left_out = options.and_then(GuardOptions::first_left_out);
+        let left_out = left_out.map_or(String::new(), |it| format!("; {it}"));
         let name = &self.cluster;
         let path = shell_word(&self.source);
         format!(
-            "run `clustermesh guard {name}{options} > {path}`{accounts} and, as the owner of {name}, `{kubectl} \
-             apply --server-side -f {path}`"
+            "run `clustermesh guard {name}{text} > {path}`{accounts} and, as the owner of {name}, `{kubectl} \
+             apply --server-side -f {path}`{left_out}"
         )
     }
 
     fn problem(&self, inputs: &CheckInputs) -> Option<OutdatedGuard> {
         let name = &self.cluster;
-        let Some(Recorded { guard, is_whole }) = self.guard() else {
+        let Some(Recorded {
+            guard, is_whole, ..
+        }) = self.guard()
+        else {
             return Some(OutdatedGuard {
                 severity: Severity::Error,
                 message: format!(
@@ -68,8 +73,8 @@ impl GuardFile {
             });
         };
         let access = guard.access.clone();
-        let options = access.options();
         let wanted = Guard::new(inputs.meshes, inputs.fleet, name, access);
+        let mut impossible = wanted.impossible_peers(inputs.meshes);
         let refused = refused(guard, inputs);
         let excess = guard.beyond(&wanted);
         let (severity, message) = match (refused, excess.split_first()) {
@@ -89,16 +94,25 @@ impl GuardFile {
                     format!("the guard of {name} accepts {first}{more}, which the mesh does not");
                 (Severity::Warning, message)
             }
-            (None, None) if *is_whole => return None,
-            (None, None) => {
-                let message = format!("{} is not what this version prints", self.source);
-                (Severity::Warning, message)
-            }
+            (None, None) => match impossible.pop_first() {
+                Some((peer, error)) => (
+                    Severity::Warning,
+                    format!(
+                        "the guard of {name} allows Peer {}, but {error}",
+                        Quoted(&peer)
+                    ),
+                ),
+                None if *is_whole => return None,
+                None => (
+                    Severity::Warning,
+                    format!("{} is not what this version prints", self.source),
+                ),
+            },
         };
         Some(OutdatedGuard {
             severity,
             message,
-            options: Some(options),
+            options: wanted.options(inputs.meshes),
         })
     }
 }
@@ -114,9 +128,10 @@ pub(in crate::rules) fn guards(inputs: &CheckInputs, purpose: Purpose) -> Vec<Fi
 fn outdated(file: &GuardFile, inputs: &CheckInputs, purpose: Purpose) -> Option<Finding> {
     let problem = file.problem(inputs)?;
     let name = &file.cluster;
-    let help = file.help(problem.options.as_deref(), &inputs.config.kubectl(name));
+    let policy = file.recorded.as_ref().map_or(0, |it| it.policy);
+    let help = file.help(problem.options.as_ref(), &inputs.config.kubectl(name));
     let mut finding = Finding::on_cluster(&OUTDATED_GUARD, name, problem.message)
-        .at(Place::document(&file.source, 0), "")
+        .at(Place::document(&file.source, policy), "")
         .help(help);
     finding.severity = match purpose {
         Purpose::Validate => problem.severity,

@@ -3,6 +3,8 @@ package argocd
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -23,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
@@ -37,6 +40,8 @@ type application struct {
 	exclude []string
 	// How long the caller of repo-server waits.
 	deadline time.Duration
+	// The account that applies, with all rights; without it, an administrator.
+	account string
 }
 
 // shipped is the Application of argocd/application.yaml, for a target.
@@ -124,6 +129,9 @@ func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error
 		return done, err
 	}
 	config.QPS, config.Burst = 50, 300
+	if a.account != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: a.account, Groups: []string{"system:masters"}}
+	}
 	live := cache.NewClusterCache(config, cache.SetLogr(logr.Discard()),
 		cache.SetPopulateResourceInfoHandler(func(it *unstructured.Unstructured, _ bool) (any, bool) {
 			id := it.GetAnnotations()[tracking]
@@ -159,7 +167,7 @@ func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error
 		case common.ResultCodeSynced:
 			done.synced = append(done.synced, it.ResourceKey.Name)
 		default:
-			t.Errorf("%s: %s: %s", it.ResourceKey.Name, it.Status, it.Message)
+			err = errors.Join(err, fmt.Errorf("%s: %s: %s", it.ResourceKey.Name, it.Status, it.Message))
 		}
 	}
 	slices.Sort(done.synced)

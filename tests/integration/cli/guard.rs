@@ -1,6 +1,7 @@
 //! `guard`: the policy that it prints, what it refuses to print, and which Peers it would refuse.
 
 use std::fs;
+use std::process::Command;
 
 use super::Folder;
 use crate::support::{Run, assert_contains, copy, project};
@@ -11,6 +12,37 @@ fn example(name: &str) -> Folder {
     let folder = Folder::empty();
     copy(&project().join("examples").join(name), folder.0.path());
     folder
+}
+
+/// Runs the first command of a help as a shell does.
+fn follow(folder: &Folder, help: &str) {
+    let command = help.split('`').nth(1).unwrap();
+    let program = env!("CARGO_BIN_EXE_clustermesh");
+    let command = command.replacen("clustermesh", program, 1);
+    let mut shell = Command::new("sh");
+    let run = shell.arg("-c").arg(&command).current_dir(folder.0.path());
+    let run = run.output().unwrap();
+    assert!(run.status.success(), "{command}: {run:?}");
+}
+
+/// Returns the message and the help of the only finding about a guard.
+fn found(folder: &Folder) -> (String, String) {
+    let all = outdated(folder);
+    let [one] = all.as_slice() else {
+        panic!("{all:?}")
+    };
+    one.clone()
+}
+
+/// Returns the messages and helps of the findings about guards.
+fn outdated(folder: &Folder) -> Vec<(String, String)> {
+    let report = folder.run(&["validate", "--output", "json"]).json();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let findings = findings.filter(|it| it["rule"] == "outdated-guard");
+    let text = |it: &serde_json::Value| it.as_str().unwrap().to_owned();
+    findings
+        .map(|it| (text(&it["message"]), text(&it["help"])))
+        .collect()
 }
 
 #[test]
@@ -76,7 +108,7 @@ fn an_account_that_delivers_cannot_write_allowed_peers() {
     insta::assert_snapshot!(run.stderr, @"error: `system:serviceaccount:flux-system:clustermesh` is in `--writers` and in `--allow-peer-writers`: who changes the repository could replace the key of an allowed Peer; give these Peers other writers");
     let run = guard(WRITERS, "ada", "quickstart--east--x=10.9.0.7/32");
     assert_eq!(run.code, 2);
-    insta::assert_snapshot!(run.stderr, @"error: `--allow-peer quickstart--east--x=…` has the name of a Peer that clustermesh writes; rename that Peer");
+    insta::assert_snapshot!(run.stderr, @"error: `--allow-peer quickstart--east--x=…` is not possible: clustermesh writes Peers with such names; rename that Peer");
     for peer in ["laptop", "Laptop=10.9.0.7/32", "laptop=10.9.0.7"] {
         assert_eq!(guard(WRITERS, "ada", peer).code, 2, "{peer}");
     }
@@ -299,6 +331,7 @@ fn an_outdated_guard_is_reported() {
     folder.edit("mesh.yaml", "- 10.0.1.0/24", "- 10.0.0.0/22");
     insta::assert_snapshot!(validated(1), @"
     error[outdated-guard]: west: the guard of west refuses 1 Peer that `render` writes: quickstart--east--east-agent-1 (an allowed IP is outside of the ranges that this cluster accepts of this source)
+    --> guards/west.yaml:6:1
     help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     let run = folder.run(&["render", "--check"]);
@@ -310,12 +343,14 @@ fn an_outdated_guard_is_reported() {
     folder.write("mesh.yaml", &mesh);
     insta::assert_snapshot!(validated(1), @"
     warning[outdated-guard]: west: the guard of west accepts 10.0.0.0/24 of quickstart/east (and 1 more), which the mesh does not
+    --> guards/west.yaml:6:1
     help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     guard();
     folder.edit("guards/west.yaml", "0 < it.prefixLength()", "true");
     insta::assert_snapshot!(validated(1), @"
     warning[outdated-guard]: west: guards/west.yaml is not what this version prints
+    --> guards/west.yaml:6:1
     help: run `clustermesh guard west --writers system:serviceaccount:flux-system:clustermesh --writers 'group:ops team' > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     guard();
@@ -330,6 +365,7 @@ fn an_outdated_guard_is_reported() {
     let wrong = validated(1);
     insta::assert_snapshot!(wrong, @"
     error[outdated-guard]: west: guards/west.yaml is not the guard of west, or it contains other objects too
+    --> guards/west.yaml:1:1
     help: run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with the accounts that may write Peers and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`
     ");
     // `kubectl apply` applies every document, and of two with one name the last.
@@ -346,9 +382,129 @@ fn an_outdated_guard_is_reported() {
         good.replace("users\\\":", "user\\\":"),
     ] {
         folder.write("guards/west.yaml", text);
-        assert_eq!(validated(1), wrong);
+        assert_eq!(validated(1).lines().next(), wrong.lines().next());
     }
     // The placeholder of the help is not an account.
     let literal = folder.run(&["guard", "west", "--writers", "ACCOUNT"]);
     assert_eq!((literal.code, literal.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn allowed_peers_that_the_mesh_made_impossible_are_left_out() {
+    let folder = example("quickstart");
+    let options = [
+        "guard",
+        "west",
+        "--writers",
+        WRITERS,
+        "--allow-peer",
+        "laptop=10.9.0.7/32",
+        "--allow-peer-writers",
+        "ada",
+    ];
+    let both = [&options[..], &["--allow-peer", "phone=192.168.7.7/32"]].concat();
+    let guard = folder.run(&both).stdout;
+    folder.write("guards/west.yaml", &guard);
+    assert_eq!(outdated(&folder), []);
+
+    // The mesh declares the range of the laptop, and west accepts it.
+    folder.edit("mesh.yaml", "- 10.0.1.0/24", "- 10.9.0.0/24");
+    let (text, help) = found(&folder);
+    insta::assert_snapshot!(text, @"the guard of west refuses 1 Peer that `render` writes: quickstart--east--east-agent-1 (an allowed IP is outside of the ranges that this cluster accepts of this source)");
+    follow(&folder, &help);
+    assert_eq!(outdated(&folder), []);
+    let printed = folder.read("guards/west.yaml");
+    assert_contains(&printed, "\"phone\": [\"192.168.7.7/32\"]");
+    assert!(!printed.contains("laptop"));
+    assert_contains(&printed, "ada");
+
+    // West does not accept it, so nothing else differs. Without Peers of other programs, they have no writers.
+    let folder = example("quickstart");
+    let own = "      wireguardCIDR: 10.5.0.0/16\n";
+    let accepted =
+        "      acceptedNetworks: [10.42.0.0/16, 10.43.0.0/16, 10.4.0.0/16, 10.0.1.0/24]\n";
+    folder.edit("mesh.yaml", own, &format!("{own}{accepted}"));
+    let guard = folder.run(&options).stdout;
+    folder.write("guards/west.yaml", &guard);
+    assert_eq!(outdated(&folder), []);
+    folder.edit(
+        "mesh.yaml",
+        "- 10.0.1.0/24",
+        "- 10.0.1.0/24\n        - 10.9.0.0/24",
+    );
+    let (text, help) = found(&folder);
+    insta::assert_snapshot!(text, @"the guard of west allows Peer `laptop`, but 10.9.0.7/32 overlaps 10.9.0.0/24 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares");
+    follow(&folder, &help);
+    assert_eq!(outdated(&folder), []);
+}
+
+#[test]
+fn decisions_that_no_option_can_have_are_asked_for_again() {
+    let folder = example("quickstart");
+    let options = [
+        "--allow-peer",
+        "laptop=10.9.0.7/32",
+        "--allow-peer-writers",
+        "ada",
+    ];
+    let guard = folder
+        .run(&[&["guard", "west", "--writers", "flux"][..], &options].concat())
+        .stdout;
+    for (from, to) in [
+        (r#"[\"flux\"]"#, r#"[\"system:masters\"]"#),
+        (r#"[\"flux\"]"#, r#"[\"flux\\u202e\"]"#),
+        (r#"[\"flux\"]"#, r#"[\"ada\"]"#),
+        (r#"[\"flux\"]"#, "[]"),
+        (r#"[\"ada\"]"#, "[]"),
+        ("\"laptop\"", "\"Laptop\""),
+        ("\"10.9.0.7/32\"", ""),
+    ] {
+        assert!(guard.contains(from), "{from}");
+        folder.write("guards/west.yaml", guard.replace(from, to));
+        folder.edit("mesh.yaml", "- 10.0.1.0/24", "- 10.0.0.0/23");
+        let (text, help) = found(&folder);
+        assert!(
+            help.starts_with(
+                "run `clustermesh guard west --writers ACCOUNT > guards/west.yaml` with"
+            ),
+            "{to}: {text}"
+        );
+        folder.edit("mesh.yaml", "- 10.0.0.0/23", "- 10.0.1.0/24");
+    }
+}
+
+#[test]
+fn guards_of_no_cluster_are_reported() {
+    let folder = example("gitops");
+    let validated = || folder.run(&["validate"]).stdout;
+    folder.write("guards/wets.yaml", "");
+    insta::assert_snapshot!(validated(), @"
+    warning[unnamed-cluster]: no mesh contains a cluster `wets`
+    --> guards/wets.yaml
+    help: did you mean `west`?
+    ");
+    fs::rename(
+        folder.path("guards/wets.yaml"),
+        folder.path("guards/west.yml"),
+    )
+    .unwrap();
+    insta::assert_snapshot!(validated(), @"
+    warning[invalid-value]: not read: the guard of `west` must be called `west.yaml`
+    --> guards/west.yml
+    help: rename the file, or remove it
+    ");
+    fs::remove_file(folder.path("guards/west.yml")).unwrap();
+    folder.write("guards/README.md", "");
+    assert_eq!(outdated(&folder), []);
+    for number in 10..50 {
+        folder.write(&format!("guards/tenant-{number}.yaml"), "");
+    }
+    insta::assert_snapshot!(validated(), @"
+    warning[unnamed-cluster]: no mesh contains a cluster `tenant-10` (and 39 more files)
+    --> guards/tenant-10.yaml
+    ");
+    // Which clusters there are is unknown.
+    let mesh = folder.read("mesh.yaml");
+    folder.write("mesh.yaml", format!("{mesh}  [\n"));
+    assert!(!validated().contains("unnamed-cluster"));
 }

@@ -123,6 +123,28 @@ fn a_wrong_policy_stops_the_render() {
         "warning[unnamed-cluster]: no mesh contains a cluster `norths`",
     );
     assert_contains(&run.stdout, "did you mean `north`?");
+    // Of many names, the first is reported, with the number of the others.
+    let unknown: Vec<String> = (10..50).map(|it| format!("tenant-{it}")).collect();
+    for name in &unknown {
+        accept(&folder, name, "{}");
+    }
+    let names = unknown.join(", ");
+    accept(
+        &folder,
+        "north",
+        &format!("acceptedClusters: [east, west, {names}]"),
+    );
+    let run = folder.run(&["validate"]);
+    let warnings = run.stdout.matches("warning[").count();
+    assert_eq!((run.code, warnings), (0, 2), "{}", run.stdout);
+    assert_contains(
+        &run.stdout,
+        "no mesh has a cluster `tenant-10` (and 39 more clusters)",
+    );
+    assert_contains(
+        &run.stdout,
+        "no mesh contains a cluster `norths` (and 40 more files)",
+    );
     folder.write(
         "clustermesh.yaml",
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\npolicies: polices\n",

@@ -16,7 +16,7 @@ use clustermesh::policy::Policy;
 use crate::Outcome;
 use crate::failure::CommandFailure;
 use crate::input_file::{self, Clusters};
-use crate::inputs::ReadPolicies;
+use crate::inputs::{KnownClusters, ReadPolicies};
 use crate::output::terminal;
 use crate::output::{self, Printer};
 use crate::settings::{ClusterAccess, CommonOptions, ConfigFile, Setting, SettingOrigin, Settings};
@@ -82,10 +82,12 @@ pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, C
     clusters.extend(entries.map(|entry| entry.name.clone()));
     sources.extend(settings.config.source.clone());
     let named = clusters.iter().map(ToString::to_string).collect();
-    let policies = ReadPolicies::read(&settings, &named).unwrap_or_else(|failure| {
-        printer.note(&format!("policies cannot be read: {failure}"));
-        ReadPolicies::default()
-    });
+    let policies = ReadPolicies::read(&settings, KnownClusters::new(&named, false)).unwrap_or_else(
+        |failure| {
+            printer.note(&format!("policies cannot be read: {failure}"));
+            ReadPolicies::default()
+        },
+    );
     if policies.is_broken {
         printer.note("policies with mistakes are missing: run `clustermesh validate`");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::ArgAction;
 use clustermesh::admission::{
     Account, Accounts, Enforcement, Guard, GuardAccess, GuardCost, MOST_COST, MOST_RANGES, PeerForm,
@@ -186,19 +186,10 @@ fn guard(
         },
     };
     let guard = Guard::new(&inputs.meshes, fleet, cluster, access);
-    let mut names = guard.access.peers.keys();
-    if let Some(name) = names.find(|it| guard.is_name_of_source(it)) {
-        bail!(
-            "`--allow-peer {name}=…` has the name of a Peer that clustermesh writes; rename that Peer"
-        );
+    match guard.impossible_peers(&inputs.meshes).pop_first() {
+        Some((name, error)) => bail!("`--allow-peer {name}=…` is not possible: {error}"),
+        None => Ok(guard),
     }
-    for (name, ranges) in &guard.access.peers {
-        for range in ranges {
-            let checked = guard.check_allowed(*range, &inputs.meshes);
-            checked.with_context(|| format!("`--allow-peer {name}=…` is not possible"))?;
-        }
-    }
-    Ok(guard)
 }
 
 /// Lists the Peers that the guard refuses, each with every rule that it breaks.

@@ -1,18 +1,12 @@
 //! The policies of clusters: what their owners accept, each in a file of its own.
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-
-use anyhow::Context as _;
-use clustermesh::document::{Source, nearest};
+use clustermesh::document::Source;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
-use clustermesh::place::Place;
 use clustermesh::policy::{self, Policy};
-use clustermesh::rules::{self, Finding};
+use clustermesh::rules::Finding;
 
-use crate::disk;
+use super::cluster_files::{ClusterFiles, KnownClusters};
 use crate::failure::CommandFailure;
 use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::settings::{SettingOrigin, Settings};
@@ -26,8 +20,6 @@ pub(crate) struct ReadPolicies {
     pub(crate) sources: Vec<Source>,
     /// The mistakes in them.
     pub(super) findings: Vec<Finding>,
-    /// Files that are not about any of the clusters, each with the name that it is about.
-    unnamed: Vec<(String, PathBuf)>,
     /// Whether a policy is wrong, so that it is unknown what its cluster accepts.
     pub(crate) is_broken: bool,
     /// Whether one is not YAML at all.
@@ -36,31 +28,26 @@ pub(crate) struct ReadPolicies {
 
 impl ReadPolicies {
     /// Reads the policies of the clusters that meshes name.
-    pub(crate) fn read(
-        settings: &Settings,
-        named: &BTreeSet<String>,
-    ) -> Result<Self, CommandFailure> {
+    pub(crate) fn read(settings: &Settings, known: KnownClusters) -> Result<Self, CommandFailure> {
         let mut read = Self::default();
         let Some(folder) = &settings.policies.value else {
             return Ok(read);
         };
         let roots = settings.home_roots();
-        for (name, _) in disk::entries(&roots, folder)? {
-            let path = folder.join(&name);
-            let text =
-                |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-            let (stem, ending) = (text(path.file_stem()), text(path.extension()));
-            let looks_like_one = ["yaml", "yml", "json"].contains(&&*ending.to_lowercase());
-            if ending == "yaml" && named.contains(&stem) {
-                let cluster = stem.parse().with_context(|| disk::shown(&path))?;
-                let roots = roots.clone();
-                read.read_file(&cluster, &InputFile { path, roots })?;
-            } else if looks_like_one && named.contains(&stem.to_lowercase()) {
-                read.findings.push(misnamed(&stem, &path));
-                read.is_broken = true;
-            } else if looks_like_one {
-                read.unnamed.push((stem, path));
-            }
+        let files = ClusterFiles::list(&roots, folder, "policy", known)?;
+        read.is_broken = !files.misnamed.is_empty();
+        read.findings = files.misnamed;
+        read.findings.extend(files.unnamed);
+        for (cluster, path) in files.named {
+            let roots = roots.clone();
+            read.read_file(&cluster, &InputFile { path, roots })?;
+        }
+        // Another folder may have the default name.
+        if let (SettingOrigin::File(place), true) = (&settings.policies.origin, known.are_all())
+            && read.sources.is_empty()
+            && !read.is_broken
+        {
+            read.findings.push(policy::none_in(place.clone()));
         }
         Ok(read)
     }
@@ -93,37 +80,8 @@ impl ReadPolicies {
         self.sources.push(source);
     }
 
-    /// Reports files that are about none of the clusters that meshes name. Without all meshes, that is not known.
-    pub(super) fn find_unnamed(&mut self, named: &BTreeSet<String>, settings: &Settings) {
-        // Another folder may have the default name.
-        if let SettingOrigin::File(place) = &settings.policies.origin
-            && self.sources.is_empty()
-            && !self.is_broken
-        {
-            self.findings.push(policy::none_in(place.clone()));
-        }
-        let unnamed = self.unnamed.iter();
-        let unnamed = unnamed.map(|(stem, path)| unnamed_file(stem, path, named));
-        self.findings.extend(unnamed);
-    }
-
     /// Narrows meshes by them.
     pub(super) fn apply(&mut self, meshes: &mut [Mesh]) {
         self.findings.extend(policy::apply(&self.policies, meshes));
     }
-}
-
-/// Reports a file that is not about a cluster of a mesh: its name is a mistake, or a leftover.
-fn unnamed_file(stem: &str, path: &Path, named: &BTreeSet<String>) -> Finding {
-    let nearest = nearest(stem, named.iter().map(String::as_str));
-    rules::snapshots::unnamed(stem, nearest, place(path))
-}
-
-/// Reports a file that looks like the policy of a cluster and would not be read.
-fn misnamed(stem: &str, path: &Path) -> Finding {
-    policy::misnamed(&stem.to_lowercase(), place(path))
-}
-
-fn place(path: &Path) -> Place {
-    Place::document(&input_file::name(path).into(), 0)
 }

@@ -1,6 +1,6 @@
 //! Guards: the installed one of a cluster, compared with what `guard` would print now and with its file.
 
-use clustermesh::admission::{Excess, Guard, Recorded};
+use clustermesh::admission::{Enforcement, Excess, Guard, GuardAccess, Recorded};
 use clustermesh::diagnostic::escaped;
 use clustermesh::fleet::Fleet;
 use clustermesh::rules::clusters::{self, Fault};
@@ -66,13 +66,17 @@ impl<'i> GuardComparison<'i> {
                 (GuardState::Outdated, Some(problem.to_owned()))
             }
             (Some(live), file) => match self.difference(state, live, file) {
+                message @ Some(_) => (GuardState::Outdated, message),
+                None if live.guard.access.enforcement == Enforcement::Warn => {
+                    let message = "it only warns, and refuses no Peer".to_owned();
+                    (GuardState::Warning, Some(message))
+                }
                 None => (GuardState::Current, None),
-                message => (GuardState::Outdated, message),
             },
         };
         let problem = message.map(|message| GuardProblem {
             message: escaped(&message, SHOWN),
-            help: help(state, live.as_ref(), file),
+            help: self.help(state, guard_state, live.as_ref(), file),
         });
         GuardStatus {
             state: guard_state,
@@ -87,12 +91,13 @@ impl<'i> GuardComparison<'i> {
         live: &Recorded,
         file: Option<&GuardFile>,
     ) -> Option<String> {
-        let Recorded { guard, is_whole } = live;
+        let Recorded {
+            guard, is_whole, ..
+        } = live;
         if guard.cluster != state.cluster {
             return Some(format!("it is the guard of {}", guard.cluster));
         }
-        let access = guard.access.clone();
-        let wanted = Guard::new(&self.inputs.meshes, &self.fleet, &state.cluster, access);
+        let wanted = self.wanted(state, guard.access.clone());
         let first = |excess: &[Excess]| {
             let (first, rest) = excess.split_first()?;
             Some(format!("{first}{}", and_more(rest.len(), "")))
@@ -106,26 +111,56 @@ impl<'i> GuardComparison<'i> {
         if let Some(file) = file.filter(|it| it.guard().is_some_and(|it| it.guard != *guard)) {
             return Some(format!("it differs from {}", file.source));
         }
+        if let Some((name, error)) = wanted.impossible_peers(&self.inputs.meshes).pop_first() {
+            return Some(format!("it allows Peer {name}, but {error}"));
+        }
         let is_current = *is_whole && *guard == wanted;
         (!is_current).then(|| "it is not what `clustermesh guard` prints".to_owned())
     }
-}
 
-/// Returns how the owner of the cluster installs the current guard, with the decisions of the file, else of the
-/// installed guard.
-fn help(state: &ClusterStatus, live: Option<&Recorded>, file: Option<&GuardFile>) -> String {
-    let name = &state.cluster;
-    let kubectl = state.kubectl.as_deref().unwrap_or("kubectl");
-    let Some(known) = file.and_then(GuardFile::guard).or(live) else {
-        return format!(
-            "as the owner of {name}, print its guard again with your options (`clustermesh guard --help`) and apply it"
-        );
-    };
-    let options = known.guard.access.options();
-    match file {
-        Some(file) => file.help(Some(&options), kubectl),
-        None => format!(
-            "as the owner of {name}, run `clustermesh guard {name}{options} | {kubectl} apply --server-side -f -`"
-        ),
+    /// Returns the guard that would be printed now, with decisions of the owner.
+    fn wanted(&self, state: &ClusterStatus, access: GuardAccess) -> Guard {
+        Guard::new(&self.inputs.meshes, &self.fleet, &state.cluster, access)
+    }
+
+    /// Returns how the owner of the cluster installs the current guard, with the decisions of the file, else of the
+    /// installed guard. No remedy makes a guard that refuses Peers only warn, and one that only warns is to refuse them next.
+    fn help(
+        &self,
+        state: &ClusterStatus,
+        guard: GuardState,
+        live: Option<&Recorded>,
+        file: Option<&GuardFile>,
+    ) -> String {
+        let name = &state.cluster;
+        let kubectl = state.kubectl.as_deref().unwrap_or("kubectl");
+        let known = file.and_then(GuardFile::guard).or(live);
+        let options = known.and_then(|known| {
+            let mut access = known.guard.access.clone();
+            let installed = live.map_or(Enforcement::Warn, |it| it.guard.access.enforcement);
+            access.enforcement = match guard {
+                GuardState::Warning => Enforcement::Deny,
+                _ => access.enforcement.max(installed),
+            };
+            self.wanted(state, access).options(&self.inputs.meshes)
+        });
+        let help = match (file, &options) {
+            (Some(file), options) => file.help(options.as_ref(), kubectl),
+            (None, Some(options)) => {
+                let left_out = options.first_left_out();
+                let left_out = left_out.map_or(String::new(), |it| format!("; {it}"));
+                format!(
+                    "as the owner of {name}, run `clustermesh guard {name}{} | {kubectl} apply --server-side -f -`{left_out}",
+                    options.text
+                )
+            }
+            (None, None) => format!(
+                "as the owner of {name}, print its guard again with your options (`clustermesh guard --help`) and apply it"
+            ),
+        };
+        match guard {
+            GuardState::Warning => format!("when no Peer is reported any more, {help}"),
+            _ => help,
+        }
     }
 }

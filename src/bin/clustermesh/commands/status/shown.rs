@@ -110,6 +110,7 @@ pub(super) fn row(state: &ClusterStatus) -> [String; 9] {
         match found.guard.state {
             GuardState::Absent => "none",
             GuardState::Current => "current",
+            GuardState::Warning => "warns",
             GuardState::Outdated => "outdated",
             GuardState::Unknown => "unknown",
         }

@@ -64,6 +64,14 @@ pub(super) struct GuardStatus {
     pub(super) problem: Option<GuardProblem>,
 }
 
+impl GuardStatus {
+    /// Returns whether it does not count as a difference. A guard only warns at first, as the page on guards describes.
+    fn is_clean(&self) -> bool {
+        let is_notice = matches!(self.state, GuardState::Unknown | GuardState::Warning);
+        self.problem.is_none() || is_notice
+    }
+}
+
 /// A problem of a guard.
 pub(super) struct GuardProblem {
     /// The message.
@@ -81,6 +89,8 @@ pub(super) enum GuardState {
     Absent,
     /// It is what `clustermesh guard` prints now, and what its file has.
     Current,
+    /// It is current, and only warns.
+    Warning,
     /// It differs.
     Outdated,
     /// It could not be read.
@@ -140,7 +150,7 @@ impl ClusterState {
         self.rendered == RenderedFolder::Whole
             && !self.versions.is_empty()
             && self.inventory.is_clean()
-            && (self.guard.problem.is_none() || self.guard.state == GuardState::Unknown)
+            && self.guard.is_clean()
             && matches!(&self.nodes, NodeCounts::Compared(differences) if differences.is_empty())
     }
 

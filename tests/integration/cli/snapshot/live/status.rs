@@ -365,6 +365,83 @@ fn the_guard_is_compared_with_the_mesh_and_its_file() {
     ");
 }
 
+/// The help of `status` about a guard leads to a current one.
+#[test]
+fn the_help_about_a_guard_can_be_followed() {
+    let mut site = Site::new();
+    let live = guarded(&mut site);
+    let printed = |options: &[&str]| {
+        let run = site.run(&[&["guard", "west", "--writers"][..], options].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stdout
+    };
+    let status = || {
+        let run = site.run(&["status", "west", "--output", "json"]);
+        (run.code, run.json()["clusters"][0]["guard"].clone())
+    };
+    let follow = |help: &str| {
+        let command = help.split('`').nth(1).unwrap();
+        let command = command.split([' ', '|', '>']).filter(|it| !it.is_empty());
+        let options = command.skip(1).take_while(|it| *it != "kubectl");
+        let options: Vec<&str> = options.filter(|it| *it != "guards/west.yaml").collect();
+        let run = site.run(&options);
+        assert_eq!(run.code, 0, "{help}{}", run.stderr);
+        if command_writes(help) {
+            site.folder.write("guards/west.yaml", &run.stdout);
+        }
+        *live.lock().unwrap() = Some(run.stdout);
+    };
+    let warns = printed(&["ada", "--warn"]);
+    let denies = printed(&["ada"]);
+    // A guard that only warns is the first step of the roll-out, so it is only a notice.
+    *live.lock().unwrap() = Some(warns.clone());
+    let (code, guard) = status();
+    assert_eq!((code, &guard["state"]), (0, &json!("warning")));
+    insta::assert_snapshot!(guard["problem"].as_str().unwrap(), @"it only warns, and refuses no Peer");
+    let help = guard["help"].as_str().unwrap();
+    insta::assert_snapshot!(help, @"when no Peer is reported any more, as the owner of west, run `clustermesh guard west --writers ada | kubectl --context west apply --server-side -f -`");
+    follow(help);
+    assert_eq!(status(), (0, json!({"state": "current"})));
+    site.folder.write("guards/west.yaml", &warns);
+    // The owner switched to `Deny` and did not write it down, or the other way round.
+    for (file, installed) in [(&warns, &denies), (&denies, &warns)] {
+        site.folder.write("guards/west.yaml", file);
+        *live.lock().unwrap() = Some(installed.clone());
+        let (code, guard) = status();
+        assert_eq!((code, &guard["state"]), (1, &json!("outdated")));
+        follow(guard["help"].as_str().unwrap());
+        assert_eq!(status(), (0, json!({"state": "current"})));
+    }
+    // The mesh declares the range of a laptop.
+    let laptop = [
+        "ada",
+        "--allow-peer",
+        "laptop=10.9.0.7/32",
+        "--allow-peer-writers",
+        "eve",
+    ];
+    let laptop = printed(&laptop);
+    site.folder.write("guards/west.yaml", &laptop);
+    *live.lock().unwrap() = Some(laptop);
+    assert_eq!(status(), (0, json!({"state": "current"})));
+    site.folder
+        .edit("mesh.yaml", "10.1.0.0/16", "10.1.0.0/16, 10.9.0.0/24");
+    let (code, guard) = status();
+    assert_eq!((code, &guard["state"]), (1, &json!("outdated")));
+    let help = guard["help"].as_str().unwrap();
+    insta::assert_snapshot!(help, @"run `clustermesh guard west --writers ada > guards/west.yaml` and, as the owner of west, `kubectl --context west apply --server-side -f guards/west.yaml`; `--allow-peer laptop=…` is left out: 10.9.0.7/32 overlaps 10.9.0.0/24 of east, so the Peer could receive packets for that cluster; allow ranges that no mesh declares");
+    follow(help);
+    assert_eq!(status().1, json!({"state": "current"}));
+}
+
+/// Returns whether the first command of a help writes the file of a guard.
+fn command_writes(help: &str) -> bool {
+    help.split('`')
+        .nth(1)
+        .unwrap()
+        .contains("> guards/west.yaml")
+}
+
 /// Neither Flux nor Argo CD removes them, so the printed command must.
 #[test]
 fn fields_that_others_added_are_removed_by_the_printed_command() {
