@@ -145,7 +145,7 @@ impl GuardDeclarations {
             let link = mesh.link(own, it);
             it.name != own.name && matches!(link, Some(Link::Exchange | Link::Planned))
         };
-        for source in mesh.entries.iter().filter(linked) {
+        for source in mesh.all_entries().filter(linked) {
             let given = source.given().into_iter().map(|it| it.cidr);
             let accepted = accepted_of(fleet.accepted_by(own), given).into_iter();
             let accepted = accepted.filter(|it| self.families.contains(&it.family()));

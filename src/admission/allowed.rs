@@ -45,10 +45,14 @@ impl Guard {
         peers.collect()
     }
 
-    /// Returns whether a name begins as the names of a source's Peers do.
+    /// Returns whether a name is one that a source's Peers have.
     fn is_name_of_source(&self, name: &str) -> bool {
         let mut sources = self.declared.sources.keys();
-        sources.any(|it| name.starts_with(&format!("{}--", it.replacen('/', "--", 1))))
+        sources.any(|it| {
+            let set = it.replacen('/', "--", 1);
+            let rest = name.strip_prefix(&*set);
+            rest.is_some_and(|it| it.is_empty() || it.starts_with("--"))
+        })
     }
 
     /// Checks a range that the owner allows for a Peer of another program.
@@ -87,7 +91,7 @@ impl Guard {
             let local = own.local_networks.iter();
             declared.extend(local.map(|it| (&own.name, it.cidr)));
             let is_near = |it: &&Entry| it.name == own.name || mesh.link(own, it).is_some();
-            for entry in mesh.entries.iter().filter(is_near) {
+            for entry in mesh.all_entries().filter(is_near) {
                 let ranges = entry.networks.all().into_iter();
                 declared.extend(ranges.map(|it| (&entry.name, it.cidr)));
             }

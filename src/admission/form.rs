@@ -20,7 +20,9 @@ pub struct PeerForm<'p> {
     /// The name of the object.
     pub name: &'p str,
     pub(super) mesh: Option<&'p str>,
-    pub(super) source: Option<&'p str>,
+    pub(super) source: Option<Cow<'p, str>>,
+    /// Whether its label names an external peer.
+    pub(super) is_external: bool,
     pub(super) is_managed: bool,
     pub(super) ranges: Vec<RangeForm>,
     pub(super) endpoint: Option<EndpointForm<'p>>,
@@ -59,6 +61,7 @@ impl<'p> PeerForm<'p> {
             name,
             mesh: object.mesh(),
             source: object.source(),
+            is_external: object.external().is_some(),
             is_managed: object.is_rendered(),
             ranges: texts
                 .map(|it| RangeForm::read(it.unwrap_or_default()))
@@ -87,7 +90,8 @@ impl<'p> PeerForm<'p> {
         Self {
             name: peer.name.as_str(),
             mesh: Some(peer.mesh.as_str()),
-            source: Some(peer.cluster.as_str()),
+            source: Some(peer.cluster.as_str().into()),
+            is_external: peer.cluster.is_external(),
             is_managed: true,
             ranges: ranges.map(|it| RangeForm::new(*it)).collect(),
             endpoint: endpoint.map(EndpointForm::new),
@@ -108,7 +112,12 @@ impl<'p> PeerForm<'p> {
         Self {
             name: &peer.name,
             mesh: peer.claims.mesh.as_ref().map(MeshName::as_str),
-            source: peer.claims.source.as_ref().map(ClusterName::as_str),
+            source: peer.claims.source.as_ref().map(|it| it.as_str().into()),
+            is_external: peer
+                .claims
+                .source
+                .as_ref()
+                .is_some_and(ClusterName::is_external),
             is_managed: peer.claims.is_rendered,
             ranges: ranges.map(|it| RangeForm::Range(it.interface)).collect(),
             endpoint: endpoint.map(EndpointForm::new),
@@ -125,14 +134,19 @@ impl<'p> PeerForm<'p> {
         format!("{mesh}/{source}")
     }
 
-    /// Returns how its name begins, by its labels.
-    pub(super) fn beginning(&self) -> String {
+    /// Returns whether its name is one that fits its labels. An external peer has one Peer.
+    pub(super) fn is_named_as_labelled(&self) -> bool {
         let (mesh, source) = self.labels();
-        format!("{mesh}--{source}--")
+        let set = format!("{mesh}--{source}");
+        if self.is_external {
+            return self.name == set;
+        }
+        self.name.starts_with(&format!("{set}--"))
     }
 
     fn labels(&self) -> (&str, &str) {
-        (self.mesh.unwrap_or(ANY), self.source.unwrap_or_default())
+        let source = self.source.as_deref().unwrap_or_default();
+        (self.mesh.unwrap_or(ANY), source)
     }
 
     /// Returns whether it has a label of clustermesh.

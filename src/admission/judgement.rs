@@ -76,7 +76,7 @@ impl<'g> Judgement<'g> {
             Refusal::Writer | Refusal::PeerWriter => false,
             Refusal::Unlisted => !form.is_ours() && !self.is_listed(),
             Refusal::Source => form.is_ours() && !self.declared_source(),
-            Refusal::Name => form.is_ours() && !form.name.starts_with(&form.beginning()),
+            Refusal::Name => form.is_ours() && !form.is_named_as_labelled(),
             Refusal::ManyRanges => !is_small,
             Refusal::NoRange => form.ranges.is_empty(),
             Refusal::MappedRange => is_small && form.ranges.contains(&RangeForm::Mapped),
@@ -150,7 +150,11 @@ impl<'g> Judgement<'g> {
     }
 
     fn declared_source(&self) -> bool {
-        self.guard.declared.sources.contains_key(&self.key)
+        // The value of the other label could look like an external peer.
+        let looks_external = self.form.source.as_ref();
+        let looks_external = looks_external.is_some_and(|it| it.starts_with("external."));
+        let is_consistent = self.form.is_external == looks_external;
+        is_consistent && self.guard.declared.sources.contains_key(&self.key)
     }
 
     /// Returns the ranges of the mesh in the labels.

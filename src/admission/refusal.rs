@@ -29,9 +29,9 @@ refusals! {
     /// The user may not write a Peer that the owner allows.
     PeerWriter "this user may not create, change or delete this Peer (`--allow-peer-writers`)"
     /// Labels that name no source.
-    Source "the labels name no mesh and source cluster from which this cluster accepts Peers"
+    Source "the labels name no mesh and source from which this cluster accepts Peers"
     /// The name of another source.
-    Name "the name of the Peer does not begin with MESH--SOURCE-- as in its labels"
+    Name "the name of the Peer does not fit its labels: MESH--SOURCE--NODE, or MESH--external.NAME of an external peer"
     /// Too many allowed IPs.
     ManyRanges "the Peer has more than {MOST_RANGES} allowed IPs"
     /// No allowed IP.

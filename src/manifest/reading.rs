@@ -1,5 +1,6 @@
 //! Readings: rendered files as they stand, which Peers are in them, and what of that is not ours.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::Deserialize as _;
@@ -223,10 +224,7 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
     let spec = loose.translation();
     let peer = OldPeer {
         name: name.unwrap_or_default().to_owned(),
-        source: loose.cluster().map_or_else(
-            || loose.source().map(str::to_owned),
-            |it| Some(it.to_string()),
-        ),
+        source: loose.source().map(Cow::into_owned),
         key: loose.key(),
         ranges: loose.ranges().collect(),
         endpoint_flaw: spec.as_ref().ok().and_then(Translation::endpoint_flaw),

@@ -26,7 +26,10 @@ spec:
     - {name: north, podCIDRs: [10.41.0.0/16], wireguardCIDR: 10.101.0.0/16, additionalCIDRs: ['fd00:1::/48'], state: Joining}
     - {name: west, podCIDRs: [10.42.0.0/16], wireguardCIDR: 10.102.0.0/16, serviceCIDR: 10.97.0.0/16,
        additionalCIDRs: [172.31.0.0/16], localNetworks: [172.29.0.0/16],
-       acceptedNetworks: [10.40.0.0/15, 10.100.0.0/15, 172.30.0.0/16]}
+       acceptedNetworks: [10.40.0.0/15, 10.100.0.0/15, 172.30.0.0/16, 10.8.0.0/24]}
+  externalPeers:
+    - {name: laptop, publicKey: vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=, ranges: [10.8.0.7/32], clusters: [west]}
+    - {name: phone, publicKey: edCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc=, ranges: [10.8.0.8/32], clusters: [east]}
 `
 
 // newFortress installs a guard: `reader` delivers, `stranger` writes the Peer `laptop`.
@@ -117,6 +120,9 @@ func TestGuardRefuses(t *testing.T) {
 	}
 	laptop := []any{"metadata labels", nil, name, "laptop", endpoint, nil, allowed, ips("10.9.0.7/32")}
 	with := func(pairs []any, more ...any) []any { return append(append([]any{}, pairs...), more...) }
+	const external = "metadata labels kilo-clustermesh.io/external-peer"
+	host := []any{source, nil, external, "laptop", name, "prod--external.laptop", allowed, ips("10.8.0.7/32"),
+		ip, "192.0.2.1", port, 9, keepalive, 25}
 	for _, attack := range []struct {
 		user, sentence string
 		change         []any
@@ -143,12 +149,12 @@ func TestGuardRefuses(t *testing.T) {
 		{"stranger", "no labels of clustermesh and is not one that the owner", with(laptop, name, "phone")},
 		{"reader", "no labels of clustermesh and is not one that the owner", []any{"metadata labels", nil}},
 		// Labels and names.
-		{"reader", "the labels name no mesh and source cluster", []any{source, "south"}},
-		{"reader", "the labels name no mesh and source cluster", []any{source, "west"}},
-		{"reader", "the labels name no mesh and source cluster", []any{source, nil}},
-		{"reader", "the labels name no mesh and source cluster", []any{mesh, "dev"}},
-		{"reader", "does not begin with MESH--SOURCE--", []any{source, "north"}},
-		{"reader", "does not begin with MESH--SOURCE--", []any{name, "prod--eastern--x"}},
+		{"reader", "the labels name no mesh and source", []any{source, "south"}},
+		{"reader", "the labels name no mesh and source", []any{source, "west"}},
+		{"reader", "the labels name no mesh and source", []any{source, nil}},
+		{"reader", "the labels name no mesh and source", []any{mesh, "dev"}},
+		{"reader", "does not fit its labels", []any{source, "north"}},
+		{"reader", "does not fit its labels", []any{name, "prod--eastern--x"}},
 		// Ranges.
 		{"reader", "more than 1500 allowed IPs", []any{allowed, many}},
 		{"reader", "has no allowed IP", []any{allowed, []any{}}},
@@ -206,6 +212,31 @@ func TestGuardRefuses(t *testing.T) {
 		{"reader", "from 1 to 65535", []any{port, 65536}},
 		{"reader", "from 0 to 65535", []any{keepalive, -1}},
 		{"reader", "from 0 to 65535", []any{keepalive, 65536}},
+		// The same with the label of an external peer.
+		{"reader", "", host},
+		{"reader", "", with(host, ip, "198.51.100.7", port, 51820, keepalive, nil)},
+		{"stranger", "this user may not create, change or delete Peers with the labels", host},
+		{"admin", "this user may not create, change or delete Peers with the labels", with(host, mesh, nil)},
+		{"reader", "the labels name no mesh and source", with(host, external, "phone", name, "prod--external.phone")},
+		{"reader", "the labels name no mesh and source", with(host, external, "east")},
+		{"reader", "the labels name no mesh and source", with(host, external, "")},
+		{"reader", "the labels name no mesh and source", with(host, mesh, "dev")},
+		{"reader", "the labels name no mesh and source", with(host, external, nil, source, "external.laptop")},
+		{"reader", "outside of the ranges", with(host, source, "east", allowed, ips("10.40.0.0/24"))},
+		{"reader", "does not fit its labels", with(host, name, "prod--external.laptop--x")},
+		{"reader", "does not fit its labels", with(host, name, "prod--east--x")},
+		{"reader", "does not fit its labels", with(host, external, nil, source, "east", allowed, ips("10.40.0.0/24"))},
+		{"reader", "overlaps a range of this cluster", with(host, allowed, ips("10.42.0.7/32"))},
+		{"reader", "outside of the ranges", with(host, allowed, ips("10.40.0.7/32"))},
+		{"reader", "outside of the ranges", with(host, allowed, ips("10.8.0.0/24"))},
+		{"reader", "outside of the ranges", with(host, allowed, ips("10.8.0.7/32", "10.8.0.8/32"))},
+		{"reader", "default route", with(host, allowed, ips("0.0.0.0/0"))},
+		{"reader", "has no endpoint", with(host, endpoint, nil)},
+		{"reader", "needs a keepalive", with(host, keepalive, nil)},
+		{"reader", "not under a domain", with(host, ip, nil, dns, "laptop.example.com")},
+		{"reader", "inside a pod, service or WireGuard range", with(host, ip, "10.42.0.7")},
+		{"reader", "inside an allowed IP of the same Peer", with(host, ip, "10.8.0.7")},
+		{"reader", "canonical base64", with(host, key, "AAAA")},
 	} {
 		got := it.create(t, attack.user, it.changed(t, attack.change...))
 		switch {

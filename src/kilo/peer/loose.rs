@@ -1,5 +1,7 @@
 //! The loose reader: the fields of an object that may be a Peer, of which any may be invalid.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::translation::TranslationFault;
@@ -26,15 +28,23 @@ impl<'v> LoosePeer<'v> {
         }
     }
 
-    /// Returns the cluster that its label names.
-    pub fn source(self) -> Option<&'v str> {
-        self.labels.get(SOURCE_LABEL)?.as_str()
+    /// Returns the cluster or the external peer that its labels name, which need not be a name.
+    pub fn source(self) -> Option<Cow<'v, str>> {
+        if let Some(name) = self.external() {
+            return Some(format!("external.{name}").into());
+        }
+        Some(self.labels.get(SOURCE_LABEL)?.as_str()?.into())
+    }
+
+    /// Returns the external peer that its label names.
+    pub fn external(self) -> Option<&'v str> {
+        self.labels.get(EXTERNAL_LABEL)?.as_str()
     }
 
     /// Returns the cluster or the external peer that its labels name.
     pub fn cluster(self) -> Option<ClusterName> {
-        match self.labels.get(EXTERNAL_LABEL) {
-            Some(name) => ClusterName::of_external(name.as_str()?).ok(),
+        match self.external() {
+            Some(name) => ClusterName::of_external(name).ok(),
             None => self.source()?.parse().ok(),
         }
     }

@@ -144,11 +144,11 @@ fn peers_that_would_be_refused_are_listed() {
     let run = folder.run(&["guard", "west", "--check", "--peers", "west=peers.yaml"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stdout, @"
-    quickstart--east--east-agent-1: the labels name no mesh and source cluster from which this cluster accepts Peers
-    quickstart--east--east-agent-1: the name of the Peer does not begin with MESH--SOURCE-- as in its labels
+    quickstart--east--east-agent-1: the labels name no mesh and source from which this cluster accepts Peers
+    quickstart--east--east-agent-1: the name of the Peer does not fit its labels: MESH--SOURCE--NODE, or MESH--external.NAME of an external peer
     quickstart--east--east-agent-1: an allowed IP is outside of the ranges that this cluster accepts of this source
-    quickstart--east--east-agent-2: the labels name no mesh and source cluster from which this cluster accepts Peers
-    quickstart--east--east-agent-2: the name of the Peer does not begin with MESH--SOURCE-- as in its labels
+    quickstart--east--east-agent-2: the labels name no mesh and source from which this cluster accepts Peers
+    quickstart--east--east-agent-2: the name of the Peer does not fit its labels: MESH--SOURCE--NODE, or MESH--external.NAME of an external peer
     quickstart--east--east-agent-2: an allowed IP is outside of the ranges that this cluster accepts of this source
     quickstart--east--east-server-1: an allowed IP overlaps a range of this cluster itself
     quickstart--east--east-server-1: an allowed IP is outside of the ranges that this cluster accepts of this source
