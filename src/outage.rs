@@ -15,10 +15,12 @@ pub mod selection;
 pub mod survey;
 mod survival;
 mod proof;
+mod pairs;
 mod settled;
 
 pub use lost_nodes::LostNodes;
 pub use obstacle::OutageObstacle;
+pub use pairs::PairSurvey;
 pub use part::{FleetPart, single_parts};
 pub use proof::{LostPaths, OutageProof, OutageResult};
 pub use report::{Outage, OutageReport, OwnPaths};

@@ -200,13 +200,13 @@ impl<'a> Fabric<'a> {
 
     /// Returns the same with other versions of some clusters. Their nodes have the same keys and endpoints, whether
     /// Kilo counts them or not, and they get the same Peers.
-    pub fn with_versions<'f>(&self, versions: BTreeMap<SiteId, Site<'f>>) -> Fabric<'f>
+    pub fn with_versions<'f>(&self, versions: BTreeMap<SiteId, Arc<Site<'f>>>) -> Fabric<'f>
     where
         'a: 'f,
     {
         let mut sites: Sites<Arc<Site<'f>>> = self.sites.map(|it| Arc::clone(it) as _);
         for (number, version) in versions {
-            sites[number] = Arc::new(version);
+            sites[number] = version;
         }
         Fabric::with_index(sites, Arc::clone(&self.index))
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::applied::AppliedFile;
 use super::peers::{
     AppliedPeers, ClusterPeer, Contest, Contests, KeyOrder, PeerId, PeerShare, PeerStanding, Peers,
-    Won,
+    WantedRange, Won,
 };
 use crate::kilo::id::SegmentId;
 use crate::kilo::peer::translation::{AllowedIpId, TranslationFault};
@@ -41,6 +41,8 @@ pub struct Model<'a> {
     pub tunnels: Arc<Prefixes<TunnelClaim>>,
     /// The Peers that Kilo configures, by key.
     by_key: Arc<KeyOrder>,
+    /// The ranges that Peers want, in order.
+    by_range: Arc<Vec<WantedRange>>,
     /// Keys that a segment shares with another segment or a Peer.
     shared_keys: BTreeMap<[u8; 32], Vec<Tunnel>>,
 }
@@ -125,35 +127,41 @@ impl<'a> Model<'a> {
 
     /// Builds the same where some contests are won.
     pub fn decided(topology: &Arc<KiloTopology>, files: &'a [AppliedFile], won: &[Won]) -> Self {
-        let mut topology = Arc::clone(topology);
         let AppliedPeers {
             all: peers,
             by_key,
             contests,
             by_range,
         } = AppliedPeers::decided(files, won);
-        if topology.has_location_ranges() {
-            let kept = peers
-                .iter()
-                .filter_map(ClusterPeer::share)
-                .flat_map(PeerShare::kept);
-            let ranges = kept.map(|it| (it.allowed.interface.network, ()));
-            Arc::make_mut(&mut topology)
-                .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
-        }
-        let upsets = upsets(&topology, &peers);
-        let tunnels = tunnels(&topology, &peers, &by_range, upsets.is_empty());
-        let mut model = Self {
-            topology,
+        let model = Self {
+            topology: Arc::clone(topology),
             peers: Arc::new(peers),
             contests,
-            upsets,
-            tunnels: Arc::new(tunnels),
+            upsets: Vec::new(),
+            tunnels: Arc::new(Prefixes::new(&[])),
             by_key: Arc::new(by_key),
+            by_range: Arc::new(by_range),
             shared_keys: BTreeMap::new(),
         };
-        model.shared_keys = model.shared_keys();
-        model
+        model.formed(topology)
+    }
+
+    /// Builds the tables of its Peers and these nodes.
+    fn formed(mut self, topology: &Arc<KiloTopology>) -> Self {
+        self.topology = Arc::clone(topology);
+        if topology.has_location_ranges() {
+            let shares = self.peers.iter().filter_map(ClusterPeer::share);
+            let kept = shares.flat_map(PeerShare::kept);
+            let ranges = kept.map(|it| (it.allowed.interface.network, ()));
+            Arc::make_mut(&mut self.topology)
+                .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
+        }
+        self.upsets = upsets(&self.topology, &self.peers);
+        let is_certain = self.upsets.is_empty();
+        let tunnels = tunnels(&self.topology, &self.peers, &self.by_range, is_certain);
+        self.tunnels = Arc::new(tunnels);
+        self.shared_keys = self.shared_keys();
+        self
     }
 
     /// Returns the Peers that have a key, as far as Kilo configures them, by name.

@@ -72,6 +72,14 @@ impl Blocks {
         }
     }
 
+    /// Returns the places of the blocks that are meant.
+    pub(crate) fn of(&self, mut are_meant: impl FnMut(&AddressBlock) -> bool) -> FixedBitSet {
+        let mut places = self.none();
+        let meant = self.all.iter().enumerate().filter(|it| are_meant(it.1));
+        places.extend(meant.map(|it| it.0));
+        places
+    }
+
     /// Returns no place, with room for all.
     pub(crate) fn none(&self) -> FixedBitSet {
         FixedBitSet::with_capacity(self.all.len())

@@ -1,7 +1,9 @@
 //! Outage proofs: the declared paths of others that an outage ends.
 
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use fixedbitset::FixedBitSet;
 
 use super::harmless::HarmlessLosses;
 use super::lost_nodes::LostNodes;
@@ -11,6 +13,8 @@ use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair, Sites};
 use crate::changes::blocks::Blocks;
 use crate::changes::path_set::PathSet;
 use crate::changes::state_proof::{KnownPaths, StateProof};
+use crate::kilo::cluster::Cluster;
+use crate::kilo::id::NodeId;
 use crate::mesh::AddressClass;
 use crate::proof::reach::{AddressBlock, Reach};
 use crate::proof::verify::{Asked, ClassPair, Declared};
@@ -22,7 +26,8 @@ pub struct OutageProof<'r, 'f, 'a, 'm> {
     /// The declared paths; none if all paths are meant.
     declared: Option<Declared<'f, 'a, 'm>>,
     pub(super) blocks: Sites<Blocks>,
-    harmless: HarmlessLosses<'f, 'a>,
+    classes: Sites<Vec<(AddressClass, FixedBitSet)>>,
+    pub(super) harmless: HarmlessLosses<'f, 'a>,
     /// The paths from each cluster to the others, found when they are needed.
     working: Sites<OnceLock<Sites<StateProof>>>,
     /// The largest number of steps of a proof.
@@ -57,6 +62,12 @@ impl OutageResult {
 }
 
 impl LostPaths {
+    /// Returns whether one of them leads to a range of a whole cluster.
+    pub(super) fn leads_to_a_range(&self) -> bool {
+        let mut classes = self.classes.keys();
+        classes.any(|it| matches!(it.1, AddressClass::Service | AddressClass::Network))
+    }
+
     /// Returns their number.
     pub fn count(&self) -> u64 {
         self.classes.values().sum()
@@ -77,9 +88,11 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
 
     fn of(reach: &'r Reach<'f, 'a>, declared: Option<Declared<'f, 'a, 'm>>, most: u64) -> Self {
         let fabric = reach.fabric;
+        let blocks = fabric.sites.map(|it| Blocks::new(it));
         Self {
             declared,
-            blocks: fabric.sites.map(|it| Blocks::new(it)),
+            classes: blocks.map(by_class),
+            blocks,
             harmless: HarmlessLosses::new(fabric),
             working: fabric.sites.map(|_| OnceLock::new()),
             reach,
@@ -124,37 +137,67 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// # Errors
     /// As for [`OutageProof::examine`].
     pub fn prove(&self, lost: &LostNodes) -> Result<OutageResult, OutageObstacle> {
-        let fabric = self.fabric();
         let snapshots = self.settled(lost)?;
-        let version = |(site, snapshot): (&SiteId, _)| {
-            let it = fabric.site(*site);
-            (*site, Site::new(it.entry, snapshot, it.files))
-        };
-        let after = fabric.with_versions(snapshots.iter().map(version).collect());
-        let is_wanted = |one: SiteId, other: SiteId| {
-            let is_left = |it| !lost.touch(it) || snapshots.contains_key(&it);
-            let is_changed = |it| snapshots.contains_key(&it);
-            is_left(one) && is_left(other) && (is_changed(one) || is_changed(other))
-        };
+        let versions = snapshots.iter().map(|it| self.version(it)).collect();
+        let sites = || self.fabric().sites.ids();
+        let is_left = |it: &SiteId| !lost.touch(*it) || snapshots.contains_key(it);
+        let pairs = snapshots.keys().flat_map(|site| {
+            let others = sites().filter(is_left);
+            others.map(|it| SitePair {
+                from: *site,
+                to: it,
+            })
+        });
+        self.prove_between(lost, versions, pairs)
+    }
+
+    /// Finds the paths of others that end between some clusters, in both directions, given the versions of those that
+    /// lose nodes.
+    pub(super) fn prove_between<'s>(
+        &self,
+        lost: &LostNodes,
+        versions: BTreeMap<SiteId, Arc<Site<'s>>>,
+        pairs: impl Iterator<Item = SitePair>,
+    ) -> Result<OutageResult, OutageObstacle>
+    where
+        'a: 's,
+    {
+        let after = self.fabric().with_versions(versions);
+        let linked = pairs.filter(|it| it.from != it.to && self.are_linked(*it));
+        let pairs: BTreeSet<SitePair> = linked.flat_map(|it| [it, it.back()]).collect();
+        let is_wanted = |from, to| pairs.contains(&SitePair { from, to });
         let reach = Reach::beside(&after, self.reach, self.most, is_wanted);
         if self.most < reach.steps() {
             return Err(OutageObstacle::Steps);
         }
         let mut known = KnownPaths::default();
-        let sites = || fabric.sites.ids();
-        let pairs = sites().flat_map(|from| sites().map(move |to| SitePair { from, to }));
-        let pairs = pairs.filter(|it| it.from != it.to && is_wanted(it.from, it.to));
-        let ended = pairs.filter_map(|pair| {
+        let left = self.left(lost);
+        let ended = pairs.iter().filter_map(|&pair| {
             let working = self.working(pair);
             if working.is_empty() {
                 return None;
             }
-            let left = StateProof::new(&reach, pair, &self.blocks, &mut known);
-            self.ended(pair, &working.without(&left.whole), lost)
+            let now = StateProof::new(&reach, pair, &self.blocks, &mut known);
+            let mut ended = working.without(&now.whole);
+            ended.retain(&left[pair.from], &left[pair.to]);
+            self.counted(pair, ended)
         });
         Ok(OutageResult {
             ended: ended.collect(),
         })
+    }
+
+    /// Returns a cluster with the nodes of a settled snapshot.
+    pub(super) fn version<'s>(
+        &self,
+        (&number, snapshot): (&SiteId, &'s Snapshot),
+    ) -> (SiteId, Arc<Site<'s>>)
+    where
+        'a: 's,
+    {
+        let site = self.fabric().site(number);
+        let reading = Cluster::new(site.entry, snapshot);
+        (number, Arc::new(site.with_nodes(reading)))
     }
 
     /// Returns the snapshots of the clusters that lose some of their nodes, once the agents of the others have
@@ -174,6 +217,11 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// Returns the declared paths that work between two clusters.
     pub(super) fn working(&self, pair: SitePair) -> &PathSet {
         &self.state(pair).whole
+    }
+
+    /// Returns whether any declared path works between two clusters.
+    pub(super) fn are_linked(&self, pair: SitePair) -> bool {
+        [pair, pair.back()].map(|it| self.working(it).is_empty()) != [true; 2]
     }
 
     /// Returns the declared paths between two clusters that work for some of their addresses.
@@ -222,53 +270,54 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         })
     }
 
-    /// Returns those of some paths of which no end is lost.
-    fn ended(&self, pair: SitePair, paths: &PathSet, lost: &LostNodes) -> Option<LostPaths> {
-        let is_left = |site: SiteId, it: &AddressBlock| {
-            let node = it.owner.node().map(|node| At { site, node });
-            node.is_none_or(|it| !lost.contain(it))
-        };
-        self.narrowed(pair, paths, |from, to| {
-            is_left(pair.from, from) && is_left(pair.to, to)
+    /// Returns the blocks of each cluster whose owners are not lost.
+    fn left(&self, lost: &LostNodes) -> Sites<FixedBitSet> {
+        self.fabric().sites.map_ids(|site| {
+            let is_lost = |it: NodeId| lost.contain(At { site, node: it });
+            let is_touched = lost.touch(site);
+            self.blocks[site].of(|it| !is_touched || !it.owner.node().is_some_and(is_lost))
         })
     }
 
-    /// Returns those of some paths whose sender and receiver are meant.
-    pub(super) fn narrowed(
-        &self,
-        pair: SitePair,
-        paths: &PathSet,
-        are_meant: impl Fn(&AddressBlock, &AddressBlock) -> bool,
-    ) -> Option<LostPaths> {
-        let mut ended = LostPaths {
-            pair,
-            classes: BTreeMap::new(),
-            example: None,
-            paths: PathSet::default(),
-        };
-        let block = |site: SiteId, place: usize| self.blocks[site].all.get(place);
+    /// Returns some paths with their numbers, if there is any.
+    pub(super) fn counted(&self, pair: SitePair, paths: PathSet) -> Option<LostPaths> {
+        let [senders, receivers] = pair.both().map(|it| &self.classes[it]);
+        let mut classes: BTreeMap<ClassPair, u64> = BTreeMap::new();
+        let mut example = None;
         for (group, row) in paths.groups() {
-            for from in group {
-                let sender = block(pair.from, from);
-                let mut meant = self.blocks[pair.to].none();
-                for to in row.ones() {
-                    let Some(ends) = sender.zip(block(pair.to, to)) else {
-                        continue;
-                    };
-                    let classes = ends.0.owner.class().zip(ends.1.owner.class());
-                    if let Some(classes) = classes.filter(|_| are_meant(ends.0, ends.1)) {
-                        meant.insert(to);
-                        *ended.classes.entry(classes).or_default() += 1;
-                        ended.example.get_or_insert([*ends.0, *ends.1]);
+            let first = group.first().zip(row.minimum());
+            example = example.or(first.map(|(from, to)| (*from, to)));
+            for (from, of_class) in senders {
+                let senders = group.iter().filter(|it| of_class.contains(**it)).count();
+                for (to, of_class) in receivers {
+                    let paths = senders * row.intersection_count(of_class);
+                    if 0 < paths {
+                        let paths = u64::try_from(paths).unwrap_or(u64::MAX);
+                        *classes.entry((*from, *to)).or_default() += paths;
                     }
                 }
-                let mut senders = self.blocks[pair.from].none();
-                senders.insert(from);
-                ended.paths.add_rows(&senders, &meant);
             }
         }
-        ended.example.is_some().then_some(ended)
+        let block = |site: SiteId, place: usize| self.blocks[site].all.get(place).copied();
+        let (from, to) = example?;
+        Some(LostPaths {
+            pair,
+            classes,
+            example: Some([block(pair.from, from)?, block(pair.to, to)?]),
+            paths,
+        })
     }
+}
+
+/// Returns the blocks of a cluster by class.
+fn by_class(blocks: &Blocks) -> Vec<(AddressClass, FixedBitSet)> {
+    let classes: BTreeSet<AddressClass> = blocks
+        .all
+        .iter()
+        .filter_map(|it| it.owner.class())
+        .collect();
+    let of_class = |class| blocks.of(|it| it.owner.class() == Some(class));
+    classes.into_iter().map(|it| (it, of_class(it))).collect()
 }
 
 /// Returns whether a link declares paths between two blocks of declared classes.

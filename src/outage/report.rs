@@ -136,18 +136,18 @@ impl OutageProof<'_, '_, '_, '_> {
                 report.ended.push(paths);
                 continue;
             }
-            let is_range = |it: &AddressBlock| it.owner.node().is_none();
             let mut surely = of_gone.iter().filter(|it| it.pair == pair);
             let surely = surely.next().map(|it| it.paths.clone());
-            let open = paths.paths.without(&surely.unwrap_or_default());
-            let unknown = self.narrowed(pair, &open, |_, to| is_range(to));
+            let mut open = paths.paths.without(&surely.unwrap_or_default());
+            let [senders, receivers] = pair.both().map(|it| &self.blocks[it]);
+            let ranges = receivers.of(|it| it.owner.node().is_none());
+            open.retain(&senders.of(|_| true), &ranges);
+            let unknown = self.counted(pair, open);
             let ended = match &unknown {
                 Some(unknown) => paths.paths.without(&unknown.paths),
                 None => paths.paths,
             };
-            report
-                .ended
-                .extend(self.narrowed(pair, &ended, |_, _| true));
+            report.ended.extend(self.counted(pair, ended));
             report.unknown.extend(unknown);
         }
         Ok(report)
@@ -247,8 +247,7 @@ impl OutageProof<'_, '_, '_, '_> {
         let left = ended.iter().map(|it| {
             let works = StateProof::new(&reach, it.pair, &self.blocks, &mut known).whole;
             let left = it.paths.without(&works);
-            self.narrowed(it.pair, &left, |_, _| true)
-                .map_or(0, |it| it.count())
+            self.counted(it.pair, left).map_or(0, |it| it.count())
         });
         Ok(left.sum())
     }

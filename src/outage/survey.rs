@@ -1,11 +1,15 @@
-//! Surveys: every single part of a fleet, lost by itself.
+//! Surveys: every single part of a fleet, lost by itself, and every pair of parts.
+
+use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
 use super::lost_nodes::LostNodes;
 use super::obstacle::OutageObstacle;
+use super::pairs::PairSurvey;
 use super::part::{FleetPart, single_parts};
 use super::proof::{OutageProof, OutageResult};
+use crate::agent::fabric::SiteId;
 
 /// The effects of the losses of all single parts.
 #[derive(Clone, Debug, Default)]
@@ -18,49 +22,74 @@ pub struct Survey {
     pub harmful: Vec<Harm>,
     /// Those of which it is not known.
     pub unexamined: Vec<(FleetPart, OutageObstacle)>,
+    /// The effects of the losses of pairs, if they were tried.
+    pub pairs: Option<PairSurvey>,
 }
 
-/// A part whose loss ends paths of others.
+/// Parts whose loss ends paths of others.
 #[derive(Clone, Debug)]
 pub struct Harm {
-    /// The part.
-    pub part: FleetPart,
-    /// Its nodes.
+    /// The part, or two that are lost together.
+    pub parts: Vec<FleetPart>,
+    /// Their nodes.
     pub lost: LostNodes,
     /// The paths.
     pub result: OutageResult,
 }
 
+/// A part and its nodes, which are in one cluster.
+pub(super) struct PartLoss {
+    pub(super) part: FleetPart,
+    pub(super) site: SiteId,
+    pub(super) lost: LostNodes,
+}
+
+/// The loss of a part that is not recognised as harmless.
+pub(super) struct ProvedLoss {
+    pub(super) loss: PartLoss,
+    pub(super) result: Result<OutageResult, OutageObstacle>,
+}
+
+/// Sorts parts by the number of paths that end without them, the largest first.
+pub(super) fn sort(harmful: &mut [Harm]) {
+    harmful.sort_by_key(|it| Reverse(it.result.paths()));
+}
+
 impl OutageProof<'_, '_, '_, '_> {
-    /// Tries every single node, location and cluster.
-    pub fn survey(&self) -> Survey {
+    /// Tries every single node, location and cluster, and with `has_pairs` every pair of nodes and locations.
+    pub fn survey(&self, has_pairs: bool) -> Survey {
         let parts = single_parts(self.fabric());
         let count = parts.len();
-        let losses = parts.into_iter().map(|part| {
+        let losses = parts.into_iter().filter_map(|part| {
             let lost = part.nodes(self.fabric());
-            (part, lost)
+            let (site, _) = lost.by_site().next()?;
+            Some(PartLoss { part, site, lost })
         });
-        let losses: Vec<(FleetPart, LostNodes)> =
-            losses.filter(|it| !self.is_harmless(&it.1)).collect();
+        let (harmless, losses): (Vec<PartLoss>, Vec<PartLoss>) =
+            losses.partition(|it| self.is_harmless(&it.lost));
+        let proved = losses.into_par_iter().map(|loss| ProvedLoss {
+            result: self.prove(&loss.lost),
+            loss,
+        });
+        let proved: Vec<ProvedLoss> = proved.collect();
         let mut survey = Survey {
             parts: count,
-            proved: losses.len(),
+            proved: proved.len(),
+            pairs: has_pairs.then(|| self.survey_pairs(&harmless, &proved)),
             ..Survey::default()
         };
-        let proved = losses.into_par_iter().map(|(part, lost)| {
-            let result = self.prove(&lost);
-            (part, lost, result)
-        });
-        let proved: Vec<_> = proved.collect();
-        for (part, lost, result) in proved {
+        for ProvedLoss { loss, result } in proved {
             match result {
                 Ok(result) if result.ended.is_empty() => {}
-                Ok(result) => survey.harmful.push(Harm { part, lost, result }),
-                Err(obstacle) => survey.unexamined.push((part, obstacle)),
+                Ok(result) => survey.harmful.push(Harm {
+                    parts: vec![loss.part],
+                    lost: loss.lost,
+                    result,
+                }),
+                Err(obstacle) => survey.unexamined.push((loss.part, obstacle)),
             }
         }
-        let paths = |it: &Harm| std::cmp::Reverse(it.result.paths());
-        survey.harmful.sort_by_key(paths);
+        sort(&mut survey.harmful);
         survey
     }
 }

@@ -71,6 +71,8 @@ impl OutageProof<'_, '_, '_, '_> {
         harmful.sort_by_key(|it| Reverse(count(&it.1)));
         if let Some((_, worst)) = harmful.first() {
             survival.ended = count(worst);
+            let mut classes = harmful.iter().flat_map(|it| &it.1);
+            survival.is_carried = classes.any(|it| it.leads_to_a_range());
             let example = worst.iter().find_map(|it| Some((it.pair, it.example?)));
             survival.example = example.map(|(pair, [from, to])| {
                 [
@@ -104,7 +106,7 @@ impl OutageProof<'_, '_, '_, '_> {
         }
         let mut paths = paths.clone();
         paths.retain(&meant.senders[pair.from], &meant.receivers[pair.to]);
-        self.narrowed(pair, &paths, |_, _| true)
+        self.counted(pair, paths)
     }
 }
 

@@ -56,7 +56,8 @@ pub struct Reach<'f, 'a> {
     pub fabric: &'f Fabric<'a>,
     views: Sites<ForwardingViews>,
     homes: Sites<Arc<LocalAddresses>>,
-    counts: Sites<Counts>,
+    /// The view of a cluster that is not looked at.
+    unseen: Arc<ForwardingView>,
     /// The number of steps for the views.
     looked: u64,
 }
@@ -211,25 +212,29 @@ impl<'f, 'a> Reach<'f, 'a> {
                 })
                 .collect(),
         );
-        let counts = shared.homes.map(|it| it.counts());
         Self {
             fabric,
             looked: shared.steps(),
             views,
-            counts,
             homes: shared.homes,
+            unseen: Arc::default(),
         }
     }
 
     /// Returns how many steps a proof takes at most: for the looks at all clusters, and for what is found out
     /// about each pair of classes.
     pub fn steps(&self) -> u64 {
-        let sites = self.fabric.sites.ids();
-        let pairs = sites.flat_map(|from| self.fabric.sites.ids().map(move |to| (from, to)));
-        let claims = self.fabric.sites.map(|it| it.model.tunnels.most_claims());
-        let of_pair = |(from, to)| {
-            let most = claims[from].max(claims[to]);
-            self.view(from, to).steps_to(self.view(to, from), most)
+        let sites = self.fabric.sites.numbered();
+        let looking = sites.filter(|it| !self.views[it.0].others.is_empty());
+        let looking: Vec<(SiteId, usize)> = looking
+            .map(|(site, it)| (site, it.model.tunnels.most_claims()))
+            .collect();
+        let pairs = looking
+            .iter()
+            .flat_map(|from| looking.iter().map(move |to| (from, to)));
+        let of_pair = |((from, claims), (to, others)): (&(SiteId, usize), &(SiteId, usize))| {
+            let most = *claims.max(others);
+            self.view(*from, *to).steps_to(self.view(*to, *from), most)
         };
         pairs.map(of_pair).fold(self.looked, u64::saturating_add)
     }
@@ -241,7 +246,7 @@ impl<'f, 'a> Reach<'f, 'a> {
 
     /// Returns how many owners of each class a cluster has.
     pub fn counts(&self, site: SiteId) -> &Counts {
-        &self.counts[site]
+        &self.homes[site].counts
     }
 
     /// Finds what holds for packets from one cluster to another, the pairs of the same senders one after another.
@@ -369,7 +374,8 @@ impl<'f, 'a> Reach<'f, 'a> {
 
     /// Returns how one cluster is seen from another one.
     pub(super) fn view(&self, home: SiteId, viewer: SiteId) -> &Arc<ForwardingView> {
-        &self.views[viewer].others[home]
+        let others = &self.views[viewer].others;
+        others.get(home.index()).unwrap_or(&self.unseen)
     }
 
     fn verdict<'r>(

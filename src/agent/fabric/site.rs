@@ -93,9 +93,18 @@ impl<'a> Site<'a> {
     #[must_use]
     pub fn with_nodes_of(&self, other: &Self) -> Self {
         let topology = &other.reading.topology;
-        let model = self.model.with_nodes(topology);
-        let model = model.unwrap_or_else(|| Model::like(&other.model, topology, self.files));
+        let model = self.model.with_nodes_of(&other.model, topology, self.files);
         Self::assembled(Arc::clone(&other.reading), self.files, model, Some(other))
+    }
+
+    /// Builds the same with other nodes.
+    #[must_use]
+    pub fn with_nodes<'b>(&self, reading: Cluster<'b>) -> Site<'b>
+    where
+        'a: 'b,
+    {
+        let model = self.model.with_nodes(&reading.topology);
+        Site::assembled(Arc::new(reading), self.files, model, None)
     }
 
     /// Builds the same where a contest of it is won.

@@ -16,13 +16,32 @@ impl<'a> Model<'a> {
         Self::sharing(other, topology, files).unwrap_or_else(|| Self::new(topology, files))
     }
 
-    /// Builds the same with other nodes, if no table depends on the difference.
-    pub fn with_nodes(&self, topology: &Arc<KiloTopology>) -> Option<Self> {
-        let topology = Arc::clone(topology);
+    /// Builds the same with other nodes.
+    #[must_use]
+    pub fn with_nodes(&self, topology: &Arc<KiloTopology>) -> Self {
+        let same = self.with_alike_nodes(topology);
+        same.unwrap_or_else(|| self.clone().formed(topology))
+    }
+
+    /// Builds the same with the nodes of another version. It shares the tables of one of the two, if
+    /// they are the same.
+    #[must_use]
+    pub fn with_nodes_of(
+        &self,
+        other: &Model,
+        topology: &Arc<KiloTopology>,
+        files: &'a [AppliedFile],
+    ) -> Self {
+        let alike = self.with_alike_nodes(topology);
+        let alike = alike.or_else(|| Self::sharing(other, topology, files));
+        alike.unwrap_or_else(|| self.clone().formed(topology))
+    }
+
+    fn with_alike_nodes(&self, topology: &Arc<KiloTopology>) -> Option<Self> {
         let is_same =
-            !topology.has_location_ranges() && have_same_segments(&self.topology, &topology);
+            !topology.has_location_ranges() && have_same_segments(&self.topology, topology);
         is_same.then(|| Self {
-            topology,
+            topology: Arc::clone(topology),
             ..self.clone()
         })
     }
@@ -54,6 +73,7 @@ impl<'a> Model<'a> {
             upsets: other.upsets.clone(),
             tunnels: Arc::clone(&other.tunnels),
             by_key: Arc::clone(&other.by_key),
+            by_range: Arc::clone(&other.by_range),
             shared_keys: other.shared_keys.clone(),
         })
     }

@@ -16,6 +16,8 @@ pub struct Survival {
     pub ended: u64,
     /// The sender and the receiver of one of these, as people call them.
     pub example: Option<[String; 2]>,
+    /// Whether one of them leads to a range of a whole cluster, which has one carrier until the next render.
+    pub is_carried: bool,
     /// Nodes of which it is not known.
     pub unexamined: Vec<At>,
     /// The number of paths of which only some addresses work without a loss, so that it is not known of them.

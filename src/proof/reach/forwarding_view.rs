@@ -154,6 +154,12 @@ impl ForwardingView {
     /// another one, which it sees so, given the largest number of claims of a range that one of them compares.
     /// Without all blocks, it is more than any proof takes.
     pub(super) fn steps_to(&self, other: &Self, claims: usize) -> u64 {
+        if [self, other]
+            .iter()
+            .any(|it| it.classes.is_empty() && it.cut.is_none())
+        {
+            return 0;
+        }
         let followed = FOLLOWED + count(claims / CLAIMS_IN_STEP);
         if self.cut.is_some() || other.cut.is_some() {
             let pieces = [self, other].map(|it| it.cut.unwrap_or(count(it.class_of.len())));

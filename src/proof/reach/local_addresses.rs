@@ -13,6 +13,7 @@ use crate::net::prefixes::{SlotId, Span};
 #[derive(Clone, Debug)]
 pub(super) struct LocalAddresses {
     pub(super) locals: Vec<LocalBlock>,
+    pub(super) counts: Counts,
 }
 
 /// A block and its view in its own cluster.
@@ -50,18 +51,13 @@ pub(super) enum Reception {
 
 impl LocalAddresses {
     pub(super) fn new(site: &Site) -> Self {
-        Self {
-            locals: locals(site),
-        }
-    }
-
-    pub(super) fn counts(&self) -> Counts {
+        let locals = locals(site);
         let mut counts = Counts::new();
-        for local in &self.locals {
+        for local in &locals {
             let key = (local.class, local.block.span.family);
             *counts.entry(key).or_default() += 1;
         }
-        counts
+        Self { locals, counts }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::proof::bounded_list::APART;
 /// The views of the others from one cluster.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ForwardingViews {
-    /// Each of the clusters.
+    /// Each of the clusters; empty if none is wanted.
     pub(super) others: Sites<Arc<ForwardingView>>,
     /// The endings of packets that leave the cluster on no node, computed on demand.
     pub(super) uncovered: Arc<Mutex<Uncovered>>,
@@ -40,13 +40,10 @@ impl ForwardingViews {
     ) -> Self {
         let fabric = shared.fabric;
         let is_wanted = |home: SiteId| home != viewer && is_wanted(home);
-        let unseen: Arc<ForwardingView> = Arc::default();
         if !fabric.sites.ids().any(is_wanted) {
-            return Self {
-                others: fabric.sites.map(|_| Arc::clone(&unseen)),
-                uncovered: Arc::default(),
-            };
+            return Self::default();
         }
+        let unseen: Arc<ForwardingView> = Arc::default();
         let site = fabric.site(viewer);
         let mut observer = Observer {
             fabric,

@@ -303,7 +303,7 @@ spec:
         "--without",
         "east/n1",
         "--survive",
-        "1",
+        "2",
         "--output",
         "json",
     ]);
@@ -331,6 +331,7 @@ spec:
         ("Joiner", "/waiting/0"),
         ("OwnPaths", "/outage/own"),
         ("Survey", "/survival"),
+        ("PairSurvey", "/survival/pairs"),
     ];
     for (part, pointer) in parts {
         let described = if part.is_empty() {

@@ -5,7 +5,9 @@ use std::cell::Cell;
 
 use clustermesh::kilo::cluster::Cluster as Reading;
 use clustermesh::kilo::topology::WireguardIp;
-use clustermesh::outage::{FleetPart, LostNodes, OutageObstacle, OutageProof, single_parts};
+use clustermesh::outage::{
+    FleetPart, LostNodes, OutageObstacle, OutageProof, OutageResult, single_parts,
+};
 use clustermesh::proof::verify::Declared;
 use clustermesh::snapshot::Snapshot;
 
@@ -146,8 +148,9 @@ fn range_works(before: &Fabric, left: &Fabric, [sender, receiver]: &[End; 2]) ->
 }
 
 thread_local! {
-    /// The numbers of outages that were compared, that ended paths, and that were not examined.
-    static COUNTS: Cell<[u64; 3]> = const { Cell::new([0; 3]) };
+    /// The numbers of outages that were compared, that ended paths, and that were not examined, and of pairs that ended
+    /// more than their parts.
+    static COUNTS: Cell<[u64; 4]> = const { Cell::new([0; 4]) };
 }
 
 fn count(kind: usize) {
@@ -156,23 +159,93 @@ fn count(kind: usize) {
     COUNTS.set(counts);
 }
 
-/// Returns the outages of all single parts and of all pairs of nodes.
-fn all_outages(fabric: &Fabric) -> Vec<LostNodes> {
-    let parts = single_parts(fabric);
-    let mut outages: Vec<LostNodes> = parts.iter().map(|it| it.nodes(fabric)).collect();
-    let nodes = parts.iter().filter(|it| matches!(it, FleetPart::Node(_)));
-    let nodes: Vec<LostNodes> = nodes.map(|it| it.nodes(fabric)).collect();
-    for (place, one) in nodes.iter().enumerate() {
-        for other in &nodes[place + 1..] {
-            let both = [one, other].into_iter().flat_map(LostNodes::by_site);
-            let both = both.flat_map(|(site, it)| it.iter().map(move |&node| At { site, node }));
-            outages.push(both.collect());
-        }
+/// Returns all pairs of nodes and locations.
+fn pairs_of_parts(fabric: &Fabric) -> Vec<[FleetPart; 2]> {
+    let parts: Vec<FleetPart> = single_parts(fabric)
+        .into_iter()
+        .filter(|it| !matches!(it, FleetPart::Cluster(_)))
+        .collect();
+    let mut pairs = Vec::new();
+    for (place, one) in parts.iter().enumerate() {
+        let others = parts[place + 1..].iter();
+        pairs.extend(others.map(|other| [one.clone(), other.clone()]));
     }
-    outages
+    pairs
 }
 
-/// Compares outages with full recomputation: those of all single parts and of all pairs of nodes.
+fn both(fabric: &Fabric, pair: &[FleetPart; 2]) -> LostNodes {
+    pair[0].nodes(fabric).with(&pair[1].nodes(fabric))
+}
+
+/// Returns the outages of all single parts and of all pairs.
+fn all_outages(fabric: &Fabric) -> BTreeSet<LostNodes> {
+    let parts = single_parts(fabric);
+    let single = parts.iter().map(|it| it.nodes(fabric));
+    let pairs = pairs_of_parts(fabric);
+    single
+        .chain(pairs.iter().map(|it| both(fabric, it)))
+        .collect()
+}
+
+/// Compares the pairs of a survey with what ends by full recomputation without both parts, and without each of them.
+fn pairs_agree(
+    proof: &OutageProof,
+    expected: &BTreeMap<LostNodes, BTreeSet<[End; 2]>>,
+    is_tidy: bool,
+) -> Result<(), TestCaseError> {
+    let fabric = proof.fabric();
+    let survey = proof.survey(true).pairs.unwrap();
+    let mut found: BTreeMap<BTreeSet<FleetPart>, BTreeSet<[End; 2]>> = BTreeMap::new();
+    for harm in &survey.harmful {
+        let ends = ended(proof, &harm.result);
+        prop_assert!(
+            found
+                .insert(harm.parts.iter().cloned().collect(), ends)
+                .is_none()
+        );
+    }
+    let (mut pairs, mut missing) = (0, 0);
+    for pair in pairs_of_parts(fabric) {
+        let [one, other] = pair.each_ref().map(|it| it.nodes(fabric));
+        if one.are_among(&other) || other.are_among(&one) {
+            continue;
+        }
+        pairs += 1;
+        let alone = expected[&one].union(&expected[&other]).cloned().collect();
+        let added: BTreeSet<[End; 2]> = &expected[&both(fabric, &pair)] - &alone;
+        let found = found.remove(&BTreeSet::from(pair.clone()));
+        match found {
+            None if added.is_empty() => {}
+            None => missing += 1,
+            Some(found) => {
+                count(3);
+                prop_assert_eq!(found, added, "without {:?}", pair);
+            }
+        }
+    }
+    prop_assert!(found.is_empty());
+    prop_assert!(missing <= survey.unexamined, "{} of {:?}", missing, survey);
+    prop_assert_eq!(pairs, survey.pairs);
+    prop_assert!(!is_tidy || survey.unexamined == 0);
+    Ok(())
+}
+
+/// Returns the ends of paths that end.
+fn ended(proof: &OutageProof, result: &OutageResult) -> BTreeSet<[End; 2]> {
+    let fabric = proof.fabric();
+    let ends = result.ended.iter().flat_map(|paths| {
+        let ends = proof.ends(paths).into_iter();
+        ends.map(|[sender, receiver]| {
+            [
+                end(fabric, paths.pair.from, &sender),
+                end(fabric, paths.pair.to, &receiver),
+            ]
+        })
+    });
+    ends.collect()
+}
+
+/// Compares outages with full recomputation: those of all single parts and of all pairs.
 fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
     let mut input = input(world);
     input.overlapping.clear();
@@ -196,6 +269,7 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
     let of_all = OutageProof::of_all_paths(&reach, u64::MAX);
     let before = working(&fabric);
     let declared = declared(&fabric, asked);
+    let mut expected_of = BTreeMap::new();
     for lost in &all_outages(&fabric) {
         count(0);
         let snapshots = without(&input, &fabric, lost);
@@ -238,16 +312,7 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
                     }
                     Err(OutageObstacle::Steps) => panic!("no limit"),
                 };
-                let ends = found.ended.iter().flat_map(|paths| {
-                    let ends = proof.ends(paths).into_iter();
-                    ends.map(|[sender, receiver]| {
-                        [
-                            end(&fabric, paths.pair.from, &sender),
-                            end(&fabric, paths.pair.to, &receiver),
-                        ]
-                    })
-                });
-                let ended: BTreeSet<[End; 2]> = ends.collect();
+                let ended = ended(proof, &found);
                 prop_assert_eq!(u64::try_from(ended.len()).unwrap(), found.paths());
                 prop_assert_eq!(
                     ended.iter().collect::<BTreeSet<_>>(),
@@ -260,8 +325,9 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
         if !expected.is_empty() {
             count(1);
         }
+        expected_of.insert(lost.clone(), expected);
     }
-    Ok(())
+    pairs_agree(&of_all, &expected_of, is_tidy)
 }
 
 /// Worlds as they are usually: what is rendered is there, nodes report one granularity and numbered addresses.
@@ -289,7 +355,7 @@ fn try_worlds(worlds: impl Strategy<Value = World>, is_tidy: bool) {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    COUNTS.set([0; 3]);
+    COUNTS.set([0; 4]);
     // Some worlds hardly have paths that an outage can end, so more are tried until enough were.
     for _ in 0..5 {
         let result = TestRunner::new(config.clone()).run(&worlds, |it| outages_agree(&it, is_tidy));
@@ -298,7 +364,7 @@ fn try_worlds(worlds: impl Strategy<Value = World>, is_tidy: bool) {
             break;
         }
     }
-    let [compared, ending, unexamined] = COUNTS.get();
+    let [compared, ending, unexamined, _] = COUNTS.get();
     assert!(ending >= u64::from(cases(60)), "{:?}", COUNTS.get());
     let few = if is_tidy { 0 } else { compared };
     // Each is tried in four ways.

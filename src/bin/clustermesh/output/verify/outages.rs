@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clustermesh::diagnostic::escaped;
 use clustermesh::outage::{
-    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, OwnPaths, Survey,
+    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, OwnPaths, PairSurvey, Survey,
 };
 use clustermesh::packet::messages;
 use clustermesh::proof::reach::AddressBlock;
@@ -50,22 +50,13 @@ impl Verified<'_, '_> {
     /// Returns the results for a person.
     pub(super) fn outage_list(&self, width: Width) -> String {
         let mut text = String::new();
-        let Some(outages) = self.outages else {
-            return text;
-        };
-        let mut add = |[head, rest]: [String; 2], table: Option<TextTable>| {
+        for ([head, rest], table) in self.outage_sections() {
             let table = table.map(|it| it.text("  ", width));
             let rest = if rest.is_empty() { rest } else { rest + "\n" };
             text.push_str(&width.wrapped(0, &(head + "\n")));
             text.push_str(&table.unwrap_or_default());
             text.push_str(&width.wrapped(0, &rest));
             text.push('\n');
-        };
-        if let Some(outage) = &outages.named {
-            add(self.named_outage(outage), self.ended_table(outage));
-        }
-        if let Some(survey) = &outages.survey {
-            add(self.surveyed(survey), self.survey_table(survey));
         }
         text
     }
@@ -73,20 +64,30 @@ impl Verified<'_, '_> {
     /// Returns the results in Markdown.
     pub(super) fn outage_markdown(&self) -> String {
         let mut text = String::new();
-        let Some(outages) = self.outages else {
-            return text;
-        };
-        let mut add = |[head, rest]: [String; 2], table: Option<TextTable>| {
+        for ([head, rest], table) in self.outage_sections() {
             let table = table.map(|it| format!("\n{}", it.markdown(usize::MAX)));
             let _ = write!(text, "\n{head}\n{}\n{rest}\n", table.unwrap_or_default());
-        };
-        if let Some(outage) = &outages.named {
-            add(self.named_outage(outage), self.ended_table(outage));
-        }
-        if let Some(survey) = &outages.survey {
-            add(self.surveyed(survey), self.survey_table(survey));
         }
         text
+    }
+
+    /// Returns the sentences before and behind each table, with the table.
+    fn outage_sections(&self) -> Vec<([String; 2], Option<TextTable>)> {
+        let mut sections = Vec::new();
+        let outages = self.outages;
+        if let Some(outage) = outages.and_then(|it| it.named.as_ref()) {
+            sections.push((self.named_outage(outage), self.ended_table(outage)));
+        }
+        if let Some(survey) = outages.and_then(|it| it.survey.as_ref()) {
+            let table = self.harm_table(&survey.harmful, "part");
+            sections.push((self.surveyed(survey), table));
+            let pairs = survey.pairs.iter();
+            sections.extend(pairs.map(|pairs| {
+                let table = self.harm_table(&pairs.harmful, "pair");
+                (surveyed_pairs(pairs), table)
+            }));
+        }
+        sections
     }
 
     /// Returns the sentence before the table of a named outage, and those behind it.
@@ -197,24 +198,26 @@ impl Verified<'_, '_> {
         [head, sentences.join("\n")]
     }
 
-    fn survey_table(&self, survey: &Survey) -> Option<TextTable> {
+    /// Returns a table of parts, or of pairs of them.
+    fn harm_table(&self, harmful: &[Harm], kind: &str) -> Option<TextTable> {
         let mut table = TextTable::new(["WITHOUT", ">PATHS", "BETWEEN", "EXAMPLE"]);
-        for Harm { part, result, .. } in survey.harmful.iter().take(SHOWN) {
+        for Harm { parts, result, .. } in harmful.iter().take(SHOWN) {
             let pairs = text::count(result.ended.len(), "pair");
             let first = result.ended.first();
             let example = first.and_then(|it| self.example(it));
             table.add(vec![
-                self.part(part),
+                text::list(parts.iter().map(|it| self.part(it))),
                 result.paths().to_string(),
                 format!("{pairs} of clusters"),
                 example.map(|it| it.join(" → ")).unwrap_or_default(),
             ]);
         }
-        let more = survey.harmful.len().saturating_sub(SHOWN);
+        let more = harmful.len().saturating_sub(SHOWN);
         if 0 < more {
-            table.add(vec![format!("… and {}", text::count(more, "more part"))]);
+            let more = text::count(more, &format!("more {kind}"));
+            table.add(vec![format!("… and {more}")]);
         }
-        (!survey.harmful.is_empty()).then_some(table)
+        (!harmful.is_empty()).then_some(table)
     }
 
     /// Returns the name of a part.
@@ -229,6 +232,33 @@ impl Verified<'_, '_> {
         let end = |site, it: &AddressBlock| messages::end(self.fabric, site, it.owner, it.span);
         Some([end(from, sender), end(to, receiver)])
     }
+}
+
+/// Returns the sentence before the table of pairs, and that behind it.
+fn surveyed_pairs(survey: &PairSurvey) -> [String; 2] {
+    let pairs = format!(
+        "{} of nodes and locations",
+        text::count(survey.pairs, "pair")
+    );
+    let head = match survey.harmful.len() {
+        0 if survey.unexamined == 0 => {
+            format!(
+                "None of {pairs} ends declared paths of others that one of its parts does not end alone."
+            )
+        }
+        0 => format!(
+            "None of the examined pairs ends declared paths of others that one of its parts does not end alone ({pairs})."
+        ),
+        harmful => format!(
+            "The loss of {harmful} of {pairs} ends declared paths of others that no single loss of the two ends:"
+        ),
+    };
+    let unexamined = match survey.unexamined {
+        0 => String::new(),
+        1 => "1 pair was not examined.".to_owned(),
+        pairs => format!("{pairs} pairs were not examined."),
+    };
+    [head, unexamined]
 }
 
 /// Returns what the next render restores, and what stops it.
