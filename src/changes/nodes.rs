@@ -52,15 +52,9 @@ fn of_cluster(old: &Member, new: &Member) -> Vec<Cause> {
                             to: to.cloned(),
                         });
                     }
-                    changes.extend(stays(was, is));
+                    changes.extend(stays(was, is, new.entry.name.is_external()));
                 }
             }
-        }
-        // The ranges of an external peer are settings already.
-        if new.entry.name.is_external() {
-            changes.retain(|it| {
-                !matches!(it, NodeChange::RangesGained(_) | NodeChange::RangesLost(_))
-            });
         }
         let node = NodeRef {
             cluster: new.entry.name.clone(),
@@ -113,7 +107,7 @@ fn reason(node: &str, member: &Member) -> Option<ExcludedReason> {
 }
 
 /// Finds what a node that takes part in both versions reports differently.
-fn stays(was: &ClusterNode, is: &ClusterNode) -> Vec<NodeChange> {
+fn stays(was: &ClusterNode, is: &ClusterNode, is_external: bool) -> Vec<NodeChange> {
     let (was, is) = (&*was.kilo, &*is.kilo);
     let mut changes = Vec::new();
     if was.key != is.key {
@@ -128,6 +122,10 @@ fn stays(was: &ClusterNode, is: &ClusterNode) -> Vec<NodeChange> {
             from: was.location.clone(),
             to: is.location.clone(),
         });
+    }
+    // The ranges of an external peer are settings already.
+    if is_external {
+        return changes;
     }
     let (had, has): (Vec<Cidr>, Vec<Cidr>) = (was.pods().collect(), is.pods().collect());
     let (gained, lost) = (without(&has, &had), without(&had, &has));

@@ -2,14 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::granularity::Granularity;
 use crate::name::ClusterName;
 use crate::place::Place;
-use crate::schema::pattern;
 use crate::selector::Selector;
 use crate::wireguard::{Endpoint, Host, Keepalive, PublicKey};
 
@@ -17,6 +13,7 @@ use super::defaults::Inherited;
 use super::entry::Draft;
 use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::networks::{list, range};
+use super::raw::RawExternalPeer;
 use super::{
     Advertise, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Networks, PodRanges,
     State, WireguardAddresses, unknown_cluster,
@@ -37,41 +34,6 @@ pub struct ExternalPeer {
     pub key: PublicKey,
     /// The address and port at which the clusters dial it.
     pub endpoint: Option<Endpoint>,
-}
-
-/// A laptop, a router or another host that belongs to no cluster.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(rename = "ExternalPeer")]
-pub(super) struct RawExternalPeer {
-    /// The name of the host: a DNS-1123 label. Its Peer is called `MESH--external.NAME`.
-    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"laptop")]
-    name: String,
-    /// Its `WireGuard` public key.
-    #[schemars(regex(pattern = pattern::KEY))]
-    public_key: String,
-    /// Its own addresses, and the networks behind it. They must not overlap ranges of clusters or of other
-    /// external peers.
-    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.200.0.5/32"])]
-    ranges: Vec<String>,
-    /// The address or DNS name, and the port, at which the clusters dial it. Leave it out if the host is
-    /// behind NAT or if its address changes.
-    #[schemars(example = &"203.0.113.7:51820")]
-    endpoint: Option<String>,
-    /// Seconds between the keepalives that clusters send to it. With an endpoint 0 by default, which disables
-    /// them; otherwise 25, and not 0.
-    #[schemars(range(max = 65535))]
-    persistent_keepalive: Option<u16>,
-    /// The clusters of this mesh that it reaches.
-    #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["east"])]
-    clusters: Vec<String>,
-}
-
-impl RawExternalPeer {
-    /// Returns its name among clusters, which may be wrong.
-    pub(super) fn member_name(&self) -> String {
-        format!("external.{}", self.name)
-    }
 }
 
 /// The entries of a mesh by the names of their clusters.

@@ -11,9 +11,8 @@ use crate::place::{Place, Pointer};
 use super::carried;
 use super::defaults::MeshDefaults;
 use super::entry::{self, Draft};
-use super::external::RawExternalPeer;
 use super::mistakes::name_or_finding;
-use super::raw::RawMesh;
+use super::raw::{RawExternalPeer, RawMesh};
 use super::{
     Entry, ExternalPeer, Group, Mesh, RefusedLinks, Topology, external, group, overlap, topology,
 };

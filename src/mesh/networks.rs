@@ -18,6 +18,40 @@ pub(super) struct DeclaredNetworks {
 /// The ranges under one field; `None` for an invalid one.
 pub(super) type Ranges = Vec<Option<Range>>;
 
+impl Networks {
+    /// Returns every range, in the order in which the operator compares them.
+    pub fn all(&self) -> Vec<&Range> {
+        match self {
+            Self::Typed {
+                pods,
+                wireguard,
+                services,
+                additional,
+            } => pods
+                .iter()
+                .chain([wireguard])
+                .chain(services)
+                .chain(additional)
+                .collect(),
+            Self::Flat { allowed } => allowed.iter().collect(),
+        }
+    }
+
+    /// Returns the ranges in which only the cluster itself has addresses: those of pods, services and WireGuard. Clusters may
+    /// share the others. The ranges of a flat list do not show what they are for.
+    pub fn exclusive(&self) -> Vec<&Range> {
+        match self {
+            Self::Typed {
+                pods,
+                wireguard,
+                services,
+                ..
+            } => pods.iter().chain([wireguard]).chain(services).collect(),
+            Self::Flat { .. } => Vec::new(),
+        }
+    }
+}
+
 /// Returns the networks of an entry, and reports mistakes in them.
 pub(super) fn declared(
     cluster: &RawCluster,

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use crate::granularity::Granularity;
 use crate::schema::{ExampleFile, pattern};
 
+mod external;
 mod schema;
 
+pub(super) use self::external::RawExternalPeer;
 use self::schema::{counts, one_form, only_with, values_to_compare};
-use super::external::RawExternalPeer;
 use super::group::{WrittenGroups, members};
 use super::{
     DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, PodRanges, State,

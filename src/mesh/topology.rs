@@ -12,6 +12,30 @@ use super::group::unknown_cluster;
 use super::mistakes::REMOVE_ONE;
 use super::raw::{self, Mode};
 
+impl Topology {
+    /// Returns whether two different clusters see each other, if both have joined.
+    pub fn links(&self, a: &ClusterName, b: &ClusterName) -> bool {
+        match self {
+            Self::FullMesh => true,
+            Self::Hub(hubs) => hubs.contains(a) || hubs.contains(b),
+            Self::Links(pairs) => {
+                let (first, second) = if a < b { (a, b) } else { (b, a) };
+                pairs.contains(&(first.clone(), second.clone()))
+            }
+        }
+    }
+
+    /// Returns whether all clusters are linked.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::FullMesh)
+    }
+
+    /// Returns whether a cluster is a hub.
+    pub fn is_hub(&self, cluster: &ClusterName) -> bool {
+        matches!(self, Self::Hub(hubs) if hubs.contains(cluster))
+    }
+}
+
 /// Returns the topology, unless something is wrong with it; either way `findings` gets all of its mistakes.
 pub(super) fn topology(
     written: &raw::RawTopology,

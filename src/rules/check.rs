@@ -72,8 +72,9 @@ pub fn check(inputs: &CheckInputs, standard: CheckStandard) -> Vec<Finding> {
         purpose,
     } = standard;
     let mut found = facts(inputs);
-    if purpose == Purpose::Validate && inputs.planned.is_some() {
+    if let (Purpose::Validate, Some(planned)) = (purpose, inputs.planned) {
         found.extend(costs::findings(inputs.fleet, inputs.config));
+        found.extend(costs::many_tunnels(inputs.meshes, planned.plan));
     }
     if inputs.planned.is_some() {
         found.extend(gitops::guards(inputs, purpose));

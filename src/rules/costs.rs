@@ -10,15 +10,21 @@ use super::{Finding, Rule, bare};
 use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
+use crate::mesh::Mesh;
 use crate::name::ClusterName;
+use crate::plan::Plan;
 use crate::text::{NAMED, count, listed, noun};
 use learned_endpoint::LearnedEndpoints;
 use silent_leaders::SilentLeaders;
+
+/// The number of tunnels of an external peer above which there is a finding.
+const MANY: usize = 100;
 
 rules! {
     "Costs of changes" in "costs" about Plan;
     PAUSE_AFTER_CHANGE = "pause-after-change" Notice;
     LEARNED_ENDPOINT = "learned-endpoint" Notice;
+    MANY_TUNNELS = "many-tunnels" Warning;
 }
 
 /// Returns a finding about all clusters of which traffic pauses when Peers change, and one about all nodes behind NAT that
@@ -27,6 +33,30 @@ pub(super) fn findings(fleet: &Fleet, config: &Config) -> Vec<Finding> {
     let pause = pause(&SilentLeaders::all(fleet), config);
     let learned = learned(&LearnedEndpoints::all(fleet), config);
     pause.into_iter().chain(learned).collect()
+}
+
+/// Returns the external peers with more tunnels than small devices are made for.
+pub(super) fn many_tunnels(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
+    let tunnels = plan.externals.iter().map(|it| {
+        let sets = it.peer_sets.iter();
+        let sets = sets.filter_map(|&it| plan.peer_sets.get(it));
+        (&it.cluster, sets.map(|it| it.peers.len()).sum::<usize>())
+    });
+    let many = tunnels.filter(|it| MANY < it.1);
+    let found = many.map(|(name, tunnels)| {
+        let message = format!(
+            "has {tunnels} tunnels, one to each segment of its clusters, and sends a keepalive through each of them"
+        );
+        let mut entries = meshes.iter().filter_map(|it| it.entry(name));
+        let finding = Finding::on_named(&MANY_TUNNELS, name.as_str(), message).help(
+            "list fewer `clusters`, or use `granularity: Location` in Kilo and the mesh for clusters with many nodes",
+        );
+        match entries.next() {
+            Some(entry) => finding.at(entry.place.key("clusters"), ""),
+            None => finding,
+        }
+    });
+    found.collect()
 }
 
 /// Returns whether a rule is about these costs.

@@ -43,7 +43,7 @@ const MODULES: &[(&str, &str)] = &[
     // Kilo
     (
         "kilo",
-        "id name net wireguard granularity selector diagnostic schema yaml mesh snapshot",
+        "id name net wireguard granularity place selector diagnostic schema yaml mesh snapshot",
     ),
     // Members of a mesh, and the plan
     (
@@ -53,7 +53,7 @@ const MODULES: &[(&str, &str)] = &[
     ("guard", "name mesh snapshot config kilo membership"),
     (
         "fleet",
-        "id name net wireguard place mesh snapshot kilo membership",
+        "id name net wireguard place string_map mesh snapshot kilo membership",
     ),
     (
         "convert",
@@ -64,6 +64,7 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard granularity place mesh kilo membership fleet",
     ),
     // Views
+    ("host_config", "text name net wireguard mesh plan"),
     ("template", "diagnostic yaml"),
     (
         "manifest",

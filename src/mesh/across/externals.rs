@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Finding, mistake};
+use crate::mesh::{Entry, ExternalPeer, Mesh, Range};
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
 use crate::wireguard::text_of_key;
 
-use super::super::{Entry, ExternalPeer, Mesh, Range};
-
 /// A range, and whose it is.
-type Declared<'a> = (&'a Entry, &'a Range);
+type DeclaredRange<'a> = (&'a Entry, &'a Range);
 
 pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     let externals: Vec<&ExternalPeer> = meshes.iter().flat_map(|it| &it.externals).collect();
@@ -19,15 +18,15 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     }
     let mut findings = repeated(&externals);
     let entries = meshes.iter().flat_map(|it| &it.entries);
-    let of_clusters: Vec<Declared> = entries.flat_map(declared).collect();
-    let of_externals: Vec<Declared> = externals
+    let of_clusters: Vec<DeclaredRange> = entries.flat_map(declared).collect();
+    let of_externals: Vec<DeclaredRange> = externals
         .iter()
         .flat_map(|it| declared(&it.entry))
         .collect();
     // Those of clusters come before all of external peers.
     let of_clusters = of_clusters.into_iter().map(|it| (0, it));
     let ranges = of_clusters.chain((1..).zip(of_externals.iter().copied()));
-    let ranges: Vec<(Cidr, (usize, Declared))> = ranges.map(|it| (it.1.1.cidr, it)).collect();
+    let ranges: Vec<(Cidr, (usize, DeclaredRange))> = ranges.map(|it| (it.1.1.cidr, it)).collect();
     let ranges = Prefixes::new(&ranges);
     for (number, &(entry, range)) in (1..).zip(&of_externals) {
         let (around, inside) = (ranges.containing(range.cidr), ranges.inside(range.cidr));
@@ -39,12 +38,12 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     findings
 }
 
-fn declared(entry: &Entry) -> impl Iterator<Item = Declared<'_>> {
+fn declared(entry: &Entry) -> impl Iterator<Item = DeclaredRange<'_>> {
     let ranges = entry.networks.all().into_iter();
     ranges.map(move |range| (entry, range))
 }
 
-fn overlap((entry, range): Declared, (other, its): Declared) -> Finding {
+fn overlap((entry, range): DeclaredRange, (other, its): DeclaredRange) -> Finding {
     let message = format!(
         "{} of `{}` overlaps {} of `{}`",
         range.cidr, entry.name, its.cidr, other.name
