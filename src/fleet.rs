@@ -189,8 +189,13 @@ impl<'a> Fleet<'a> {
 
     /// Returns the highest ranking membership of each cluster.
     pub fn first_memberships(&self) -> impl Iterator<Item = &Member<'a>> {
-        let clusters = self.clusters.iter().filter(|it| !it.0.is_external());
-        let ids = clusters.filter_map(|(_, ids)| ids.first());
+        let all = self.first_memberships_of_all();
+        all.filter(|it| !it.entry.name.is_external())
+    }
+
+    /// Returns the highest ranking membership of each cluster and of each external peer.
+    pub fn first_memberships_of_all(&self) -> impl Iterator<Item = &Member<'a>> {
+        let ids = self.clusters.values().filter_map(|ids| ids.first());
         ids.map(|&id| &self.members[id])
     }
 

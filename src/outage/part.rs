@@ -58,10 +58,11 @@ impl FleetPart {
 }
 
 /// Returns every single node, location and cluster whose nodes Kilo counts. A location with a single node is that node,
-/// and the only location of a cluster is the cluster.
+/// and the only location of a cluster is the cluster. The loss of an external peer ends no path of others.
 pub fn single_parts(fabric: &Fabric) -> Vec<FleetPart> {
     let mut parts = Vec::new();
-    for (site, it) in fabric.sites.numbered() {
+    let sites = fabric.sites.numbered();
+    for (site, it) in sites.filter(|it| !it.1.cluster.is_external()) {
         let nodes = it.model.topology.nodes.numbered();
         let counted = nodes.filter(|it| it.1.segment.is_some());
         let mut locations: BTreeMap<&str, BTreeSet<NodeId>> = BTreeMap::new();

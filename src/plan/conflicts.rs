@@ -64,14 +64,14 @@ impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
         // All meshes have the same ranges of a cluster, so the first one is used.
         let declared: DeclaredRanges = fleet
-            .first_memberships()
+            .first_memberships_of_all()
             .flat_map(|member| {
                 let ranges = member.entry.given().into_iter();
                 ranges.map(move |range| (range.cidr, (&member.entry.name, range)))
             })
             .collect();
         let exclusive: DeclaredRanges = fleet
-            .first_memberships()
+            .first_memberships_of_all()
             .flat_map(|member| {
                 let ranges = member.entry.networks.exclusive().into_iter();
                 ranges.map(move |range| (range.cidr, (&member.entry.name, range)))

@@ -26,8 +26,12 @@ pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut De
             let mut local = source.own.entry.local_networks.iter();
             local.any(|network| network.cidr.contains(*it))
         };
+        // The only host of an external peer carries all of its ranges.
+        let is_host = source.member.entry.name.is_external();
+        let others = source.member.shared().filter(|_| is_host);
         let mut claims = candidate
             .claims()
+            .chain(others)
             .filter(|it| !is_local(it))
             .filter(|it| view.families.contains(&it.family()))
             .peekable();

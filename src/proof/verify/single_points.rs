@@ -49,6 +49,10 @@ pub(super) fn single_points(fabric: &Fabric, links: &MeshLinks) -> Vec<SinglePoi
 fn add_points(fabric: &Fabric, viewer: SiteId, links: &MeshLinks, points: &mut Points) {
     for LinkedPeer { share, at, .. } in linked_peers(fabric, viewer, links) {
         let home = fabric.site(at.site);
+        // It is one host, of which nothing else is expected.
+        if home.cluster.is_external() {
+            continue;
+        }
         // Declared ranges, or parts of them, that it carries for all.
         let ranges = share.kept().map(|it| it.allowed.interface.network);
         let is_shared = |range: &Cidr| {

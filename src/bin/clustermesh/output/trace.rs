@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use clustermesh::agent::fabric::{At, Fabric};
+use clustermesh::agent::fabric::{At, Fabric, SiteId};
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::document::Position;
 use clustermesh::packet::messages;
@@ -184,7 +184,11 @@ impl Traced<'_, '_> {
     fn notes(&self) -> Vec<String> {
         let (from, to) = &self.ends;
         let ends = [("FROM", from), ("TO", to)];
-        let picked = ends.into_iter().filter(|(_, it)| it.is_picked);
+        // An external peer is one host.
+        let is_host = |it: SiteId| self.fabric.site(it).cluster.is_external();
+        let picked = ends
+            .into_iter()
+            .filter(|(_, it)| it.is_picked && !is_host(it.end.site));
         let picked = picked.filter_map(|(argument, it)| {
             let (site, node) = (it.end.site, it.end.owner.node()?);
             let at = At { site, node };
