@@ -8,6 +8,7 @@
 pub mod lost_nodes;
 pub mod part;
 
+mod harm;
 mod harmless;
 mod obstacle;
 pub mod report;
@@ -18,6 +19,7 @@ mod proof;
 mod pairs;
 mod settled;
 
+pub use harm::Harm;
 pub use lost_nodes::LostNodes;
 pub use obstacle::OutageObstacle;
 pub use pairs::PairSurvey;
@@ -25,5 +27,5 @@ pub use part::{FleetPart, single_parts};
 pub use proof::{LostPaths, OutageProof, OutageResult};
 pub use report::{Outage, OutageReport, OwnPaths};
 pub use selection::SelectionError;
-pub use survey::{Harm, Survey};
+pub use survey::Survey;
 pub use survival::survive;

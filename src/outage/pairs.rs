@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::harm::{Harm, PartLoss, ProvedLoss, sort};
 use super::obstacle::OutageObstacle;
 use super::part::FleetPart;
 use super::proof::{LostPaths, OutageProof, OutageResult};
-use super::survey::{Harm, PartLoss, ProvedLoss, sort};
 use crate::agent::fabric::{Site, SiteId, SitePair, Sites};
 use crate::snapshot::Snapshot;
 

@@ -1,15 +1,12 @@
 //! Surveys: every single part of a fleet, lost by itself, and every pair of parts.
 
-use std::cmp::Reverse;
-
 use rayon::prelude::*;
 
-use super::lost_nodes::LostNodes;
+use super::harm::{Harm, PartLoss, ProvedLoss, sort};
 use super::obstacle::OutageObstacle;
 use super::pairs::PairSurvey;
 use super::part::{FleetPart, single_parts};
-use super::proof::{OutageProof, OutageResult};
-use crate::agent::fabric::SiteId;
+use super::proof::OutageProof;
 
 /// The effects of the losses of all single parts.
 #[derive(Clone, Debug, Default)]
@@ -24,35 +21,6 @@ pub struct Survey {
     pub unexamined: Vec<(FleetPart, OutageObstacle)>,
     /// The effects of the losses of pairs, if they were tried.
     pub pairs: Option<PairSurvey>,
-}
-
-/// Parts whose loss ends paths of others.
-#[derive(Clone, Debug)]
-pub struct Harm {
-    /// The part, or two that are lost together.
-    pub parts: Vec<FleetPart>,
-    /// Their nodes.
-    pub lost: LostNodes,
-    /// The paths.
-    pub result: OutageResult,
-}
-
-/// A part and its nodes, which are in one cluster.
-pub(super) struct PartLoss {
-    pub(super) part: FleetPart,
-    pub(super) site: SiteId,
-    pub(super) lost: LostNodes,
-}
-
-/// The loss of a part that is not recognised as harmless.
-pub(super) struct ProvedLoss {
-    pub(super) loss: PartLoss,
-    pub(super) result: Result<OutageResult, OutageObstacle>,
-}
-
-/// Sorts parts by the number of paths that end without them, the largest first.
-pub(super) fn sort(harmful: &mut [Harm]) {
-    harmful.sort_by_key(|it| Reverse(it.result.paths()));
 }
 
 impl OutageProof<'_, '_, '_, '_> {

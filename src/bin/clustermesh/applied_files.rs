@@ -217,12 +217,10 @@ impl AppliedFiles {
     /// writes it.
     fn configure(&mut self, plan: &Plan, texts: &[Arc<str>]) {
         for external in &plan.externals {
-            let sets = external.peer_sets.iter();
-            let sets = sets.filter_map(|&it| Some((plan.peer_sets.get(it)?, texts.get(it)?)));
-            let files = sets.map(|(set, text)| {
-                let source = format!("{}/{}", external.cluster, manifest::file(set));
-                AppliedFile::read(&Arc::from(source), text)
-            });
+            let name = external.cluster.external().unwrap_or_default();
+            let source = Arc::from(format!("clustermesh wireguard {name}"));
+            let texts = external.peer_sets.iter().filter_map(|&it| texts.get(it));
+            let files = texts.map(|text| AppliedFile::read(&source, text));
             self.files.insert(external.cluster.clone(), files.collect());
         }
     }

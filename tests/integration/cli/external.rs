@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::Folder;
+use super::diff::Repository;
 use crate::support::{assert_contains, copy, project};
 
 const HOSTS: &str = "  externalPeers:
@@ -449,4 +450,45 @@ fn many_tunnels_are_a_finding() {
         .filter(|it| it.contains("many-tunnels"))
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @"mesh.yaml:43:17: warning[many-tunnels] `external.laptop`: has 104 tunnels, one to each segment of its clusters, and sends a keepalive through each of them");
+}
+
+/// What `diff` prints after a change of a file and a render, beginning with the targets.
+fn diffed(path: &str, from: &str, to: &str) -> String {
+    let repository = Repository::of(with(HOSTS));
+    assert_eq!(repository.folder.run(&["render", "-q"]).code, 0);
+    repository.commit();
+    repository.folder.edit(path, from, to);
+    let run = repository.folder.run(&["render", "-q"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let run = repository.folder.run(&["diff"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout
+}
+
+/// A person removes it, so nothing has to be allowed and nothing is lost.
+#[test]
+fn one_that_is_removed_is_a_cleanup() {
+    let (_, laptop) = HOSTS.split_at(HOSTS.find("    - name: laptop").unwrap());
+    let (laptop, _) = laptop.split_at(laptop.find("    - name: router").unwrap());
+    insta::assert_snapshot!(diffed("mesh.yaml", laptop, ""), @"");
+}
+
+#[test]
+fn its_own_configuration_is_a_target_that_nobody_delivers() {
+    let changed = diffed("snapshots/east.json", "198.18.113.12", "198.18.113.99");
+    insta::assert_snapshot!(changed, @"");
+}
+
+#[test]
+fn its_settings_are_causes() {
+    let changed = diffed(
+        "mesh.yaml",
+        "ranges: [10.200.0.5/32]",
+        "ranges: [10.200.0.6/32]",
+    );
+    let causes: Vec<&str> = changed.lines().take_while(|it| !it.is_empty()).collect();
+    insta::assert_snapshot!(causes.join("\n"), @"");
+    let changed = diffed("mesh.yaml", "clusters: [east, west]", "clusters: [west]");
+    let causes: Vec<&str> = changed.lines().take_while(|it| !it.is_empty()).collect();
+    insta::assert_snapshot!(causes.join("\n"), @"");
 }
