@@ -316,3 +316,26 @@ fn a_node_that_is_not_selected_has_a_network_all_the_same() {
     let report = report(FULL, &[("v", &selecting, &nodes), ("u", &fields, NODE_A)]);
     assert!(report.contains("Captured 192.168.1.0/24"), "{report}");
 }
+
+#[test]
+fn ranges_of_external_peers_are_left_out_like_those_of_clusters() {
+    let nodes = format!("{NODE_B} granularity=full internal-ip=192.168.1.9/24");
+    let fields = format!("{B}, localNetworks: [10.8.0.0/16]");
+    let clusters = [("v", &*fields, &*nodes), ("u", A, NODE_A)];
+    let host = "{ name: h, publicKey: avkTN5T8tciVq9GCSK17SucfkRrmiGHQh4Z8+C4lxhs=, endpoint: '198.18.9.1:51820', \
+                ranges: [10.9.0.1/32, 192.168.1.0/24, 10.8.0.7/32, 198.18.9.0/24], clusters: [v] }";
+    let mesh = mesh_text("m", FULL, &clusters) + "  externalPeers:\n  - " + host + "\n";
+    let meshes = testing::meshes(&mesh);
+    let mut snapshots = snapshots(&clusters);
+    snapshots.extend(crate::fleet::external_snapshots(&meshes));
+    insta::assert_snapshot!(planned(&Fleet::new(&meshes, &snapshots).unwrap()), @"
+    u:
+      m--v--b 10.2.1.0/24 10.202.0.1/32
+    v:
+      m--external.h 10.9.0.1/32
+      m--u--a 10.1.1.0/24 10.201.0.1/32
+    external.h in v: Local 10.8.0.7/32: 10.8.0.0/16
+    external.h in v: Captured 192.168.1.0/24: Lan(Cidr(192.168.1.0/24)) of b x1 Withheld
+    external.h in v: LoopingRanges 198.18.9.0/24: 198.18.9.1 of external.h/h x1
+    ");
+}

@@ -178,6 +178,7 @@ fn proof(example: &str) -> String {
 #[test]
 fn every_example_holds_what_it_promises() {
     let proven = [
+        "external-peers",
         "gitops",
         "hub-and-spokes",
         "joining",
@@ -262,6 +263,24 @@ fn every_example_holds_what_it_promises() {
     notice[unreached-pods]: gcp: other clusters cannot reach 3 pod CIDRs that Kilo does not route: fd36:a1f0:52c9::/64, fd36:a1f0:52c9:1::/64, fd36:a1f0:52c9:2::/64
 
     All 230 declared paths work in both directions. 97 undeclared paths also work (list them with `--undeclared`).
+    ");
+    insta::assert_snapshot!(proof("external-peers"), @"
+    mesh prod (mesh.yaml): 2 clusters, Peers from rendered
+
+    FROM             TO               pod → pod  pod → service  pod → network
+    east             external.branch  2/2        -              2/2
+    east             external.laptop  2/2        -              -
+    east             west             4/4        2/2            -
+    external.branch  east             2/2        1/1            -
+    external.laptop  east             2/2        1/1            -
+    external.laptop  west             2/2        1/1            -
+    west             east             4/4        2/2            -
+    west             external.laptop  2/2        -              -
+
+    only east/east-1 carries 10.43.0.0/16 for external.branch, external.laptop, west
+    only west/west-1 carries 10.96.0.0/12 for east, external.laptop
+
+    All 29 declared paths work in both directions. All 5 expectations are met.
     ");
     assert_eq!(proof("gitops"), proof("quickstart"));
     insta::assert_snapshot!(proof("quickstart"), @"
