@@ -9,6 +9,7 @@ use crate::mesh::ExternalPeer;
 use crate::name::MeshName;
 use crate::net::Cidr;
 use crate::plan::{Plan, Target};
+use crate::schema::ExampleFile;
 use crate::text::shell_word;
 use crate::wireguard::Endpoint;
 
@@ -20,7 +21,7 @@ const DEVICE_LIMIT: usize = 15;
 
 /// The WireGuard of a host: itself, and a Peer for each segment of each of its clusters.
 #[derive(Debug, JsonSchema, Serialize)]
-#[schemars(rename = "WireGuardConfiguration")]
+#[schemars(rename = "WireGuardConfiguration", example = ExampleFile(include_str!("host_config/example.json")))]
 #[serde(rename_all = "camelCase")]
 pub struct HostConfig {
     /// The external peer.

@@ -368,16 +368,19 @@ impl Mesh {
         is_linked.then(|| Link::new(one.state, other.state))
     }
 
-    /// Returns whether its topology links two different clusters, and their policies accept each other.
+    /// Returns whether its topology links two different clusters, or one is an external peer that reaches the other, and their
+    /// policies accept each other.
     fn is_linked(&self, one: &ClusterName, other: &ClusterName) -> bool {
         let reaches = |host, cluster| {
             let host: Option<&ExternalPeer> = self.external(host);
             host.is_some_and(|it| it.clusters.contains(cluster))
         };
-        if one.is_external() || other.is_external() {
-            return reaches(one, other) || reaches(other, one);
-        }
-        self.topology.links(one, other) && !self.refused.contains(one, other)
+        let is_wanted = if one.is_external() || other.is_external() {
+            reaches(one, other) || reaches(other, one)
+        } else {
+            self.topology.links(one, other)
+        };
+        is_wanted && !self.refused.contains(one, other)
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Plan {
     pub peer_sets: Vec<PeerSet>,
     /// Every cluster, by name.
     pub targets: Vec<Target>,
-    /// Every external peer, by name, with the Peers of its own WireGuard, which nobody delivers.
+    /// Every external peer, by name, with the Peers of its own WireGuard, which its owner installs.
     pub externals: Vec<Target>,
     /// The Peers and ranges that targets do not get although their sources offer them.
     pub withheld: Vec<Withheld>,

@@ -73,7 +73,7 @@ struct WrittenLimits {
     accepted_networks: Option<Vec<String>>,
     /// The clusters with which this cluster exchanges Peers, if a mesh links them; default: all. With an empty
     /// list, it exchanges Peers with no cluster.
-    #[schemars(inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["hub"])]
+    #[schemars(inner(regex(pattern = pattern::MEMBER_NAME)), example = ["hub"])]
     accepted_clusters: Option<Vec<String>>,
     /// Networks of this cluster that no Peer may take over, such as the LAN of its nodes, in addition to those in
     /// the mesh.
@@ -108,7 +108,7 @@ pub fn read(cluster: &ClusterName, source: &Source) -> Result<Policy, Vec<Findin
         let names = it.iter().enumerate();
         let names = names.filter_map(|(index, text)| {
             let place = own.index(index);
-            let name = mesh::cluster_name(text, &place, &mut findings)?;
+            let name = mesh::member_name(text, &place, &mut findings)?;
             Some((name, place))
         });
         names.collect()
@@ -157,7 +157,7 @@ pub fn schema() -> Schema {
 pub fn apply(policies: &[Policy], meshes: &mut [Mesh]) -> Vec<Finding> {
     let policies: BTreeMap<&ClusterName, &Policy> =
         policies.iter().map(|it| (&it.cluster, it)).collect();
-    let entries = meshes.iter().flat_map(|it| &it.entries);
+    let entries = meshes.iter().flat_map(Mesh::all_entries);
     let known: BTreeSet<ClusterName> = entries.map(|it| it.name.clone()).collect();
     let mut findings: Vec<Finding> = policies
         .values()
@@ -189,6 +189,9 @@ fn refuse(mesh: &mut Mesh, policies: &BTreeMap<&ClusterName, &Policy>) -> Vec<Fi
         };
         let others = mesh.entries.iter().map(|it| &it.name);
         let others = others.filter(|it| **it != entry.name && mesh.topology.links(&entry.name, it));
+        let hosts = mesh.externals.iter();
+        let hosts = hosts.filter(|it| it.clusters.contains(&entry.name));
+        let others = others.chain(hosts.map(|it| &it.entry.name));
         let others: Vec<&ClusterName> = others.filter(|it| !policy.accepts(it)).collect();
         for &other in &others {
             refused.add(&entry.name, other, policy.place.key("acceptedClusters"));
@@ -250,8 +253,12 @@ impl Policy {
         let finding = Finding::on_cluster(&mistake::ONE_SIDED_LINK, &self.cluster, message);
         let finding = finding.at(self.place.key("acceptedClusters"), "");
         Some(finding.help(format!(
-            "add `{first}` to `acceptedClusters` if the link is intended; otherwise unlink the clusters with the \
-             mesh's `topology`"
+            "add `{first}` to `acceptedClusters` if the link is intended; otherwise remove it from the mesh: {}",
+            if first.is_external() {
+                "remove the cluster from `clusters` of the external peer"
+            } else {
+                "unlink the clusters with `topology`"
+            }
         )))
     }
 }

@@ -11,7 +11,7 @@ use crate::snapshot::{Node, Snapshot};
 use crate::string_map::StringMap;
 use crate::wireguard::text_of_key;
 
-/// Returns the node that stands for each external peer, as a snapshot. It comes from what a person wrote alone.
+/// Returns the node that stands for each external peer, as a snapshot. It is derived from the mesh alone.
 pub fn external_snapshots(meshes: &[Mesh]) -> impl Iterator<Item = (ClusterName, SnapshotFile)> {
     let externals = meshes.iter().flat_map(|it| &it.externals);
     externals.map(|it| {
@@ -47,7 +47,7 @@ fn node(external: &ExternalPeer) -> Node {
     annotate(annotation::PERSISTENT_KEEPALIVE, "25");
     match &external.endpoint {
         Some(endpoint) => annotate(annotation::FORCE_ENDPOINT, &endpoint.to_string()),
-        // It is reached wherever it is. The name is that of no host (RFC 2606).
+        // The host must dial first. No host has such a name (RFC 2606).
         None => annotate(annotation::ENDPOINT, &format!("{name}.invalid:51820")),
     }
     Node {

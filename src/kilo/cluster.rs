@@ -260,9 +260,7 @@ impl<'a> SegmentGroup<'_, 'a> {
     }
 }
 
-/// Returns the granularity that more than half of the nodes report; nodes without a value count
-/// too.
-/// Returns the place of a node in its snapshot, or of the external peer that it stands for in the mesh.
+/// Returns the place of a node in its snapshot. That of an external peer is its entry in the mesh.
 pub fn node_place(entry: &Entry, source: &Arc<str>, node: &Node) -> Place {
     if entry.name.is_external() {
         return entry.place.clone();
@@ -270,6 +268,8 @@ pub fn node_place(entry: &Entry, source: &Arc<str>, node: &Node) -> Place {
     Snapshot::place(source, node.position)
 }
 
+/// Returns the granularity that more than half of the nodes report; nodes without a value count
+/// too.
 fn vote(nodes: &[ClusterNode]) -> Option<Granularity> {
     let voters = voters(nodes);
     let choices = [Granularity::Location, Granularity::Full, Granularity::Cross];

@@ -64,7 +64,7 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard granularity place mesh kilo membership fleet",
     ),
     // Views
-    ("host_config", "text name net wireguard mesh plan"),
+    ("host_config", "text name net wireguard schema mesh plan"),
     ("template", "diagnostic yaml"),
     (
         "manifest",

@@ -54,7 +54,7 @@ impl OwnAddresses {
             for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
             owned,
             connected: connected(cluster),
-            // An external peer is taken to dial whatever `clustermesh wireguard` writes for it.
+            // The host is assumed to have addresses of both kinds, because no snapshot shows them.
             shown: match cluster.entry.name.is_external() {
                 true => cluster.nodes.map(|_| Families::all()),
                 false => cluster.nodes.map(ClusterNode::families),

@@ -415,6 +415,10 @@ impl<'a> Site<'a> {
     /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
     /// subnet where there is none (`kilo.md` §6.3).
     pub fn address(&self, node: NodeId) -> Option<IpAddr> {
+        // What an external peer has is in its ranges.
+        if self.cluster.is_external() {
+            return None;
+        }
         let own = self.node(node);
         let tunnel = || self.tunnel_address(own.segment?);
         own.kilo.internal_address().or_else(tunnel)

@@ -49,7 +49,7 @@ pub(super) fn single_points(fabric: &Fabric, links: &MeshLinks) -> Vec<SinglePoi
 fn add_points(fabric: &Fabric, viewer: SiteId, links: &MeshLinks, points: &mut Points) {
     for LinkedPeer { share, at, .. } in linked_peers(fabric, viewer, links) {
         let home = fabric.site(at.site);
-        // It is one host, of which nothing else is expected.
+        // An external peer always consists of one host.
         if home.cluster.is_external() {
             continue;
         }

@@ -196,7 +196,7 @@ fn paths_to_and_from_them_are_proved() {
 
     there: 10.200.0.5 to 10.244.1.5
       1. external.laptop routes 10.244.1.5 (by 10.244.1.0/24) to the Peer quickstart--west--west-worker-1, the key of west/west-worker-1
-         at external.laptop/quickstart--west.yaml
+         at clustermesh wireguard laptop
       2. external.laptop dials 198.18.100.22:51820 to open the tunnel
       3. west/west-worker-1 accepts source 10.200.0.5 from this key (by 10.200.0.5/32)
          at rendered/west/quickstart--external.laptop.yaml:12:5
@@ -207,7 +207,7 @@ fn paths_to_and_from_them_are_proved() {
          at rendered/west/quickstart--external.laptop.yaml:12:5
       6. through the existing tunnel
       7. external.laptop accepts source 10.244.1.5 from this key (by 10.244.1.0/24)
-         at external.laptop/quickstart--west.yaml
+         at clustermesh wireguard laptop
       8. external.laptop delivers it to 10.200.0.5
 
     delivered in both directions
@@ -220,13 +220,13 @@ fn paths_to_and_from_them_are_proved() {
          at rendered/west/quickstart--external.router.yaml:13:5
       2. west/west-worker-1 dials 198.18.9.9:51820 to open the tunnel
       3. external.router accepts source 10.244.1.5 from this key (by 10.244.1.0/24)
-         at external.router/quickstart--west.yaml
+         at clustermesh wireguard router
       4. external.router forwards it to 192.168.78.3, outside the cluster
          assumes: external.router has a route to 192.168.78.3
 
     back: 192.168.78.3 to 10.244.1.5
       5. external.router routes 10.244.1.5 (by 10.244.1.0/24) to the Peer quickstart--west--west-worker-1, the key of west/west-worker-1
-         at external.router/quickstart--west.yaml
+         at clustermesh wireguard router
       6. through the existing tunnel
       7. west/west-worker-1 accepts source 192.168.78.3 from this key (by 192.168.78.0/24)
          at rendered/west/quickstart--external.router.yaml:13:5
@@ -470,13 +470,73 @@ fn diffed(path: &str, from: &str, to: &str) -> String {
 fn one_that_is_removed_is_a_cleanup() {
     let (_, laptop) = HOSTS.split_at(HOSTS.find("    - name: laptop").unwrap());
     let (laptop, _) = laptop.split_at(laptop.find("    - name: router").unwrap());
-    insta::assert_snapshot!(diffed("mesh.yaml", laptop, ""), @"");
+    insta::assert_snapshot!(diffed("mesh.yaml", laptop, ""), @"
+    cluster external.laptop left
+        east +0 ~0 -1, external.laptop +0 ~0 -6, west +0 ~0 -1
+
+    TARGET           GRADE    BEFORE  ADDED  CHANGED  REMOVED  NOW
+    east             cleanup       4      0        0        1    3
+    external.laptop  cleanup       6      0        0        6    0
+    west             cleanup       5      0        0        1    4
+
+    east: cleanup
+      1 node left; 15 declared paths to it end
+      1 Peer removed
+        - quickstart--external.laptop with 10.200.0.5/32
+      Kilo needs 3 ms to apply the change
+
+    external.laptop: cleanup
+      1 node left; 22 declared paths to it end
+      6 Peers removed
+        - quickstart--east--east-agent-1 with 10.42.1.0/24, 10.4.0.1/32, 10.0.1.12/32, 10.43.0.0/16 and 1 more
+        - quickstart--east--east-agent-2 with 10.42.2.0/24, 10.4.0.2/32, 10.0.1.13/32
+        - quickstart--east--east-server-1 with 10.42.0.0/24, 10.4.0.3/32, 10.0.1.11/32
+        - quickstart--west--west-cp-1 with 10.244.0.0/24, 10.5.0.1/32, 10.96.0.0/12
+        - quickstart--west--west-worker-1 with 10.244.1.0/24, 10.5.0.2/32
+        - quickstart--west--west-worker-2 with 10.244.2.0/24, 10.5.0.3/32
+      help: remove the configuration from the host, which nothing else does
+
+    west: cleanup
+      1 node left; 7 declared paths to it end
+      1 Peer removed
+        - quickstart--external.laptop with 10.200.0.5/32
+      Kilo needs 5 ms to apply the change
+
+    east → external.laptop: 6 declared paths ended, because an end no longer exists
+    external.laptop → east: 9 declared paths ended, because an end no longer exists
+    external.laptop → west: 4 declared paths ended, because an end no longer exists
+    west → external.laptop: 3 declared paths ended, because an end no longer exists
+
+    cleanup: Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed.
+    3 of 3 targets changed compared with HEAD: +0 ~0 -8 Peers.
+    ");
 }
 
 #[test]
 fn its_own_configuration_is_a_target_that_nobody_delivers() {
     let changed = diffed("snapshots/east.json", "198.18.113.12", "198.18.113.99");
-    insta::assert_snapshot!(changed, @"");
+    insta::assert_snapshot!(changed, @"
+    node east/east-agent-1 has another endpoint: 198.18.113.12:51820 → 198.18.113.99:51820
+        external.laptop +0 ~1 -0, west +0 ~1 -0
+
+    TARGET           GRADE  BEFORE  ADDED  CHANGED  REMOVED  NOW
+    external.laptop  brief       6      0        1        0    6
+    west             brief       5      0        1        0    5
+
+    external.laptop: brief
+      1 Peer with another endpoint
+        ~ quickstart--east--east-agent-1: endpoint 198.18.113.12:51820 → 198.18.113.99:51820
+      Kilo needs 5 ms to apply the change
+      help: install the output of `clustermesh wireguard laptop` on the host; until then it keeps its old configuration
+
+    west: brief
+      1 Peer with another endpoint
+        ~ quickstart--east--east-agent-1: endpoint 198.18.113.12:51820 → 198.18.113.99:51820
+      Kilo needs 6 ms to apply the change
+
+    brief: Requests in changed clusters may get no answer for at most 30 seconds. Nodes behind NAT that send nothing may be unreachable for up to 205 seconds.
+    2 of 3 targets changed compared with HEAD: +0 ~2 -0 Peers.
+    ");
 }
 
 #[test]
@@ -487,8 +547,14 @@ fn its_settings_are_causes() {
         "ranges: [10.200.0.6/32]",
     );
     let causes: Vec<&str> = changed.lines().take_while(|it| !it.is_empty()).collect();
-    insta::assert_snapshot!(causes.join("\n"), @"");
+    insta::assert_snapshot!(causes.join("\n"), @"
+    `ranges` of external.laptop changed: 10.200.0.5/32 → 10.200.0.6/32 (mesh.yaml:42)
+        east +0 ~1 -0, west +0 ~1 -0
+    ");
     let changed = diffed("mesh.yaml", "clusters: [east, west]", "clusters: [west]");
     let causes: Vec<&str> = changed.lines().take_while(|it| !it.is_empty()).collect();
-    insta::assert_snapshot!(causes.join("\n"), @"");
+    insta::assert_snapshot!(causes.join("\n"), @"
+    `clusters` of external.laptop removed: east (mesh.yaml:43)
+        east +0 ~0 -1, external.laptop +0 ~0 -3
+    ");
 }

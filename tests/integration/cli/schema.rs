@@ -20,6 +20,7 @@ const KINDS: &[(&str, &str)] = &[
     ("capacity", "Capacity"),
     #[cfg(feature = "snapshot")]
     ("status", "Status"),
+    ("wireguard", "WireGuardConfiguration"),
     ("peer", "Peer"),
 ];
 
@@ -64,7 +65,7 @@ fn is_listed_with_what_it_can_print() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, policy, snapshot, report, trace, trace-mistake, verification, diff, capacity, status, peer, template-context]
+      [possible values: mesh, config, expectations, policy, snapshot, report, trace, trace-mistake, verification, diff, capacity, status, wireguard, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

@@ -25,7 +25,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 15] = [
+const FILES: [(&[&str], &str); 16] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
@@ -55,6 +55,10 @@ const FILES: [(&[&str], &str); 15] = [
     (
         &["verification"],
         "kilo-clustermesh.io/verification_v1.json",
+    ),
+    (
+        &["wireguard"],
+        "kilo-clustermesh.io/wireguardconfiguration_v1.json",
     ),
 ];
 

@@ -233,7 +233,7 @@ impl Verified<'_, '_> {
             let pairs = text::count(working, &format!("{more}pair"));
             let _ = writeln!(rest, "All declared paths work between {pairs} of clusters.");
         }
-        // An external peer reaches what its entry lists, so nobody misses a link.
+        // An external peer reaches the clusters that its entry lists, so a missing link is intended.
         let is_host = |it: SiteId| self.fabric.site(it).cluster.is_external();
         let apart: Vec<&Pairing> = apart
             .into_iter()

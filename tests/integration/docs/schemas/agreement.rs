@@ -44,6 +44,14 @@ fn whole_mesh() -> Value {
         "spec": {
             "topology": { "mode": "Links", "links": [["east", "west"]], "hubs": null },
             "groups": { "all": ["east", "west"] },
+            "externalPeers": [{
+                "name": "laptop",
+                "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
+                "ranges": ["10.200.0.5/32", "fd00:200::5/128"],
+                "endpoint": "198.18.9.9:51820",
+                "persistentKeepalive": 25,
+                "clusters": ["east"],
+            }],
             "defaults": {
                 "wireguardPort": 51820,
                 "nodeSelector": { "example.org/role": "gateway" },

@@ -12,9 +12,16 @@ use super::{Compared, wording};
 pub(super) fn of_target(target: &TargetChange, compared: &Compared) -> Vec<String> {
     // No engine delivers to an external peer.
     if let Some(name) = target.cluster.external() {
-        return vec![format!(
-            "install the output of `clustermesh wireguard {name}` on the host; until then it keeps its old configuration"
-        )];
+        let mut meshes = compared.meshes.iter();
+        let is_there = meshes.any(|it| it.entry(&target.cluster).is_some());
+        return vec![if is_there {
+            format!(
+                "install the output of `clustermesh wireguard {name}` on the host; until then it keeps its old \
+                 configuration"
+            )
+        } else {
+            "remove the configuration from the host, which nothing else does".to_owned()
+        }];
     }
     let of_costs = wording::helps(target, compared).into_iter();
     let of_key_moves = of_key_moves(target, &target.key_moves, compared);

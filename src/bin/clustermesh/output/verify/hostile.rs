@@ -81,9 +81,16 @@ impl Verified<'_, '_> {
         if exposure.believed.is_empty() {
             text.push_str("    but accepts no source address from it\n");
         } else {
+            let others = if self.fabric.site(exposure.site).cluster.is_external() {
+                format!("whether {name} forwards packets to other addresses depends on the host")
+            } else {
+                format!(
+                    "Kilo in {name} masquerades packets to other addresses, so they can reach everything that the nodes of {name} can reach"
+                )
+            };
             let _ = writeln!(
                 text,
-                "    it could send packets from {}\n    to {}\n    Kilo in {name} masquerades packets to other addresses, so they can reach everything that the nodes of {name} can reach",
+                "    it could send packets from {}\n    to {}\n    {others}",
                 self.held(&exposure.believed),
                 open(&exposure.open)
             );
