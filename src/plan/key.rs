@@ -49,10 +49,9 @@ fn gives(
     decision: &SourceDecision,
 ) -> bool {
     let own_loops = view.conflicts.own_loops(source.id);
-    let carried = source
-        .member
-        .shared()
-        .filter(|_| candidate.endpoint.is_some());
+    // An external peer carries its ranges in any case.
+    let is_anchor = candidate.endpoint.is_some() || source.member.entry.name.is_external();
+    let carried = source.member.shared().filter(|_| is_anchor);
     let pods = source.member.cluster.carried.pods.iter().copied();
     candidate.claims().chain(carried).chain(pods).any(|it| {
         let is_withheld = decision.withheld.contains(&it) || own_loops.withheld.contains(&it);

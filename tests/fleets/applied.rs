@@ -23,7 +23,7 @@ pub(crate) fn applied(tree: impl IntoIterator<Item = (String, String)>) -> Appli
     let mut files = AppliedFiles::new();
     for file in AppliedFile::read_all(&texts) {
         let (cluster, _) = file.source.split_once('/').unwrap();
-        let cluster = cluster.parse().unwrap();
+        let cluster = ClusterName::of_member(cluster).unwrap();
         files.entry(cluster).or_default().push(file);
     }
     files

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clustermesh::config::{self, Limits};
 use clustermesh::document::Source;
-use clustermesh::fleet::{Fleet, Member};
+use clustermesh::fleet::{Fleet, Member, external_snapshots};
 use clustermesh::granularity::Granularity;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::manifest::{self, Kustomization, Tree};
@@ -23,11 +23,12 @@ use serde::Deserialize as _;
 
 use crate::support::{Snapshots, meshes, snapshots};
 
-use world::{Claims, World, claims, declared, key, mesh, mesh_of, name, node, world};
+use world::{Claims, EXTERNALS, World, claims, key, mesh, mesh_of, name, node, world};
 
 mod admission;
 mod anchors;
 mod changes;
+mod external;
 mod families;
 mod one_node;
 mod proposal;
@@ -36,6 +37,22 @@ mod world;
 
 fn render(world: &World) -> Tree {
     render_meshes(world, &mesh(world))
+}
+
+/// Renders also the WireGuard of each external peer, as the folder of a cluster.
+fn render_all(world: &World) -> Tree {
+    in_fleet(world, &mesh(world), |_, plan| tree_of_all(plan))
+}
+
+fn tree_of_all(plan: &Plan) -> Tree {
+    let mut tree = manifest::tree(plan).unwrap();
+    for external in &plan.externals {
+        for set in external.peer_sets.iter().map(|it| &plan.peer_sets[*it]) {
+            let path = format!("{}/{}", external.cluster, manifest::file(set));
+            tree.insert(path, manifest::text(set));
+        }
+    }
+    tree
 }
 
 /// Renders other meshes of the same clusters.
@@ -51,7 +68,8 @@ fn in_fleet<T>(world: &World, yaml: &str, look: impl FnOnce(&Fleet, &Plan) -> T)
         .zip(&world.clusters)
         .map(|(name, cluster)| (name.as_str(), cluster.nodes.iter().map(node).collect()))
         .collect();
-    let (meshes, snapshots): (_, Snapshots) = (meshes(yaml), snapshots(nodes));
+    let (meshes, mut snapshots): (_, Snapshots) = (meshes(yaml), snapshots(nodes));
+    snapshots.extend(external_snapshots(&meshes));
     let accepted = configured(world);
     let fleet = Fleet::new(&meshes, &snapshots)
         .unwrap()
@@ -155,7 +173,7 @@ fn endpoint(peer: &serde_json::Value) -> Option<IpAddr> {
 
 /// Everything that one target may route into tunnels, with its source.
 fn routed(tree: &Tree, world: &World, target: usize) -> Vec<(usize, Cidr)> {
-    let sources = 0..world.clusters.len();
+    let sources = world.members();
     let routed = sources.flat_map(|source| {
         let peers = given(tree, target, source).into_iter();
         peers.flat_map(move |peer| ranges(&peer).into_iter().map(move |it| (source, it)))
@@ -181,7 +199,7 @@ fn is_lan(member: &Member, standing: &[&LocalNode]) -> bool {
 }
 
 fn member<'f>(fleet: &'f Fleet<'f>, i: usize) -> &'f Member<'f> {
-    let cluster: ClusterName = name(i).parse().unwrap();
+    let cluster = ClusterName::of_member(&name(i)).unwrap();
     let mut members = fleet.members().iter();
     members.find(|it| it.entry.name == cluster).unwrap()
 }
@@ -190,9 +208,13 @@ fn is_kustomization(path: &str) -> bool {
     path.ends_with("/kustomization.yaml")
 }
 
-/// Returns the rank of a cluster's index: a hub comes first.
-fn rank(world: &World, i: usize) -> (bool, usize) {
-    (!world.topology.contains(&format!("[{}]", name(i))), i)
+/// Returns the rank of a cluster's index: a hub comes first, and external peers come last.
+fn rank(world: &World, i: usize) -> (bool, bool, usize) {
+    (
+        EXTERNALS <= i,
+        !world.topology.contains(&format!("[{}]", name(i))),
+        i,
+    )
 }
 
 proptest! {
@@ -204,7 +226,7 @@ proptest! {
         for cluster in &mut reversed.clusters {
             cluster.nodes.reverse();
         }
-        prop_assert_eq!(render(&world), render(&reversed));
+        prop_assert_eq!(render_all(&world), render_all(&reversed));
     }
 
     #[test]
@@ -235,15 +257,15 @@ proptest! {
 
     #[test]
     fn nothing_is_given_away_that_was_not_declared_and_accepted_and_nothing_twice(world in world()) {
-        let tree = render(&world);
+        let tree = render_all(&world);
         let read = |texts: &[String]| -> Vec<Cidr> {
             texts.iter().map(|text| text.parse().unwrap()).collect()
         };
-        for target in 0..world.clusters.len() {
-            let accepted: Vec<Vec<Cidr>> = world.clusters[target].accepted.iter().flatten().map(|it| read(it)).collect();
+        for target in world.members() {
+            let accepted: Vec<Vec<Cidr>> = world.accepted(target).iter().map(|it| read(it)).collect();
             let (mut keys, mut cidrs) = (BTreeSet::new(), BTreeSet::new());
-            for source in 0..world.clusters.len() {
-                let lists: Vec<Vec<Cidr>> = accepted.iter().cloned().chain([read(&declared(source))]).collect();
+            for source in world.members() {
+                let lists: Vec<Vec<Cidr>> = accepted.iter().cloned().chain([read(&world.declared(source))]).collect();
                 for peer in given(&tree, target, source) {
                     prop_assert_eq!(Translation::of_manifest(&peer["spec"]).err(), None);
                     let allowed = ranges(&peer);
@@ -269,11 +291,11 @@ proptest! {
             for cluster in &mut world.clusters {
                 cluster.advertise = advertise;
             }
-            render(&world)
+            render_all(&world)
         };
         let (merged, single) = (rendered(Some("{ podCIDRs: Merged }")), rendered(None));
-        for target in 0..world.clusters.len() {
-            for source in 0..world.clusters.len() {
+        for target in world.members() {
+            for source in world.members() {
                 let addresses = |tree| -> BTreeMap<String, Vec<Cidr>> {
                     let peers = given(tree, target, source).into_iter();
                     let key = |peer: &serde_json::Value| peer["spec"]["publicKey"].to_string();
@@ -287,10 +309,10 @@ proptest! {
     #[test]
     fn no_tunnel_has_to_go_through_one(world in world()) {
         in_fleet(&world, &mesh(&world), |fleet, plan| {
-            let tree = manifest::tree(plan).unwrap();
-            for target in 0..world.clusters.len() {
+            let tree = tree_of_all(plan);
+            for target in world.members() {
                 let routed = routed(&tree, &world, target);
-                for source in 0..world.clusters.len() {
+                for source in world.members() {
                     let given = given(&tree, target, source);
                     let keys: BTreeSet<&str> = given.iter().filter_map(|it| it["spec"]["publicKey"].as_str()).collect();
                     // Behind NAT, where others see the node.
@@ -312,7 +334,7 @@ proptest! {
         let tree = render(&world);
         for (target, cluster) in world.clusters.iter().enumerate() {
             let own: BTreeSet<String> = cluster.nodes.iter().filter_map(|it| Some(key(it.key?))).collect();
-            for source in 0..world.clusters.len() {
+            for source in world.members() {
                 for peer in given(&tree, target, source) {
                     let key = peer["spec"]["publicKey"].as_str().unwrap();
                     prop_assert!(!own.contains(key), "{} of {} in {}", key, name(source), name(target));
@@ -336,7 +358,7 @@ proptest! {
                     let standing: Vec<&LocalNode> = local_nodes.iter().filter(|it| it.networks.lan.is_some_and(|lan| lan.contains(range))).collect();
                     let hit = local_nodes.iter().filter(|it| addresses(it).iter().any(|it| range.holds(*it))).count();
                     // Only where cutting hosts out would take too many prefixes may one stay.
-                    let declared: Vec<Cidr> = declared(source).iter().map(|it| it.parse().unwrap()).collect();
+                    let declared: Vec<Cidr> = world.declared(source).iter().map(|it| it.parse().unwrap()).collect();
                     let whole = declared.into_iter().find(|it| it.contains(range)).unwrap();
                     let hosts: Vec<Cidr> = local_nodes.iter().flat_map(addresses).map(Cidr::host).collect();
                     let is_dear = 33 < whole.without(&hosts).len();
@@ -360,7 +382,7 @@ proptest! {
         let attacker = attacker.index(world.clusters.len());
         let attacked = attacked(&world, attacker, (victim, claims));
         let (before, after) = (render(&world), render(&attacked));
-        for source in 0..world.clusters.len() {
+        for source in world.members() {
             if rank(&world, attacker) <= rank(&world, source) {
                 continue;
             }
@@ -406,6 +428,26 @@ proptest! {
             }
             Ok(())
         })?;
+    }
+
+    /// No range, no key and no endpoint of an external peer takes the place of anything.
+    #[test]
+    fn no_external_peer_takes_anything_from_others(world in world()) {
+        let mut world = world;
+        for (number, external) in world.externals.iter_mut().enumerate() {
+            // No node claims these.
+            external.rename(number + 5, 60 + number);
+        }
+        let with = render_all(&world);
+        while let Some(left) = world.externals.pop() {
+            let without = render_all(&world);
+            for target in world.members() {
+                for source in world.members() {
+                    let before = given(&without, target, source);
+                    prop_assert_eq!(before, given(&with, target, source), "{:?} of {} in {}", left, name(source), name(target));
+                }
+            }
+        }
     }
 
     #[test]

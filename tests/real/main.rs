@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::io;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -30,7 +31,9 @@ use trial::Trial;
 
 #[path = "../fleets/applied.rs"]
 mod applied;
+mod absence;
 mod device;
+mod external;
 mod fault;
 mod join;
 mod kilo;
@@ -54,13 +57,16 @@ mod verdict;
 mod world;
 
 /// How many meshes are made up.
-const MESHES: u64 = 63;
+const MESHES: u64 = 65;
 
 /// The first mesh of which a node joins after the render.
 const LATE: u64 = 45;
 
 /// The first mesh of which a node is lost after the render.
 const LOST: u64 = 51;
+
+/// The first mesh with external peers.
+const EXTERNAL: u64 = 63;
 
 /// How many of them run in parallel: most of the time is spent waiting.
 const WORKERS: usize = 10;
@@ -83,20 +89,15 @@ fn main() -> ExitCode {
     }
     let start = Instant::now();
     let seeds = env::var("REAL_SEED");
+    // It waits most of the time.
+    let absence = seeds.is_err().then(|| thread::spawn(absence::report));
     let trials = run(seeds.as_deref().map_or(0..MESHES, range));
     let report = Report::new(&trials);
     println!("{report}");
-    let is_open = seeds.is_ok()
-        || match join::measure() {
-            Ok(losses) => {
-                println!("{losses}");
-                losses.all_resumed()
-            }
-            Err(error) => {
-                println!("!!! the join of a node could not be measured: {error}");
-                false
-            }
-        };
+    let is_open = absence.is_none_or(|it| {
+        let absence = it.join().expect("it has printed why it panicked");
+        are_measured(absence)
+    });
     let differences: usize = trials.iter().map(|it| it.differences().len()).sum();
     let seconds = start.elapsed().as_secs();
     println!("{differences} differences in {seconds} s");
@@ -116,6 +117,26 @@ fn main() -> ExitCode {
     }
 }
 
+/// Prints what needs a mesh of its own, and returns whether it is as it should be: a node that joins, and an external
+/// peer that is off.
+fn are_measured(absence: io::Result<String>) -> bool {
+    let all_resumed = match join::measure() {
+        Ok(losses) => {
+            println!("{losses}");
+            losses.all_resumed()
+        }
+        Err(error) => {
+            println!("!!! the join of a node could not be measured: {error}");
+            false
+        }
+    };
+    match &absence {
+        Ok(text) => println!("{text}"),
+        Err(error) => println!("!!! an external peer that is off: {error}"),
+    }
+    all_resumed && absence.is_ok()
+}
+
 /// Reads which meshes to make up.
 fn range(text: &str) -> Range<u64> {
     let number = |text: &str| text.parse().expect("REAL_SEED is `N` or `N..END`");
@@ -126,7 +147,7 @@ fn range(text: &str) -> Range<u64> {
 }
 
 /// Makes a namespace with one of everything in it that a mesh is made of.
-fn rehearse() -> std::io::Result<()> {
+fn rehearse() -> io::Result<()> {
     Namespace::new("rehearsal")?
         .run(
             "wireguard-go -f kilo0 2>&1 & timeout 5 sh -c \

@@ -8,12 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::device::Device;
+use crate::external::Host;
 use crate::kilo::Orders;
 use crate::namespace::Namespace;
 use crate::world::{Cluster, Node, World};
 
 /// Where all nodes' packets go first.
-const GATEWAY: &str = "169.254.1.1";
+pub(crate) const GATEWAY: &str = "169.254.1.1";
 
 /// How long a node needs to open its tunnels; the next one waits, so that they do not miss each
 /// other.
@@ -36,6 +37,8 @@ pub(crate) struct Network {
     _underlay: Namespace,
     /// By cluster and node.
     nodes: Vec<Vec<Place>>,
+    /// The hosts of external peers.
+    pub(crate) hosts: Vec<Host>,
 }
 
 /// A node and its pod.
@@ -50,7 +53,7 @@ struct Place {
 /// The configuration of every namespace of a router.
 ///
 /// A kernel that checks return paths by itself would hide what WireGuard lets through.
-const ROUTER: &str = "cd /proc/sys/net/ipv4; echo 1 > ip_forward
+pub(crate) const ROUTER: &str = "cd /proc/sys/net/ipv4; echo 1 > ip_forward
 for scope in all default; do
     echo 0 > conf/$scope/rp_filter
     echo 0 > conf/$scope/send_redirects
@@ -78,7 +81,10 @@ impl Network {
             }
             nodes.push(places);
         }
+        let hosts = world.externals.iter();
+        let hosts = hosts.map(|it| Host::new(&mut underlay, it, world));
         Ok(Self {
+            hosts: hosts.collect::<io::Result<_>>()?,
             _underlay: underlay,
             nodes,
         })
@@ -87,6 +93,11 @@ impl Network {
     /// Returns a node, by the numbers of its cluster and its own.
     pub(crate) fn node(&self, (cluster, node): (usize, usize)) -> &Namespace {
         &self.nodes[cluster][node].node
+    }
+
+    /// Returns a node, to configure it.
+    pub(crate) fn node_mut(&mut self, (cluster, node): (usize, usize)) -> &mut Namespace {
+        &mut self.nodes[cluster][node].node
     }
 
     /// Returns the pod of a node.
@@ -138,9 +149,12 @@ impl Network {
         for device in devices.flatten() {
             device.clear()?;
         }
+        self.hosts.iter_mut().try_for_each(Host::clear)?;
         self.each(orders, |_, orders| {
             Ok(orders.tunnels.as_ref().map(Device::configuration))
         })?;
+        self.hosts.iter_mut().try_for_each(Host::reset)?;
+        thread::sleep(CALL);
         let places = self.nodes.iter().flatten();
         for (place, orders) in places.zip(orders.iter().flatten()) {
             if let (Some(device), Some(tunnels)) = (&place.device, &orders.tunnels)
@@ -162,6 +176,11 @@ impl Network {
                 .run("wg show; ip route; true")
                 .unwrap_or_else(|it| it.to_string());
             let _ = writeln!(state, "== {}\n{said}", place.node.name());
+        }
+        for host in &mut self.hosts {
+            let said = host.namespace.run("wg show; ip route; true");
+            let said = said.unwrap_or_else(|it| it.to_string());
+            let _ = writeln!(state, "== {}\n{said}", host.namespace.name());
         }
         state
     }

@@ -16,6 +16,8 @@ pub(crate) enum Class {
     NodeToPod,
     /// From a pod to a service.
     Service,
+    /// From a pod to a network behind an external peer.
+    Network,
 }
 
 /// Who sends to whom.
@@ -36,6 +38,7 @@ impl fmt::Display for Class {
             Self::Node => "node to node",
             Self::NodeToPod => "node to pod",
             Self::Service => "pod to service",
+            Self::Network => "pod to network",
         })
     }
 }
@@ -49,9 +52,57 @@ impl fmt::Display for Pair {
     }
 }
 
-/// Returns every ordered pair of nodes of different clusters, in every class.
-pub(crate) fn pairs(world: &World) -> Vec<Pair> {
+/// Returns every ordered pair of external peers, and of one and a node, in every class.
+fn pairs_of_externals(world: &World) -> Vec<Pair> {
     let mut pairs = Vec::new();
+    for external in &world.externals {
+        let own = (external.member(), external.address);
+        let mut pair = |class, from, to, is_linked| {
+            pairs.push(Pair {
+                class,
+                from,
+                to,
+                is_linked,
+            });
+        };
+        for cluster in &world.clusters {
+            let is_linked = external.clusters.contains(&cluster.name);
+            let its = |address| (cluster.name.clone(), address);
+            for node in &cluster.nodes {
+                pair(Class::Pod, own.clone(), its(node.pod()), is_linked);
+                pair(Class::Pod, its(node.pod()), own.clone(), is_linked);
+                pair(Class::Node, own.clone(), its(node.internal()), is_linked);
+                pair(
+                    Class::NodeToPod,
+                    its(node.internal()),
+                    own.clone(),
+                    is_linked,
+                );
+                if let Some(other) = external.other {
+                    let there = (external.member(), other);
+                    pair(Class::Network, its(node.pod()), there, is_linked);
+                }
+            }
+            if cluster.declares_services {
+                pair(
+                    Class::Service,
+                    own.clone(),
+                    its(cluster.service()),
+                    is_linked,
+                );
+            }
+        }
+        for other in world.externals.iter().filter(|it| it.name != external.name) {
+            let there = (other.member(), other.address);
+            pair(Class::Pod, own.clone(), there, false);
+        }
+    }
+    pairs
+}
+
+/// Returns every ordered pair of nodes of different clusters, in every class, and those of external peers.
+pub(crate) fn pairs(world: &World) -> Vec<Pair> {
+    let mut pairs = pairs_of_externals(world);
     for source in &world.clusters {
         for target in &world.clusters {
             if source.name == target.name {

@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::socket;
 use crate::verdict::{Expected, Verdict, Verdicts, Whole, verdicts};
 use crate::world::{Manifests, World};
-use crate::{LATE, LOST, MESHES};
+use crate::{EXTERNAL, LATE, LOST, MESHES};
 
 /// How long an answer is waited for that should not come.
 const DOUBT: Duration = Duration::from_millis(250);
@@ -89,12 +89,15 @@ impl Trial {
         let mut random = Random(seed.wrapping_mul(0x51_7cc1_b727_220a));
         let mut world = World::random(&mut random).expect("`wg pubkey`");
         let mut loss = None;
-        while (LOST..MESHES).contains(&seed) && loss.is_none() {
+        while (LOST..EXTERNAL).contains(&seed) && loss.is_none() {
             loss = Loss::random(&mut random, world);
             world = World::random(&mut random).expect("`wg pubkey`");
         }
         if let Some(loss) = &loss {
             world = loss.world();
+        }
+        if (EXTERNAL..MESHES).contains(&seed) {
+            world = World::with_externals(&mut random).expect("`wg pubkey`");
         }
         let rendered = world.manifests();
         let mut manifests = rendered.clone();
@@ -133,8 +136,9 @@ impl Trial {
         if self.trouble.is_some() {
             return found;
         }
-        if self.faults.is_empty() && !self.whole.keeps {
-            found.push("`verify` misses something in what was rendered".to_owned());
+        if self.faults.is_empty() && self.whole.keeps != self.world.can_open_all() {
+            let keeps = self.whole.keeps;
+            found.push(format!("of what was rendered, `verify` keeps all: {keeps}"));
         }
         for outcome in &self.outcomes {
             let Outcome { pair, fates, .. } = outcome;
@@ -200,7 +204,7 @@ impl Trial {
                 for _ in 0..attempts {
                     // A tunnel that an earlier packet has opened would hide that no node opens it.
                     network.reset(&orders)?;
-                    fate = ask(&mut stations, outcome);
+                    fate = ask(&mut stations, &outcome.pair, &outcome.verdict);
                     if outcome.verdict.is_seen(fate) {
                         break;
                     }
@@ -308,7 +312,7 @@ fn faults(
     random: &mut Random,
     (world, manifests): (&World, &mut Manifests),
 ) -> Vec<(Fault, String)> {
-    if (LATE..MESHES).contains(&seed) {
+    if (LATE..EXTERNAL).contains(&seed) {
         let mut attempts = (0..20).map(|_| Fault::LateNode.inject(random, world, manifests));
         let what = attempts.find_map(|it| it);
         return what.into_iter().map(|it| (Fault::LateNode, it)).collect();
@@ -326,7 +330,8 @@ fn faults(
     injected
 }
 
-fn stations(world: &World, network: &mut Network) -> io::Result<Stations> {
+/// Opens the sockets of all nodes, pods and external peers.
+pub(crate) fn stations(world: &World, network: &mut Network) -> io::Result<Stations> {
     let mut stations = Stations::new();
     for (number, cluster) in world.clusters.iter().enumerate() {
         for (position, node) in cluster.nodes.iter().enumerate() {
@@ -338,13 +343,15 @@ fn stations(world: &World, network: &mut Network) -> io::Result<Stations> {
             stations.add(network.node(at), cluster.service())?;
         }
     }
+    for host in &network.hosts {
+        host.add_to(&mut stations)?;
+    }
     Ok(stations)
 }
 
 /// Sends a packet for a pair, and waits as long as there is something to come.
-fn ask(stations: &mut Stations, outcome: &Outcome) -> Fate {
-    let number = stations.send(outcome.pair.from.1, target(&outcome.pair));
-    let verdict = &outcome.verdict;
+pub(crate) fn ask(stations: &mut Stations, pair: &Pair, verdict: &Verdict) -> Fate {
+    let number = stations.send(pair.from.1, target(pair));
     if verdict.is_answered == Expected::Always {
         return stations.wait(number, PATIENCE);
     }

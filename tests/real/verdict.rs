@@ -143,7 +143,7 @@ pub(crate) fn verdicts(
         files.map(move |(name, text)| (format!("{cluster}/{name}"), kept_alive(text)))
     });
     let files = applied(files);
-    let entries = meshes[0].entries.iter();
+    let entries = meshes[0].all_entries();
     let sites = entries.map(|it| site(it, &snapshots, &files));
     let fabric = Fabric::new(sites.collect());
     let reach = Reach::new(&fabric, u64::MAX);

@@ -9,10 +9,13 @@ use std::process::{Command, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use clustermesh::fleet::external_snapshots;
+use clustermesh::manifest;
 use clustermesh::snapshot;
 
+use crate::external::External;
 use crate::random::Random;
-use crate::rendered::{Snapshots, meshes, snapshots, tree};
+use crate::rendered::{Snapshots, meshes, plan, snapshots, tree};
 
 /// The port of every node's WireGuard.
 pub(crate) const PORT: u16 = 51820;
@@ -21,6 +24,7 @@ pub(crate) const PORT: u16 = 51820;
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) clusters: Vec<Cluster>,
+    pub(crate) externals: Vec<External>,
     /// The only cluster that the others are linked to; none where all are linked to all.
     hub: Option<usize>,
 }
@@ -137,7 +141,45 @@ impl World {
             .map(|number| cluster(random, u8::try_from(number).unwrap()))
             .collect::<io::Result<_>>()?;
         let hub = (count == 3 && random.chance(40)).then(|| random.below(count));
-        Ok(Self { clusters, hub })
+        Ok(Self {
+            clusters,
+            externals: Vec::new(),
+            hub,
+        })
+    }
+
+    /// Makes a mesh up with a laptop and a router. Its clusters have different granularities, and nodes of one are behind NAT.
+    pub(crate) fn with_externals(random: &mut Random) -> io::Result<Self> {
+        loop {
+            let mut world = Self::random(random)?;
+            let clusters = &world.clusters;
+            let has_nat = clusters
+                .iter()
+                .flat_map(|it| &it.nodes)
+                .any(|it| it.behind_nat);
+            let is_mixed = clusters
+                .iter()
+                .any(|it| it.by_location && 1 < it.nodes.len());
+            // Each pair takes a third of a second, in both orders.
+            let nodes: usize = clusters.iter().map(|it| it.nodes.len()).sum();
+            if has_nat && is_mixed && clusters.len() == 2 && nodes <= 4 {
+                let names: Vec<String> = clusters.iter().map(|it| it.name.clone()).collect();
+                let some = vec![random.pick(&names).clone()];
+                world.externals = External::both(random, [names, some])?;
+                return Ok(world);
+            }
+        }
+    }
+
+    /// Returns whether of all that it links, one side can dial the other: the laptop and a node behind NAT cannot.
+    pub(crate) fn can_open_all(&self) -> bool {
+        let hidden = self.externals.iter().filter(|it| it.is_hidden());
+        let reached: Vec<&String> = hidden.flat_map(|it| &it.clusters).collect();
+        let mut clusters = self
+            .clusters
+            .iter()
+            .filter(|it| reached.contains(&&it.name));
+        !clusters.any(|it| it.nodes.iter().any(|it| it.behind_nat))
     }
 
     /// Returns whether two clusters are linked.
@@ -179,6 +221,10 @@ impl World {
                 let _ = writeln!(yaml, "    additionalCIDRs: [{}]", cluster.hosts());
             }
         }
+        if !self.externals.is_empty() {
+            yaml.push_str("  externalPeers:\n");
+        }
+        yaml.extend(self.externals.iter().map(External::written));
         yaml
     }
 
@@ -186,13 +232,22 @@ impl World {
     pub(crate) fn snapshots(&self) -> Snapshots {
         let clusters = self.clusters.iter();
         let clusters = clusters.map(|it| (it.name.as_str(), it.snapshot_nodes()));
-        snapshots(clusters.collect())
+        let mut snapshots = snapshots(clusters.collect());
+        snapshots.extend(external_snapshots(&meshes(&self.mesh())));
+        snapshots
     }
 
-    /// Renders it as the program does.
+    /// Renders it as the program does, with the WireGuard of external peers as folders of their own.
     pub(crate) fn manifests(&self) -> Manifests {
         let mut manifests = Manifests::new();
-        for (path, text) in tree(&meshes(&self.mesh()), &self.snapshots()) {
+        let (meshes, snapshots) = (meshes(&self.mesh()), self.snapshots());
+        let (plan, _) = plan(&meshes, &snapshots);
+        for external in &plan.externals {
+            let sets = external.peer_sets.iter().map(|it| &plan.peer_sets[*it]);
+            let files = sets.map(|it| (manifest::file(it), manifest::text(it).to_string()));
+            manifests.insert(external.cluster.to_string(), files.collect());
+        }
+        for (path, text) in tree(&meshes, &snapshots) {
             let (folder, file) = path.split_once('/').unwrap();
             let files = manifests.entry(folder.to_owned()).or_default();
             if file != "kustomization.yaml" {
@@ -298,7 +353,8 @@ fn node(random: &mut Random, cluster: u8, number: u8) -> io::Result<Node> {
     })
 }
 
-fn public_key(private_key: &str) -> io::Result<String> {
+/// Returns the public key of a private one.
+pub(crate) fn public_key(private_key: &str) -> io::Result<String> {
     let mut wg = Command::new("wg")
         .arg("pubkey")
         .stdin(Stdio::piped())

@@ -62,7 +62,7 @@ proptest! {
         claims.key = claims.key.map(|_| FRESH + 10);
         let attacked = attacked(&world, attacker, (victim, claims));
         let (before, after) = (render(&world), render(&attacked));
-        for source in (0..world.clusters.len()).filter(|it| *it != attacker) {
+        for source in world.members().filter(|it| *it != attacker) {
             let file = format!("/world--{}.yaml", name(source));
             let own = format!("{}/", name(attacker));
             let given = |tree: &clustermesh::manifest::Tree| -> Vec<(String, String)> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use clustermesh::agent::fabric::{At, Fabric, Owner, Site, SiteId, SitePair};
-use clustermesh::fleet::Fleet;
+use clustermesh::fleet::{Fleet, external_snapshots};
 use clustermesh::mesh::AddressClass;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
@@ -27,8 +27,10 @@ use serde_json::{Value, json};
 
 use crate::support::applied::{AppliedFiles, applied, site};
 use crate::support::{self, Snapshots, meshes, snapshots};
+use external::{External, externals};
 
 mod expectations;
+mod external;
 mod hostile;
 mod outages;
 mod shapes;
@@ -43,6 +45,7 @@ struct World {
     topology: &'static str,
     addresses: Addresses,
     clusters: Vec<Cluster>,
+    externals: Vec<External>,
     faults: Vec<(Index, Index, Fault)>,
 }
 
@@ -172,7 +175,7 @@ fn mesh(world: &World) -> String {
     let clusters = world.clusters.iter().enumerate();
     let services = |i| format!("172.20.{i}.0/24");
     let entries = clusters.map(|(i, cluster)| entry(i, (cluster, world.addresses), &services(i)));
-    mesh_of(world.topology, &entries.collect::<Vec<_>>())
+    mesh_of(world.topology, &entries.collect::<Vec<_>>()) + &external::written(world)
 }
 
 fn mesh_of(topology: &str, entries: &[String]) -> String {
@@ -315,7 +318,8 @@ struct Input {
 
 fn input(world: &World) -> Input {
     let meshes = meshes(&mesh(world));
-    let names: Vec<String> = (0..world.clusters.len()).map(cluster_name).collect();
+    let clusters: Vec<String> = (0..world.clusters.len()).map(cluster_name).collect();
+    let mut names = clusters.clone();
     let nodes = world.clusters.iter().enumerate().map(|(i, cluster)| {
         let surroundings = Surroundings {
             addresses: world.addresses,
@@ -323,10 +327,13 @@ fn input(world: &World) -> Input {
         };
         let nodes = cluster.nodes.iter().enumerate();
         let nodes = nodes.map(|(position, spec)| node(i, position, spec, surroundings));
-        (names[i].as_str(), nodes.collect())
+        (clusters[i].as_str(), nodes.collect())
     });
-    let snapshots = snapshots(nodes.collect());
-    let tree = support::tree(&meshes, &snapshots);
+    let mut snapshots = snapshots(nodes.collect());
+    snapshots.extend(external_snapshots(&meshes));
+    let tree = super::tree_of_all(&support::plan(&meshes, &snapshots).0);
+    let hosts = meshes[0].externals.iter();
+    names.extend(hosts.map(|it| it.entry.name.to_string()));
     let mut peers: Vec<Vec<Value>> = names
         .iter()
         .map(|name| {
@@ -374,7 +381,7 @@ fn files(cluster: &str, peers: &[Value]) -> Vec<(String, String)> {
 }
 
 fn fabric(input: &Input) -> Fabric<'_> {
-    let sites = input.meshes[0].entries.iter().map(|entry| {
+    let sites = input.meshes[0].all_entries().map(|entry| {
         let mut moved = input.overlapping.iter().flat_map(|it| &it.entries);
         let entry = moved.find(|it| it.name == entry.name).unwrap_or(entry);
         site(entry, &input.snapshots, &input.files)
@@ -512,6 +519,7 @@ fn range() -> impl Strategy<Value = String> {
             i + 1
         ))),
         (byte.clone(), byte.clone()).prop_map(|(i, j)| format!("fd00:{i}:0:{j}::/64")),
+        (byte.clone(), byte.clone()).prop_map(|(i, j)| format!("10.{}.{j}.0/24", 220 + i)),
         (byte.clone(), 48..64u8).prop_map(|(i, length)| format!("fd00:{i}::/{length}")),
         Just("10.1.2.3/24".to_owned()),
     ]
@@ -577,26 +585,32 @@ fn world() -> impl Strategy<Value = World> {
         Addresses::Own,
         Addresses::SharedAndDeclared,
     ]);
-    let all = (topology, addresses, clusters, faults, keys);
-    all.prop_map(|(topology, addresses, mut clusters, faults, share)| {
-        if !share {
-            for (i, cluster) in clusters.iter_mut().enumerate() {
-                for (position, node) in cluster.nodes.iter_mut().enumerate() {
-                    node.key = u8::try_from(16 * i + position).unwrap();
+    let all = (topology, addresses, (clusters, externals()), faults, keys);
+    all.prop_map(
+        |(topology, addresses, (mut clusters, mut externals), faults, share)| {
+            if !share {
+                for (i, cluster) in clusters.iter_mut().enumerate() {
+                    for (position, node) in cluster.nodes.iter_mut().enumerate() {
+                        node.key = u8::try_from(16 * i + position).unwrap();
+                    }
                 }
             }
-        }
-        let topology = match topology {
-            LINKS if clusters.len() == 2 => "{ mode: Links, links: [[c0, c1]] }",
-            topology => topology,
-        };
-        World {
-            topology,
-            addresses,
-            clusters,
-            faults,
-        }
-    })
+            let topology = match topology {
+                LINKS if clusters.len() == 2 => "{ mode: Links, links: [[c0, c1]] }",
+                topology => topology,
+            };
+            for external in &mut externals {
+                external.clusters.retain(|it| *it < clusters.len());
+            }
+            World {
+                topology,
+                addresses,
+                clusters,
+                externals,
+                faults,
+            }
+        },
+    )
 }
 
 /// Clusters with declared LANs of their own, each with some nodes behind NAT and others that are dialled at
@@ -856,6 +870,7 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
             ]),
             cluster(vec![spec(Found::Forced, 9)]),
         ],
+        externals: Vec::new(),
         faults: Vec::new(),
     };
     agree(&world).unwrap();
@@ -895,6 +910,7 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
             cluster(1, false, Shown::V4),
             cluster(2, false, Shown::V6),
         ],
+        externals: Vec::new(),
         faults: Vec::new(),
     };
     // Clusters are looked at in their order on one thread.
@@ -905,6 +921,7 @@ fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
 /// A node that the mesh selects has declared paths in what is rendered, or `verify` names it.
 fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
     let world = World {
+        externals: Vec::new(),
         faults: Vec::new(),
         ..world.clone()
     };
@@ -1010,6 +1027,7 @@ fn a_network_that_a_lan_divides_has_all_its_endings() {
                 spec(Lan::None, Flaw::NoWireguardIp, 17),
             ]),
         ],
+        externals: Vec::new(),
         faults: vec![(index(0, 2), index(0, 2), Fault::Remove)],
     };
     agree(&world).unwrap();
@@ -1059,6 +1077,7 @@ fn a_contested_range_leads_into_a_lan_in_part() {
             cluster(Lan::Shared(29), 6, 16),
             cluster(Lan::Shared(27), 0, 32),
         ],
+        externals: Vec::new(),
         faults: vec![
             (index(1, 3), index(0, 9), range),
             (index(2, 3), index(0, 9), Fault::Copy),

@@ -8,9 +8,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 pub(super) use anchored::anchored;
+pub(super) use external::{EXTERNALS, External};
 pub(super) use families::{OddNode, mixed, odd_node};
 
 mod anchored;
+mod external;
 mod families;
 
 /// How many keys there are to claim: few, so that they meet.
@@ -21,6 +23,30 @@ const KEYS: usize = 12;
 pub(super) struct World {
     pub(super) topology: &'static str,
     pub(super) clusters: Vec<Cluster>,
+    /// Their numbers among clusters begin with [`EXTERNALS`].
+    pub(super) externals: Vec<External>,
+}
+
+impl World {
+    /// Returns the numbers of its clusters and external peers.
+    pub(super) fn members(&self) -> impl Iterator<Item = usize> + use<> {
+        (0..self.clusters.len()).chain(EXTERNALS..EXTERNALS + self.externals.len())
+    }
+
+    /// Returns the ranges that a cluster or an external peer declares.
+    pub(super) fn declared(&self, i: usize) -> Vec<String> {
+        match i.checked_sub(EXTERNALS) {
+            Some(i) => self.externals[i].ranges.clone(),
+            None => declared(i).to_vec(),
+        }
+    }
+
+    /// Returns the ranges that must be allowed in what a cluster or an external peer gets.
+    pub(super) fn accepted(&self, i: usize) -> Vec<Vec<String>> {
+        let cluster = self.clusters.get(i);
+        let lists = cluster.into_iter().flat_map(|it| &it.accepted);
+        lists.flatten().cloned().collect()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +96,9 @@ pub(super) struct Claims {
 }
 
 pub(super) fn name(cluster: usize) -> String {
+    if EXTERNALS <= cluster {
+        return format!("external.e{cluster}");
+    }
     // The order of names is not the order of rank.
     format!("{}{cluster}", ["m", "c", "z", "a"][cluster % 4])
 }
@@ -81,7 +110,7 @@ pub(super) fn pods(cluster: usize) -> String {
 
 pub(super) fn mesh(world: &World) -> String {
     let all: Vec<usize> = (0..world.clusters.len()).collect();
-    mesh_of("world", world.topology, world, &all)
+    mesh_of("world", world.topology, world, &all) + &external::written(world)
 }
 
 /// The mesh of some of the clusters.
@@ -198,6 +227,11 @@ pub(super) fn declared(i: usize) -> [String; 5] {
     ]
 }
 
+/// The number of a cluster out of `n`, or of an external peer.
+fn member(n: usize) -> impl Strategy<Value = usize> + Clone {
+    prop_oneof![5 => 0..n, 1 => EXTERNALS..EXTERNALS + external::MOST]
+}
+
 /// Claims of a node of cluster `i` out of `n`: mostly its own, sometimes others', sometimes an
 /// invalid value.
 pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value = Claims> {
@@ -205,7 +239,7 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
     let pod = prop_oneof![
         8 => (0..6u8).prop_map(own),
         1 => Just(pods(i)),
-        1 => (0..n, 0..4u8).prop_map(|(j, number)| format!("10.{j}.{number}.128/25")),
+        1 => (member(n), 0..4u8).prop_map(|(j, number)| format!("10.{j}.{number}.128/25")),
         1 => select(vec!["0.0.0.0/0".to_owned(), "nonsense".to_owned(), format!("172.20.{i}.0/24")]),
     ];
     let pods = prop_oneof![
@@ -213,29 +247,29 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
         1 => proptest::collection::vec(pod, 40..60),
     ];
     let six =
-        proptest::option::of((0..n, 0..3u8).prop_map(|(j, k)| format!("fd00:{j}:0:{k}::/64")));
+        proptest::option::of((member(n), 0..3u8).prop_map(|(j, k)| format!("fd00:{j}:0:{k}::/64")));
     let wireguard = prop_oneof![
         8 => (1..6u8).prop_map(move |k| format!("100.64.{i}.{k}/16")),
-        1 => (0..n, 1..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.5/16")),
-        1 => (0..n, 1..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}/16")),
+        1 => (member(n), 1..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.5/16")),
+        1 => (member(n), 1..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}/16")),
         1 => Just("100.64.0.1".to_owned()),
     ];
     let endpoint = prop_oneof![
-        8 => (0..n, 1..9u8).prop_map(|(j, k)| format!("198.51.{j}.{k}:51820")),
-        1 => (0..n, 0..6u8, 0..3u8).prop_map(|(j, k, l)| format!("10.{j}.{k}.{l}:51820")),
-        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("192.168.{j}.{k}:51820")),
-        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("172.20.{j}.{k}:51820")),
-        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}:51820")),
-        1 => (0..n, 0..3u8).prop_map(|(j, k)| format!("[fd00:{j}:0:{k}::1]:51820")),
+        8 => (member(n), 1..9u8).prop_map(|(j, k)| format!("198.51.{j}.{k}:51820")),
+        1 => (member(n), 0..6u8, 0..3u8).prop_map(|(j, k, l)| format!("10.{j}.{k}.{l}:51820")),
+        1 => (member(n), 0..6u8).prop_map(|(j, k)| format!("192.168.{j}.{k}:51820")),
+        1 => (member(n), 0..6u8).prop_map(|(j, k)| format!("172.20.{j}.{k}:51820")),
+        1 => (member(n), 0..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}:51820")),
+        1 => (member(n), 0..3u8).prop_map(|(j, k)| format!("[fd00:{j}:0:{k}::1]:51820")),
         1 => select(vec!["node.wg.example:51820", "evil.example:1", "127.0.0.1:1", "no-port", "[::1]:5"])
             .prop_map(str::to_owned),
     ];
     let host = prop_oneof![
         6 => (1..5u8).prop_map(move |k| format!("192.168.{i}.{k}")),
-        1 => (0..n, 1..5u8).prop_map(|(j, k)| format!("192.168.{j}.{k}")),
-        1 => (0..n, 0..5u8).prop_map(|(j, k)| format!("10.{j}.{k}.9")),
-        1 => (0..n, 0..3u8).prop_map(|(j, k)| format!("172.20.{j}.{k}")),
-        1 => (0..n, 0..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}")),
+        1 => (member(n), 1..5u8).prop_map(|(j, k)| format!("192.168.{j}.{k}")),
+        1 => (member(n), 0..5u8).prop_map(|(j, k)| format!("10.{j}.{k}.9")),
+        1 => (member(n), 0..3u8).prop_map(|(j, k)| format!("172.20.{j}.{k}")),
+        1 => (member(n), 0..6u8).prop_map(|(j, k)| format!("100.64.{j}.{k}")),
     ];
     let lan = (host.clone(), select(vec![8u8, 16, 20, 24, 25, 30, 32]))
         .prop_map(|(host, length)| format!("{host}/{length}"));
@@ -306,9 +340,9 @@ pub(super) fn claims(i: usize, n: usize, position: usize) -> impl Strategy<Value
 /// What a cluster out of `n` may take: whole clusters, parts of them, everything of a kind.
 fn accepted(n: usize) -> impl Strategy<Value = Option<Vec<String>>> {
     let range = prop_oneof![
-        4 => (0..n, 0..5usize).prop_map(|(j, use_)| declared(j)[use_].clone()),
-        2 => (0..n, 0..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.0/24")),
-        1 => (0..n).prop_map(|j| format!("172.20.{j}.0/25")),
+        4 => (member(n), 0..5usize).prop_map(|(j, use_)| declared(j)[use_].clone()),
+        2 => (member(n), 0..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.0/24")),
+        1 => member(n).prop_map(|j| format!("172.20.{j}.0/25")),
         2 => select(vec!["10.0.0.0/8", "192.168.0.0/16", "100.64.0.0/16", "fd00::/16", "0.0.0.0/0"])
             .prop_map(str::to_owned),
     ];
@@ -318,10 +352,10 @@ fn accepted(n: usize) -> impl Strategy<Value = Option<Vec<String>>> {
 /// What people of a cluster out of `n` call its own: mostly nothing, and then any part of anything.
 fn local(n: usize) -> impl Strategy<Value = Vec<String>> {
     let network = prop_oneof![
-        (0..n, 0..5usize).prop_map(|(j, use_)| declared(j)[use_].clone()),
-        (0..n, 0..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.0/25")),
-        (0..n, 0..6u8).prop_map(|(j, k)| format!("192.168.{j}.{k}/32")),
-        (0..n, 1..3u8).prop_map(|(j, k)| format!("fd00:{j}:0:{k}::/64")),
+        (member(n), 0..5usize).prop_map(|(j, use_)| declared(j)[use_].clone()),
+        (member(n), 0..6u8).prop_map(|(j, k)| format!("10.{j}.{k}.0/25")),
+        (member(n), 0..6u8).prop_map(|(j, k)| format!("192.168.{j}.{k}/32")),
+        (member(n), 1..3u8).prop_map(|(j, k)| format!("fd00:{j}:0:{k}::/64")),
     ];
     let networks = proptest::collection::btree_set(network, 1..3);
     proptest::option::weighted(0.15, networks).prop_map(|it| it.into_iter().flatten().collect())
@@ -403,11 +437,16 @@ pub(super) fn world() -> impl Strategy<Value = World> {
         // Of two clusters behind NAT, one that loses its endpoints takes the other's Peers along; that
         // is what both of them declared.
         let nat = proptest::option::weighted(0.8, 0..n);
-        (topology, clusters, nat).prop_map(|(topology, mut clusters, nat)| {
+        let externals = external::externals(n);
+        (topology, clusters, nat, externals).prop_map(|(topology, mut clusters, nat, externals)| {
             if let Some(cluster) = nat.and_then(|it| clusters.get_mut(it)) {
                 cluster.behind_nat = true;
             }
-            World { topology, clusters }
+            World {
+                topology,
+                clusters,
+                externals,
+            }
         })
     })
 }
@@ -567,6 +606,7 @@ pub(super) fn one_node() -> impl Strategy<Value = OneNode> {
             let before = World {
                 topology: "{ mode: FullMesh }",
                 clusters,
+                externals: Vec::new(),
             };
             let mut after = before.clone();
             let (internal, endpoint, dialled, location, is_forced) = attack;

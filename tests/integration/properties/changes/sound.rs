@@ -102,6 +102,7 @@ fn sound_edition() -> impl Strategy<Value = Edition> {
         let mut world = World {
             topology,
             clusters: clusters.collect(),
+            externals: Vec::new(),
         };
         let count = world.clusters.len();
         // The first cluster can be dialled.

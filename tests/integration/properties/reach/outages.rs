@@ -89,11 +89,13 @@ fn without(input: &Input, fabric: &Fabric, lost: &LostNodes) -> Snapshots {
         };
         (entry.name.as_str(), nodes)
     });
-    snapshots_of(snapshots.collect())
+    snapshots_of(input, snapshots.collect())
 }
 
-fn snapshots_of(clusters: Vec<(&str, Vec<Node>)>) -> Snapshots {
-    snapshots(clusters)
+fn snapshots_of(input: &Input, clusters: Vec<(&str, Vec<Node>)>) -> Snapshots {
+    let mut snapshots = snapshots(clusters);
+    snapshots.extend(external_snapshots(&input.meshes));
+    snapshots
 }
 
 /// Whether the addresses of all leaders are those that follow from the order of segments.
@@ -254,7 +256,7 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
             let nodes = input.snapshots[&entry.name].snapshot.nodes.clone();
             (entry.name.as_str(), numbered(entry, nodes))
         });
-        input.snapshots = snapshots_of(clusters.collect());
+        input.snapshots = snapshots_of(&input, clusters.collect());
     }
     let fabric = fabric(&input);
     let accepted = BTreeMap::new();

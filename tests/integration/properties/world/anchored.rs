@@ -78,6 +78,7 @@ pub(in super::super) fn anchored() -> impl Strategy<Value = Anchored> {
                         cluster(0, all + unnamed, vec![anchor]),
                         cluster(1, 2, vec![]),
                     ],
+                    externals: Vec::new(),
                 },
                 named,
                 count,

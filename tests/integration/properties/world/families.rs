@@ -69,6 +69,7 @@ pub(in super::super) fn mixed() -> impl Strategy<Value = (World, Vec<Families>)>
         let world = World {
             topology: "{ mode: FullMesh }",
             clusters: clusters.collect(),
+            externals: Vec::new(),
         };
         (world, drawn.into_iter().map(|it| it.0).collect())
     })
@@ -124,6 +125,7 @@ pub(in super::super) fn odd_node() -> impl Strategy<Value = OddNode> {
         World {
             topology: "{ mode: FullMesh }",
             clusters: vec![first, second],
+            externals: Vec::new(),
         }
     });
     (first, any::<Index>(), oddity()).prop_map(|(before, odd, oddity)| {
