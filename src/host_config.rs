@@ -42,7 +42,8 @@ pub struct HostConfig {
     mtu: Option<u16>,
     /// The segments of the clusters, in the order of the names of their Peers.
     peers: Vec<HostPeer>,
-    /// The segments that are left out, because neither side can dial the other, by the names of their Peers.
+    /// The segments that are left out by the names of their Peers: neither side can dial the other, or the cluster has no
+    /// Peer of this host.
     left_out: Vec<String>,
 }
 
@@ -91,9 +92,10 @@ impl HostConfig {
         let (mut peers, mut left_out) = (Vec::new(), Vec::new());
         let sets = target.peer_sets.iter();
         for set in sets.filter_map(|&it| plan.peer_sets.get(it)) {
+            let is_known = plan.has_peer_of(&set.source, &target.cluster);
             for peer in &set.peers {
                 let endpoint = peer.endpoint.as_ref().filter(|it| !it.is_placeholder());
-                if endpoint.is_none() && external.endpoint.is_none() {
+                if !is_known || endpoint.is_none() && external.endpoint.is_none() {
                     left_out.push(peer.name.to_string());
                     continue;
                 }
@@ -125,6 +127,11 @@ impl HostConfig {
             peers,
             left_out,
         }
+    }
+
+    /// Returns whether it has no address of its own, so that the host uses one that it has already.
+    pub fn is_without_address(&self) -> bool {
+        self.addresses.is_empty()
     }
 
     /// Returns the names of the Peers that are left out.

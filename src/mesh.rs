@@ -55,7 +55,7 @@ pub use state::{Link, State};
 
 use defaults::Inherited;
 pub(crate) use group::{WrittenGroups, groups, members, unknown_cluster};
-pub(crate) use mistakes::{cluster_name, member_name};
+pub(crate) use mistakes::member_name;
 pub(crate) use raw::RawSelector as WrittenSelector;
 pub(crate) use selector::selector;
 

@@ -113,6 +113,14 @@ impl Plan {
         sets.flat_map(|it| &it.peers)
     }
 
+    /// Returns whether a cluster gets a Peer of a source.
+    pub fn has_peer_of(&self, cluster: &ClusterName, source: &ClusterName) -> bool {
+        let target = self.targets.iter().find(|it| it.cluster == *cluster);
+        let sets = target.into_iter().flat_map(|it| &it.peer_sets);
+        let mut sets = sets.filter_map(|&it| self.peer_sets.get(it));
+        sets.any(|it| it.source == *source)
+    }
+
     /// Returns the targets that get no Peer because of the data of their own nodes.
     pub fn cut_off(&self) -> impl Iterator<Item = &Target> {
         let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());

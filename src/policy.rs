@@ -253,11 +253,14 @@ impl Policy {
         let finding = Finding::on_cluster(&mistake::ONE_SIDED_LINK, &self.cluster, message);
         let finding = finding.at(self.place.key("acceptedClusters"), "");
         Some(finding.help(format!(
-            "add `{first}` to `acceptedClusters` if the link is intended; otherwise remove it from the mesh: {}",
+            "add `{first}` to `acceptedClusters` if the link is intended; otherwise {}",
             if first.is_external() {
-                "remove the cluster from `clusters` of the external peer"
+                format!(
+                    "remove `{}` from `clusters` of the external peer",
+                    self.cluster
+                )
             } else {
-                "unlink the clusters with `topology`"
+                "unlink the clusters with the mesh's `topology`".to_owned()
             }
         )))
     }

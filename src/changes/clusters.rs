@@ -8,7 +8,7 @@ use super::renamed::renamed;
 use super::versions::Versions;
 use crate::agent::fabric::{Fabric, Site, SiteId, Sites};
 use crate::fleet::{Fleet, Member};
-use crate::mesh::State;
+use crate::mesh::{Mesh, State};
 use crate::name::ClusterName;
 
 /// The clusters of both versions that are the same.
@@ -146,7 +146,7 @@ impl Counterparts {
 /// Returns the cause that a cluster of the new version is, which has no counterpart.
 fn joined_or_added(after: &Version, cluster: &ClusterName) -> Cause {
     let cluster = cluster.clone();
-    let entries = after.asked.meshes.iter().flat_map(|it| it.all_entries());
+    let entries = after.asked.meshes.iter().flat_map(Mesh::all_entries);
     let states = entries.filter(|it| it.name == cluster).map(|it| it.state);
     match states.min() {
         Some(State::Joined) | None => Cause::ClusterJoined(cluster),

@@ -11,7 +11,7 @@ use crate::snapshot::{Node, Snapshot};
 use crate::string_map::StringMap;
 use crate::wireguard::text_of_key;
 
-/// Returns the node that stands for each external peer, as a snapshot. It is derived from the mesh alone.
+/// Returns a snapshot with one node for each external peer, derived from the mesh alone.
 pub fn external_snapshots(meshes: &[Mesh]) -> impl Iterator<Item = (ClusterName, SnapshotFile)> {
     let externals = meshes.iter().flat_map(|it| &it.externals);
     externals.map(|it| {

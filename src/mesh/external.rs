@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::granularity::Granularity;
 use crate::name::ClusterName;
+use crate::net::{Cidr, Interface};
 use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::{Endpoint, Host, Keepalive, PublicKey};
@@ -16,7 +17,7 @@ use super::networks::{list, range};
 use super::raw::RawExternalPeer;
 use super::{
     Advertise, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Networks, PodRanges,
-    State, WireguardAddresses, unknown_cluster,
+    Range, State, WireguardAddresses, unknown_cluster,
 };
 
 /// The seconds between keepalives of a host that clusters cannot dial.
@@ -76,7 +77,7 @@ fn external(
     let name = ClusterName::of_external(&written.name);
     let own = place.key("name");
     let name = name_or_finding("external peer", &written.name, name, &own, findings);
-    let ranges = list(&written.ranges, &place.key("ranges"), findings, range);
+    let ranges = list(&written.ranges, &place.key("ranges"), findings, own_range);
     let ranges: Option<Vec<_>> = ranges.into_iter().collect();
     let clusters = clusters(&written.clusters, drafts, &place.key("clusters"), findings);
     let key = public_key(&written.public_key, place.key("publicKey"), findings);
@@ -138,20 +139,39 @@ fn clusters(
             continue;
         }
         first.insert(text, index);
-        match drafts.get(&**text) {
-            Some(draft) => clusters.extend(draft.name.clone()),
-            None => {
-                let known = drafts.keys().copied();
-                findings.push(unknown_cluster(
-                    text,
-                    own,
-                    known,
-                    "this mesh has no cluster",
-                ));
-            }
+        if let Some(draft) = drafts.get(&**text) {
+            clusters.extend(draft.name.clone());
+        } else {
+            let known = drafts.keys().copied();
+            findings.push(unknown_cluster(
+                text,
+                own,
+                known,
+                "this mesh has no cluster",
+            ));
         }
     }
     (findings.len() == before).then_some(clusters)
+}
+
+/// Returns a range of an external peer. Host bits are a mistake: of a laptop, only the address is meant.
+fn own_range(text: &str, place: Place, findings: &mut Mistakes) -> Option<Range> {
+    let parsed = text.parse::<Interface>().ok();
+    let Some(interface) = parsed.filter(|it| !it.is_network()) else {
+        return range(text, place, findings);
+    };
+    let message = format!("{} has host bits", Quoted(text));
+    let help = format!(
+        "write `{}` for the address of the host, or `{}` for a network behind it",
+        Cidr::host(interface.address),
+        interface.network
+    );
+    findings.push(
+        Finding::new(&mistake::INVALID_RANGE, message)
+            .at(place, "")
+            .help(help),
+    );
+    None
 }
 
 fn public_key(text: &str, place: Place, findings: &mut Mistakes) -> Option<PublicKey> {
@@ -166,6 +186,7 @@ fn public_key(text: &str, place: Place, findings: &mut Mistakes) -> Option<Publi
 }
 
 /// Returns its endpoint, or reports why its clusters cannot dial it.
+#[expect(clippy::option_option, reason = "a field, and whether it is right")]
 fn endpoint(
     written: &RawExternalPeer,
     drafts: &Drafts,
@@ -190,7 +211,7 @@ fn endpoint(
             let undeclared = undeclared(&endpoint, &written.clusters, drafts);
             if let Some(cluster) = undeclared {
                 let message = format!(
-                    "{} is a DNS name outside of the `endpointDomains` of `{cluster}`",
+                    "{} is not under `endpointDomains` of `{cluster}`",
                     Quoted(text)
                 );
                 let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
@@ -221,6 +242,7 @@ fn undeclared<'d>(
 }
 
 /// Returns how often clusters send to it unasked, or reports that they must.
+#[expect(clippy::option_option, reason = "a field, and whether it is right")]
 fn keepalive(
     written: &RawExternalPeer,
     place: &Place,

@@ -72,7 +72,7 @@ impl OutageProof<'_, '_, '_, '_> {
         if let Some((_, worst)) = harmful.first() {
             survival.ended = count(worst);
             let mut classes = harmful.iter().flat_map(|it| &it.1);
-            survival.is_carried = classes.any(|it| it.leads_to_a_range());
+            survival.is_carried = classes.any(LostPaths::leads_to_a_range);
             let example = worst.iter().find_map(|it| Some((it.pair, it.example?)));
             survival.example = example.map(|(pair, [from, to])| {
                 [

@@ -143,7 +143,7 @@ fn refusing_list<'m>(
     address: IpAddr,
 ) -> Option<&'m Place> {
     let linking = meshes.iter().filter(|it| it.links(taker, giver));
-    let entries = linking.flat_map(|it| it.entries.iter().find(|it| it.name == *taker));
+    let entries = linking.filter_map(|it| it.entries.iter().find(|it| it.name == *taker));
     let refusing = entries.map(|entry| {
         let mut lists = entry.accepted_lists();
         let list = lists.find(|list| !list.iter().any(|it| it.cidr.holds(address)))?;

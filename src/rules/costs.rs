@@ -45,7 +45,7 @@ pub(super) fn many_tunnels(meshes: &[Mesh], plan: &Plan) -> Vec<Finding> {
     let many = tunnels.filter(|it| MANY < it.1);
     let found = many.map(|(name, tunnels)| {
         let message = format!(
-            "has {tunnels} tunnels, one to each segment of its clusters, and sends a keepalive through each of them"
+            "has {tunnels} tunnels, one to each segment of its clusters, each with a keepalive"
         );
         let mut entries = meshes.iter().filter_map(|it| it.entry(name));
         let finding = Finding::on_named(&MANY_TUNNELS, name.as_str(), message).help(

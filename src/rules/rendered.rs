@@ -388,11 +388,14 @@ fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
         bare(peer),
         within(&case.targets)
     );
+    let help = if ClusterName::is_external_text(source) {
+        "expected if `publicKey` in the mesh was changed; replace the key on the host when all clusters have the Peer"
+    } else {
+        "expected after a node or Kilo was reinstalled; otherwise find out who changed the key"
+    };
     let finding = on_node(Finding::on_named(&CHANGED_KEY, source, message), node)
         .at(case.place.clone(), "")
-        .help(
-            "expected after a node or Kilo was reinstalled; otherwise find out who changed the key",
-        );
+        .help(help);
     let mut candidates = members(fleet, source).flat_map(|it| &it.membership.candidates);
     match candidates.find(|it| it.leader.as_str() == node) {
         Some(candidate) => {

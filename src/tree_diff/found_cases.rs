@@ -245,7 +245,7 @@ impl FoundCases {
         let Some(first) = first else { return };
         let peer_set = given.peer_set(&source);
         // No snapshot decides that an external peer goes, so a person removed it from the mesh.
-        if ClusterName::is_external_text(&source) && !given.links(&source) {
+        if ClusterName::is_external_text(&source) && !given.has_external(&source) {
             return;
         }
         // Claims of nodes must not be able to stop the render for all clusters. But if the mesh or

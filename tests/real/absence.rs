@@ -74,7 +74,9 @@ fn edited(manifests: &Manifests, edit: impl Fn(&str, &mut Manifest)) -> Manifest
     let mut manifests = manifests.clone();
     for (file, text) in manifests.values_mut().flatten() {
         let mut peers = Manifest::all(text);
-        peers.iter_mut().for_each(|it| edit(file, it));
+        for peer in &mut peers {
+            edit(file, peer);
+        }
         *text = Manifest::join(&peers);
     }
     manifests

@@ -119,6 +119,7 @@ fn main() -> ExitCode {
 
 /// Prints what needs a mesh of its own, and returns whether it is as it should be: a node that joins, and an external
 /// peer that is off.
+#[expect(clippy::needless_pass_by_value, reason = "a result is used up")]
 fn are_measured(absence: io::Result<String>) -> bool {
     let all_resumed = match join::measure() {
         Ok(losses) => {

@@ -55,9 +55,10 @@ impl OwnAddresses {
             owned,
             connected: connected(cluster),
             // The host is assumed to have addresses of both kinds, because no snapshot shows them.
-            shown: match cluster.entry.name.is_external() {
-                true => cluster.nodes.map(|_| Families::all()),
-                false => cluster.nodes.map(ClusterNode::families),
+            shown: if cluster.entry.name.is_external() {
+                cluster.nodes.map(|_| Families::all())
+            } else {
+                cluster.nodes.map(ClusterNode::families)
             },
             outlying: OutlyingRanges::find(cluster),
             doors: doors(cluster),

@@ -415,7 +415,7 @@ impl<'a> Site<'a> {
     /// Returns an address of a node for packets of its own: the internal one, or that in the Kilo
     /// subnet where there is none (`kilo.md` §6.3).
     pub fn address(&self, node: NodeId) -> Option<IpAddr> {
-        // What an external peer has is in its ranges.
+        // An external peer has no addresses beside its ranges.
         if self.cluster.is_external() {
             return None;
         }

@@ -2,9 +2,9 @@
 
 /// The commands about clusters as they are.
 const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
-    &["status", "guard", "rbac"]
+    &["status", "guard", "rbac", "wireguard"]
 } else {
-    &["guard", "rbac"]
+    &["guard", "rbac", "wireguard"]
 };
 
 /// The commands under the headings of the help.

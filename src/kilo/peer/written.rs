@@ -100,12 +100,11 @@ impl<'a> Lines<'a> {
             self.exactly("    ")?;
         }
         let mesh = self.field(MESH_LABEL)?.parse().ok()?;
-        let cluster = match external {
-            Some(name) => ClusterName::of_external(name).ok()?,
-            None => {
-                self.exactly("    ")?;
-                self.field(SOURCE_LABEL)?.parse().ok()?
-            }
+        let cluster = if let Some(name) = external {
+            ClusterName::of_external(name).ok()?
+        } else {
+            self.exactly("    ")?;
+            self.field(SOURCE_LABEL)?.parse().ok()?
         };
         let start = self.next + "  name: ".len();
         let name = self.field("  name")?.parse().ok()?;

@@ -82,7 +82,7 @@ fn repeated(externals: &[&ExternalPeer]) -> Vec<Finding> {
         let first: &ExternalPeer = keys.entry(key).or_insert(it);
         if first.entry.place != it.entry.place {
             let other = &first.entry.name;
-            let message = format!("`{}` has the key of `{other}`", it.entry.name);
+            let message = format!("`{}` has the same public key as `{other}`", it.entry.name);
             let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
             let place = |it: &ExternalPeer| it.entry.place.key("publicKey");
             let finding = finding.at_both(place(it), place(first));

@@ -99,18 +99,19 @@ fn mistakes_are_found_at_their_lines() {
     let of = |from: &str, to: &str| validated(from, to);
     insta::assert_snapshot!(of("[10.200.0.5/32]", "[10.42.0.5/32]"), @"mesh.yaml:42:16: error[overlapping-ranges] 10.42.0.5/32 of `external.laptop` overlaps 10.42.0.0/16 of `east`");
     insta::assert_snapshot!(of("[10.200.0.5/32]", "[192.168.77.5/32]"), @"mesh.yaml:46:16: error[overlapping-ranges] 192.168.77.0/24 of `external.router` overlaps 192.168.77.5/32 of `external.laptop`");
+    insta::assert_snapshot!(of("[10.200.0.5/32]", "[10.200.0.5/24]"), @"mesh.yaml:42:16: error[invalid-range] `10.200.0.5/24` has host bits");
     insta::assert_snapshot!(of("[10.200.0.5/32]", "[0.0.0.0/0]"), @"mesh.yaml:42:16: error[invalid-range] `0.0.0.0/0` contains every IPv4 address");
     insta::assert_snapshot!(of("[east, west]", "[eats, west, west]"), @"
     mesh.yaml:43:18: error[unknown-cluster] this mesh has no cluster `eats`
     mesh.yaml:43:30: error[duplicate-item] duplicate cluster `west`
     ");
     insta::assert_snapshot!(of("7dCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc=", "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="), @"
-    mesh.yaml:45:18: error[duplicate-item] `external.router` has the key of `external.laptop`
+    mesh.yaml:45:18: error[duplicate-item] `external.router` has the same public key as `external.laptop`
     mesh.yaml:44:7: warning[cloned-key] external.router/router: same public key as external.laptop/laptop
     ");
     insta::assert_snapshot!(of("vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"mesh.yaml:41:18: error[invalid-value] invalid public key: the all-zero key");
     insta::assert_snapshot!(of("      clusters: [east, west]", "      persistentKeepalive: 0\n      clusters: [east, west]"), @"mesh.yaml:43:28: error[contradicting-fields] `laptop` has no `endpoint`, so `persistentKeepalive` cannot be 0");
-    insta::assert_snapshot!(of("198.18.9.9:51820", "vpn.example.org:51820"), @"mesh.yaml:47:17: error[invalid-value] `vpn.example.org:51820` is a DNS name outside of the `endpointDomains` of `west`");
+    insta::assert_snapshot!(of("198.18.9.9:51820", "vpn.example.org:51820"), @"mesh.yaml:47:17: error[invalid-value] `vpn.example.org:51820` is not under `endpointDomains` of `west`");
     insta::assert_snapshot!(of("198.18.9.9:51820", "127.0.0.1:51820"), @"mesh.yaml:47:17: error[invalid-value] invalid endpoint `127.0.0.1:51820`: 127.0.0.1 is a loopback address, which other clusters cannot dial");
     insta::assert_snapshot!(of("name: router", "name: laptop"), @"mesh.yaml:44:13: error[duplicate-name] duplicate external peer `laptop`");
     insta::assert_snapshot!(of("name: router", "name: Router.x"), @"mesh.yaml:44:13: error[invalid-value] `Router.x` is not a valid external peer name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)");
@@ -284,11 +285,12 @@ spec:
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "whole configurations")]
 fn the_configuration_of_the_host_is_printed() {
     let folder = with(HOSTS);
     let printed = |arguments: &[&str]| {
         let run = folder.run(arguments);
-        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        assert_eq!(run.code, 0);
         run.stdout
     };
     let options = [
@@ -401,10 +403,10 @@ fn the_configuration_of_the_host_is_printed() {
         run.stderr
     };
     insta::assert_snapshot!(refused(&["wireguard", "lapto"]), @"error: unknown external peer `lapto`; did you mean `laptop`?");
-    insta::assert_snapshot!(refused(&["wireguard", "laptop", "--keepalive", "0"]), @"error: `--keepalive 0` is not possible: `laptop` has no `endpoint` in the mesh, so only its keepalives let clusters reach it");
+    insta::assert_snapshot!(refused(&["wireguard", "laptop", "--keepalive", "0"]), @"error: `--keepalive 0` is not possible: `laptop` has no `endpoint` in the mesh, so clusters reach it only while it sends keepalives");
     insta::assert_snapshot!(refused(&["wireguard", "laptop", "--private-key-file", "a\nPostUp = x"]), @"
     error: invalid value 'a
-    PostUp = x' for '--private-key-file <PATH>': expected an absolute path
+    PostUp = x' for '--private-key-file <PATH>': expected an absolute path on the host, such as /etc/wireguard/laptop.key
 
     For more information, try '--help'.
     ");
@@ -430,12 +432,13 @@ fn many_tunnels_are_a_finding() {
     let mut nodes = String::new();
     for number in 0..101 {
         let key = clustermesh::wireguard::text_of_key(&[u8::try_from(number + 9).unwrap(); 32]);
-        nodes += &format!(
+        let node = format!(
             r#"{{"name": "n{number:03}", "podCIDRs": ["10.42.{number}.0/24"], "annotations": {{
             "kilo.squat.ai/key": "{key}", "kilo.squat.ai/granularity": "full",
             "kilo.squat.ai/endpoint": "198.18.1.{number}:51820", "kilo.squat.ai/force-endpoint": "198.18.1.{number}:51820",
             "kilo.squat.ai/persistent-keepalive": "25", "kilo.squat.ai/wireguard-ip": "10.4.1.{number}/16"}}}},"#
         );
+        nodes.push_str(&node);
     }
     let folder = with(HOSTS);
     let nodes = nodes.trim_end_matches(',');
@@ -449,7 +452,7 @@ fn many_tunnels_are_a_finding() {
         .lines()
         .filter(|it| it.contains("many-tunnels"))
         .collect();
-    insta::assert_snapshot!(lines.join("\n"), @"mesh.yaml:43:17: warning[many-tunnels] `external.laptop`: has 104 tunnels, one to each segment of its clusters, and sends a keepalive through each of them");
+    insta::assert_snapshot!(lines.join("\n"), @"mesh.yaml:43:17: warning[many-tunnels] `external.laptop`: has 104 tunnels, one to each segment of its clusters, each with a keepalive");
 }
 
 /// What `diff` prints after a change of a file and a render, beginning with the targets.
@@ -494,7 +497,7 @@ fn one_that_is_removed_is_a_cleanup() {
         - quickstart--west--west-cp-1 with 10.244.0.0/24, 10.5.0.1/32, 10.96.0.0/12
         - quickstart--west--west-worker-1 with 10.244.1.0/24, 10.5.0.2/32
         - quickstart--west--west-worker-2 with 10.244.2.0/24, 10.5.0.3/32
-      help: remove the configuration from the host, which nothing else does
+      help: remove the configuration from the host; clustermesh cannot do that
 
     west: cleanup
       1 node left; 7 declared paths to it end

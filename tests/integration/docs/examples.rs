@@ -176,6 +176,7 @@ fn proof(example: &str) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of all examples")]
 fn every_example_holds_what_it_promises() {
     let proven = [
         "external-peers",

@@ -246,6 +246,7 @@ fn every_example_and_default_is_right() {
             "Capacity",
             "Status",
             "TemplateContext",
+            "WireGuardConfiguration",
         ]
         .contains(&kind);
         assert!(is_output || is_taken(kind, example), "{file}");

@@ -20,8 +20,8 @@ use crate::{Outcome, inputs, planning};
 /// Print the WireGuard configuration of an external peer
 ///
 /// The configuration has a peer for each segment of each cluster that the external peer reaches, with the same
-/// ranges as other clusters get. It contains no private key. Print it again when a cluster changes: `diff` and
-/// `render` do not deliver it. Writes nothing.
+/// ranges as other clusters get. It contains no private key. Nothing delivers it to the host: after each change that
+/// `diff` lists for the host, print and install it again. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WireguardArgs {
@@ -43,7 +43,7 @@ pub(crate) struct WireguardArgs {
 
     /// Seconds between keepalives to each segment; 0 disables them
     ///
-    /// The keepalives of the host keep its NAT open. Those of the mesh are sent by clusters.
+    /// The keepalives of the host keep its NAT open. `persistentKeepalive` in the mesh is for the clusters.
     #[arg(long, value_name = "SECONDS", default_value_t = 25)]
     keepalive: u16,
 
@@ -85,7 +85,9 @@ impl From<WireguardFormat> for crate::output::ReportFormat {
 /// Returns a path that fits into one line of a configuration.
 fn key_file(text: &str) -> Result<String, String> {
     if !text.starts_with('/') || text.contains(|it: char| it.is_control()) {
-        return Err("expected an absolute path".to_owned());
+        return Err(
+            "expected an absolute path on the host, such as /etc/wireguard/laptop.key".to_owned(),
+        );
     }
     Ok(text.to_owned())
 }
@@ -115,8 +117,8 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
     };
     if args.keepalive == 0 && external.endpoint.is_none() {
         return Err(anyhow!(
-            "`--keepalive 0` is not possible: {} has no `endpoint` in the mesh, so only its keepalives let clusters \
-             reach it",
+            "`--keepalive 0` is not possible: {} has no `endpoint` in the mesh, so clusters reach it only while it sends \
+             keepalives",
             Quoted(bare)
         )
         .into());
@@ -130,10 +132,17 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
     let config = HostConfig::new(&mesh.name, external, plan, target, &options);
     if !config.left_out().is_empty() {
         printer.note(&format!(
-            "{} without an endpoint left out, because neither side can dial the other: {}",
+            "left out {}, because neither side can dial the other or the cluster gets no Peer of this host (run \
+             `clustermesh validate` for the reasons): {}",
             count(config.left_out().len(), "segment"),
             listed(config.left_out())
         ));
+    }
+    if config.is_without_address() {
+        printer.note(
+            "no `Address`, because no range is a single address; add one such as `10.200.0.5/32` to `ranges` if the \
+             host itself sends or receives packets",
+        );
     }
     let text = match args.output {
         WireguardFormat::Conf => config.wg_quick(&options),
@@ -154,9 +163,6 @@ fn unknown(name: &str, known: &[String]) -> anyhow::Error {
             "unknown external peer {quoted}; did you mean {}?",
             Quoted(meant)
         ),
-        None => anyhow!(
-            "unknown external peer {quoted}; known are {}",
-            listed(known)
-        ),
+        None => anyhow!("unknown external peer {quoted}; known: {}", listed(known)),
     }
 }

@@ -166,7 +166,8 @@ fn every_format_has_the_new_paths() {
             .starts_with("east/")
     );
     let causes = new[0]["causes"].as_array().unwrap();
-    let cause = &json["causes"][causes[0].as_u64().unwrap() as usize];
+    let cause = usize::try_from(causes[0].as_u64().unwrap()).unwrap();
+    let cause = &json["causes"][cause];
     assert_contains(cause["message"].as_str().unwrap(), "`topology`");
     let finding = &json["findings"][0];
     assert_eq!(

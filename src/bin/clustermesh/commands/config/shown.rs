@@ -188,20 +188,26 @@ pub(super) fn table(settings: &[Shown], width: Width) -> String {
         Some(columns) => {
             let first = first.min(columns * 2 / 5);
             let second = second.min((columns * 9 / 20).saturating_sub(2));
-            lines.iter().map(|it| folded(it, first, second)).collect()
+            lines
+                .iter()
+                .map(|it| folded(it, [first, second, columns]))
+                .collect()
         }
     }
 }
 
-/// Returns a row whose name has `first` columns and whose value has `second`, if they fit.
-fn folded([name, value, origin]: &[String; 3], first: usize, second: usize) -> String {
+/// Returns a row whose name has `first` columns and whose value has `second`, if they fit. An origin that goes beyond
+/// `columns` has a line of its own.
+fn folded([name, value, origin]: &[String; 3], [first, second, columns]: [usize; 3]) -> String {
     let below = format!("\n{}", " ".repeat(first + 2));
     let value = broken(value, second);
     let (head, rest) = value.split_once('\n').unwrap_or((&value, ""));
     let mut text = format!("{name:first$}");
     let is_long = first < name.chars().count();
     text.push_str(if is_long { &below } else { "  " });
-    if second < head.chars().count() {
+    if columns < first + second + origin.chars().count() + 4 {
+        text.extend([head, &below, origin]);
+    } else if second < head.chars().count() {
         text.extend([head, &below, &" ".repeat(second), "  ", origin]);
     } else {
         let _ = write!(text, "{head:second$}  {origin}");

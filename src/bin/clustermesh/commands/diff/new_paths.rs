@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use clustermesh::changes::WatchedPaths;
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
-use clustermesh::mesh::KnownGroups;
+use clustermesh::mesh::{KnownGroups, Mesh};
 use clustermesh::name::ClusterName;
 
 use crate::inputs::Inputs;
@@ -57,7 +57,7 @@ pub(super) fn watched(
 /// Returns the clusters of a name in any version: a cluster, or the members of a group.
 fn clusters(name: &str, versions: &[&Inputs]) -> anyhow::Result<BTreeSet<ClusterName>> {
     let meshes = versions.iter().flat_map(|it| &it.meshes);
-    let entries = meshes.flat_map(|it| it.all_entries());
+    let entries = meshes.flat_map(Mesh::all_entries);
     let known: BTreeSet<&ClusterName> = entries.map(|it| &it.name).collect();
     let groups: Vec<KnownGroups> = versions.iter().map(|it| it.groups().0).collect();
     let members = groups.iter().filter_map(|it| it.get(name));

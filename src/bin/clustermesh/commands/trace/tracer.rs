@@ -4,8 +4,7 @@ use anyhow::anyhow;
 use clustermesh::agent::fabric::{Fabric, Site};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
-use clustermesh::mesh::AddressClass;
-use clustermesh::mesh::State;
+use clustermesh::mesh::{AddressClass, Mesh, State};
 use clustermesh::name::ClusterName;
 use clustermesh::packet::messages;
 use clustermesh::packet::trace::{EndFinder, NamedEnd, NoEnd};
@@ -160,7 +159,7 @@ impl<'r> Tracer<'r> {
 
     /// Returns the state of a cluster that a mesh names.
     fn state(&self, name: &str) -> Option<State> {
-        let mut entries = self.inputs.meshes.iter().flat_map(|it| it.all_entries());
+        let mut entries = self.inputs.meshes.iter().flat_map(Mesh::all_entries);
         let entry = entries.find(|it| it.name.as_str() == name)?;
         Some(entry.state)
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::bail;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::diagnostic::Quoted;
+use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::proof::bounded_list::APART;
 use clustermesh::proof::hostile::{Hostile, assume_hostile};
@@ -34,7 +35,7 @@ pub(super) fn read(
 
 /// Returns the error about a cluster without a site.
 pub(super) fn unknown(inputs: &Inputs, name: &str) -> String {
-    let entries = inputs.meshes.iter().flat_map(|it| it.all_entries());
+    let entries = inputs.meshes.iter().flat_map(Mesh::all_entries);
     let known: BTreeSet<&str> = entries
         .map(|it| &it.name)
         .map(ClusterName::as_str)

@@ -20,7 +20,7 @@ pub(super) fn of_target(target: &TargetChange, compared: &Compared) -> Vec<Strin
                  configuration"
             )
         } else {
-            "remove the configuration from the host, which nothing else does".to_owned()
+            "remove the configuration from the host; clustermesh cannot do that".to_owned()
         }];
     }
     let of_costs = wording::helps(target, compared).into_iter();
