@@ -44,10 +44,11 @@ pub type MemberId = Id<OfMember>;
 /// Something about each member of a fleet, in order of rank.
 pub type Members<T> = Numbered<OfMember, T>;
 
-/// The order of trust: clusters before external peers, hubs first, then the order in which people wrote meshes and clusters.
+/// The order of trust: external peers before clusters, because people write everything about them and no node claims
+/// it, then hubs, then the order in which people wrote meshes and clusters.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Rank {
-    is_external: bool,
+    is_cluster: bool,
     is_spoke: bool,
     mesh: usize,
     entry: usize,
@@ -286,7 +287,7 @@ impl<'a> UnreadMember<'a> {
         for (mesh_position, mesh) in meshes.iter().enumerate() {
             for (entry_position, entry) in mesh.all_entries().enumerate() {
                 let rank = Rank {
-                    is_external: entry.name.is_external(),
+                    is_cluster: !entry.name.is_external(),
                     is_spoke: !mesh.topology.is_hub(&entry.name),
                     mesh: mesh_position,
                     entry: entry_position,

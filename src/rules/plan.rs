@@ -130,7 +130,10 @@ fn finding(withheld: &Withheld) -> Finding {
             keeper_place,
             ..
         } => {
-            let holder = format!("{keeper}/{keeper_node}, whose cluster ranks higher");
+            let holder = match keeper.is_external() {
+                true => format!("{keeper}, which ranks higher"),
+                false => format!("{keeper}/{keeper_node}, whose cluster ranks higher"),
+            };
             let finding = Finding::on_node(
                 &KEY_IN_TWO_CLUSTERS,
                 source,

@@ -208,10 +208,10 @@ fn is_kustomization(path: &str) -> bool {
     path.ends_with("/kustomization.yaml")
 }
 
-/// Returns the rank of a cluster's index: a hub comes first, and external peers come last.
+/// Returns the rank of a cluster's index: external peers come first, as people write all of them, and then a hub.
 fn rank(world: &World, i: usize) -> (bool, bool, usize) {
     (
-        EXTERNALS <= i,
+        i < EXTERNALS,
         !world.topology.contains(&format!("[{}]", name(i))),
         i,
     )

@@ -128,12 +128,14 @@ fn a_lan_of_a_target_is_left_alone() {
 }
 
 #[test]
-fn the_key_of_a_node_stays_with_the_node() {
+fn a_node_loses_its_peer_for_the_key_of_an_external_peer() {
     let node = "FigdpOwdS0AIJayd3tNlTIe47m9i//26mnSjXcSkNhw=";
     insta::assert_snapshot!(validated("vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=", node), @"
     mesh.yaml:40:7: warning[key-of-target-node] external.laptop/laptop: left out: same public key as the target's own node `west-cp-1` (target west)
-    mesh.yaml:40:7: warning[key-in-two-clusters] external.laptop/laptop: left out: same public key as west/west-cp-1, whose cluster ranks higher (target east)
+    snapshots/west.json:18:30: warning[key-in-two-clusters] west/west-cp-1: left out: same public key as external.laptop, which ranks higher (target east)
     snapshots/west.json:18:30: warning[key-of-target-node] west/west-cp-1: left out: same public key as the target's own node `laptop` (target external.laptop)
+    rendered/east/quickstart--west.yaml:9:9: warning[renamed-peer] `external.laptop`: Peer quickstart--west--west-cp-1 would be renamed to quickstart--external.laptop (target east)
+    rendered/east/quickstart--west.yaml:9:9: warning[moved-anchor] west: 10.96.0.0/12 would move from quickstart--west--west-cp-1 to quickstart--west--west-worker-1 (target east), which the mesh does not request
     ");
 }
 

@@ -27,6 +27,19 @@ fn given_by_it(world: &World, target: usize) -> Vec<String> {
     ranges.map(|it| it.to_string()).collect()
 }
 
+#[test]
+fn a_node_with_its_key_costs_only_its_own_cluster_the_external_peer() {
+    let mut world = world();
+    let all = given_by_it(&world, 1);
+    assert_eq!(all, ["10.220.1.0/24", "10.220.2.0/24"]);
+    world.clusters[0].nodes[1].key = Some(KEY);
+    assert_eq!(given_by_it(&world, 0), [""; 0]);
+    assert_eq!(given_by_it(&world, 1), all);
+    // Its own WireGuard has no peer with its key.
+    let node = given(&render_all(&world), EXTERNALS, 0);
+    assert_eq!(node.len(), 1);
+}
+
 /// The second range is the only one that the cluster accepts, and needs no endpoint.
 #[test]
 fn a_range_of_an_external_peer_comes_with_no_key_of_an_own_node() {
