@@ -134,6 +134,13 @@ impl HostConfig {
         self.addresses.is_empty()
     }
 
+    /// Returns whether an endpoint is a DNS name.
+    pub fn has_names(&self) -> bool {
+        let endpoints = self.peers.iter().filter_map(|it| it.endpoint.as_ref());
+        let mut endpoints = endpoints.filter_map(|it| it.parse::<Endpoint>().ok());
+        endpoints.any(|it| it.address().is_none())
+    }
+
     /// Returns the names of the Peers that are left out.
     pub fn left_out(&self) -> &[String] {
         &self.left_out

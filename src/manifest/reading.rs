@@ -215,6 +215,11 @@ fn loose(reading: &mut Reading, text: &str, start: usize) {
     }
 }
 
+/// Returns whether a name is that of the Peer of an external peer.
+fn is_of_set(name: Option<&str>, source: &str) -> bool {
+    name.is_some_and(|it| it.ends_with(&format!("--{source}")))
+}
+
 fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize) {
     let metadata = node.get("metadata");
     let name = metadata.and_then(|it| it.get("name"));
@@ -224,7 +229,11 @@ fn old_peer(reading: &mut Reading, node: &TreeNode, value: &Value, start: usize)
     let spec = loose.translation();
     let peer = OldPeer {
         name: name.unwrap_or_default().to_owned(),
-        source: loose.source().map(Cow::into_owned),
+        // With the label of an external peer, the Peers of a cluster could be removed as if a person had removed them.
+        source: loose
+            .source()
+            .filter(|it| !it.starts_with("external.") || is_of_set(name, it))
+            .map(Cow::into_owned),
         key: loose.key(),
         ranges: loose.ranges().collect(),
         endpoint_flaw: spec.as_ref().ok().and_then(Translation::endpoint_flaw),

@@ -36,7 +36,7 @@ rules! {
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     // All meshes have the same ranges of a cluster, so the first one is used.
     let mut findings: Vec<Finding> = fleet
-        .first_memberships()
+        .first_memberships_of_all()
         .flat_map(|member| {
             let mut findings = declared::findings(member.entry);
             findings.extend(flat::findings(member));

@@ -13,6 +13,7 @@ use crate::diagnostic::{FindingCause, Severity};
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::node::annotation;
+use crate::kilo::peer::EXTERNAL_LABEL;
 use crate::manifest::{MESH_LABEL, OldPeer, Reading, SOURCE_LABEL};
 use crate::mesh::Mesh;
 use crate::name::{ClusterName, peer_name};
@@ -228,7 +229,10 @@ fn renamed(case: &Case<Renamed>, config: &Config) -> Finding {
     );
     let selector = match mesh {
         Some(mesh) => format!("{MESH_LABEL}={mesh}"),
-        None => format!("{SOURCE_LABEL}={}", bare(source)),
+        None => match source.strip_prefix("external.") {
+            Some(name) => format!("{EXTERNAL_LABEL}={}", bare(name)),
+            None => format!("{SOURCE_LABEL}={}", bare(source)),
+        },
     };
     let command =
         |kubectl: &str| format!("`{kubectl} annotate peers --overwrite -l {selector} touched=1`");

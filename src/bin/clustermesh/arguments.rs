@@ -48,9 +48,9 @@ pub(crate) enum Command {
     Capacity(commands::capacity::CapacityArgs),
     #[cfg(feature = "snapshot")]
     Status(commands::status::StatusArgs),
-    Wireguard(commands::wireguard::WireguardArgs),
     Guard(commands::guard::GuardArgs),
     Rbac(commands::rbac::RbacArgs),
+    Wireguard(commands::wireguard::WireguardArgs),
     Explain(commands::explain::ExplainArgs),
     Schema(commands::schema::SchemaArgs),
     Config(commands::config::ConfigArgs),

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use std::ops::Range;
 
 use super::{Decoded, EXTERNAL_LABEL, MESH_LABEL, Peer, RawEndpoint, SOURCE_LABEL};
-use crate::name::ClusterName;
+use crate::name::{ClusterName, PeerName, PeerSetName};
 use crate::net::Cidr;
 use crate::wireguard::{Endpoint, Host, Keepalive};
 use crate::yaml;
@@ -107,7 +107,12 @@ impl<'a> Lines<'a> {
             self.field(SOURCE_LABEL)?.parse().ok()?
         };
         let start = self.next + "  name: ".len();
-        let name = self.field("  name")?.parse().ok()?;
+        let name: PeerName = self.field("  name")?.parse().ok()?;
+        // The Peer of a cluster with the label of an external peer is not what clustermesh writes.
+        let set = PeerSetName::new(&mesh, &cluster);
+        if external.is_some() && name.as_str() != set.as_str() {
+            return None;
+        }
         let place = start..self.next - 1;
         self.exactly("spec:\n  allowedIPs:\n")?;
         let mut spec = Decoded::default();

@@ -564,3 +564,47 @@ fn its_settings_are_causes() {
         east +0 ~0 -1, external.laptop +0 ~0 -3
     ");
 }
+
+/// The label is a text of a file that anyone with write access to the repository can change.
+#[test]
+fn a_cluster_with_the_label_of_an_external_peer_is_no_cleanup() {
+    let folder = with("");
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let path = "rendered/east/quickstart--west.yaml";
+    for label in ["external-peer: x", "source-cluster: external.x"] {
+        let text = folder.read(path).replace(
+            "kilo-clustermesh.io/source-cluster: west",
+            &format!("kilo-clustermesh.io/{label}"),
+        );
+        assert!(text.contains(label));
+        folder.write(path, text);
+        folder.write(
+            "snapshots/west.json",
+            r#"{"apiVersion": "kilo-clustermesh.io/v1", "cluster": "west", "kind": "NodeSnapshot", "nodes": []}"#,
+        );
+        let run = folder.run(&["render"]);
+        assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+        assert!(folder.read(path).contains(label));
+        folder.write(
+            "snapshots/west.json",
+            fs::read(project().join("examples/quickstart/snapshots/west.json")).unwrap(),
+        );
+        assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    }
+}
+
+#[test]
+fn ranges_that_no_cluster_could_have_are_found() {
+    for range in [
+        "169.254.169.254/32",
+        "127.0.0.1/32",
+        "224.0.0.0/4",
+        "128.0.0.0/2",
+    ] {
+        let found = validated("[10.200.0.5/32]", &format!("[{range}]"));
+        assert!(
+            found.contains("error[unroutable-range]"),
+            "{range}: {found}"
+        );
+    }
+}

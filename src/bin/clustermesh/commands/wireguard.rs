@@ -84,7 +84,8 @@ impl From<WireguardFormat> for crate::output::ReportFormat {
 
 /// Returns a path that fits into one line of a configuration.
 fn key_file(text: &str) -> Result<String, String> {
-    if !text.starts_with('/') || text.contains(|it: char| it.is_control()) {
+    // `wg-quick` cuts every line at `#`.
+    if !text.starts_with('/') || text.contains(|it: char| it.is_control() || it == '#') {
         return Err(
             "expected an absolute path on the host, such as /etc/wireguard/laptop.key".to_owned(),
         );
@@ -142,6 +143,11 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
         printer.note(
             "no `Address`, because no range is a single address; add one such as `10.200.0.5/32` to `ranges` if the \
              host itself sends or receives packets",
+        );
+    }
+    if config.has_names() {
+        printer.note(
+            "some endpoints are DNS names: `wg-quick` fails as a whole if the host cannot resolve one of them",
         );
     }
     let text = match args.output {
