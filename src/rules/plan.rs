@@ -130,9 +130,10 @@ fn finding(withheld: &Withheld) -> Finding {
             keeper_place,
             ..
         } => {
-            let holder = match keeper.is_external() {
-                true => format!("{keeper}, which ranks higher"),
-                false => format!("{keeper}/{keeper_node}, whose cluster ranks higher"),
+            let holder = if keeper.is_external() {
+                format!("{keeper}, which ranks higher")
+            } else {
+                format!("{keeper}/{keeper_node}, whose cluster ranks higher")
             };
             let finding = Finding::on_node(
                 &KEY_IN_TWO_CLUSTERS,

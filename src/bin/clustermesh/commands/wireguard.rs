@@ -131,6 +131,18 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
         key_file: args.private_key_file.clone(),
     };
     let config = HostConfig::new(&mesh.name, external, plan, target, &options);
+    notes(&config, printer);
+    let text = match args.output {
+        WireguardFormat::Conf => config.wg_quick(&options),
+        WireguardFormat::Networkd => config.networkd(&options),
+        WireguardFormat::Json => JsonDocument::of(config).text()?,
+    };
+    printer.print(&text)?;
+    Ok(Outcome::Clean)
+}
+
+/// Prints what the owner of the host has to know beside the configuration.
+fn notes(config: &HostConfig, printer: &mut Printer) {
     if !config.left_out().is_empty() {
         printer.note(&format!(
             "left out {}, because neither side can dial the other or the cluster gets no Peer of this host (run \
@@ -150,13 +162,6 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
             "some endpoints are DNS names: `wg-quick` fails as a whole if the host cannot resolve one of them",
         );
     }
-    let text = match args.output {
-        WireguardFormat::Conf => config.wg_quick(&options),
-        WireguardFormat::Networkd => config.networkd(&options),
-        WireguardFormat::Json => JsonDocument::of(config).text()?,
-    };
-    printer.print(&text)?;
-    Ok(Outcome::Clean)
 }
 
 fn unknown(name: &str, known: &[String]) -> anyhow::Error {
