@@ -9,9 +9,14 @@ use crate::wireguard::Endpoint;
 
 /// Returns findings about the port on which a node is dialled.
 pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
+    let entry = dialled.member.entry;
+    // The endpoint of an external peer is complete.
+    if entry.name.is_external() {
+        return None;
+    }
     match dialled.of_kilo() {
         Some((key, kilo)) if !is_answered(dialled, &kilo) => Some(unanswered(dialled, key, &kilo)),
-        _ if dialled.endpoint.port != dialled.member.entry.port => Some(undeclared(dialled)),
+        _ if dialled.endpoint.port != entry.port => Some(undeclared(dialled)),
         _ => None,
     }
 }

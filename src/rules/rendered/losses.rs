@@ -180,6 +180,8 @@ fn intention(losses: &[Loss]) -> String {
         .collect();
     match (removed.as_slice(), lost.as_slice()) {
         ([], []) => "if intended".to_owned(),
+        // Its entry has no state.
+        ([], [source]) if ClusterName::is_external_text(source) => "if intended".to_owned(),
         ([], [source]) => format!(
             "if `{}` should leave the mesh, set `state: Leaving` in its entry; if only these Peers \
              should be removed",
