@@ -570,7 +570,7 @@ fn every_path_that_opens_on_the_way_is_found() {
     let is_enough = || 20 < opening.get() && 5 < passing.get();
     holds_for(
         &any::<[[u16; 2]; 2]>(),
-        cases().min(60),
+        cases().min(20),
         is_enough,
         |masks| {
             let without = |[one, other]: [u16; 2]| without_peers(Rendered::honest(), one & other);
