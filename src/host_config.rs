@@ -1,14 +1,15 @@
 //! The WireGuard configuration of an external peer, which its owner installs on the host.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::mesh::ExternalPeer;
-use crate::name::MeshName;
+use crate::name::{ClusterName, MeshName};
 use crate::net::Cidr;
-use crate::plan::{Plan, Target};
+use crate::plan::{Plan, Target, TargetReason};
 use crate::schema::ExampleFile;
 use crate::text::shell_word;
 use crate::wireguard::Endpoint;
@@ -42,9 +43,10 @@ pub struct HostConfig {
     mtu: Option<u16>,
     /// The segments of the clusters, in the order of the names of their Peers.
     peers: Vec<HostPeer>,
-    /// The segments that are left out by the names of their Peers: neither side can dial the other, or the cluster has no
-    /// Peer of this host.
-    left_out: Vec<String>,
+    /// The number of segments that are left out because neither they nor the host can be dialled.
+    left_out: usize,
+    /// The clusters of its entry without a tunnel.
+    clusters_without_tunnel: Vec<String>,
 }
 
 /// A segment of a cluster, as the host sees it.
@@ -89,16 +91,11 @@ impl HostConfig {
         target: &Target,
         options: &HostOptions,
     ) -> Self {
-        let (mut peers, mut left_out) = (Vec::new(), Vec::new());
+        let mut peers = Vec::new();
         let sets = target.peer_sets.iter();
         for set in sets.filter_map(|&it| plan.peer_sets.get(it)) {
-            let is_known = plan.has_peer_of(&set.source, &target.cluster);
             for peer in &set.peers {
                 let endpoint = peer.endpoint.as_ref().filter(|it| !it.is_placeholder());
-                if !is_known || endpoint.is_none() && external.endpoint.is_none() {
-                    left_out.push(peer.name.to_string());
-                    continue;
-                }
                 peers.push(HostPeer {
                     name: peer.name.to_string(),
                     cluster: set.source.to_string(),
@@ -109,6 +106,19 @@ impl HostConfig {
                 });
             }
         }
+        let own = plan
+            .withheld
+            .iter()
+            .filter(|it| it.target == target.cluster);
+        let left_out = own.map(|it| match *it.reason {
+            TargetReason::NoInitiator { peers } => peers,
+            _ => 0,
+        });
+        let left_out = left_out.sum();
+        let reached: BTreeSet<&str> = peers.iter().map(|it| it.cluster.as_str()).collect();
+        let clusters = external.clusters.iter().map(ClusterName::as_str);
+        let without_tunnel = clusters.filter(|it| !reached.contains(it));
+        let clusters_without_tunnel = without_tunnel.map(str::to_owned).collect();
         let ranges = external.entry.networks.all().into_iter();
         let addresses = ranges.filter(|it| it.cidr.first() == it.cidr.last());
         Self {
@@ -126,6 +136,7 @@ impl HostConfig {
             mtu: options.mtu,
             peers,
             left_out,
+            clusters_without_tunnel,
         }
     }
 
@@ -141,9 +152,14 @@ impl HostConfig {
         endpoints.any(|it| it.address().is_none())
     }
 
-    /// Returns the names of the Peers that are left out.
-    pub fn left_out(&self) -> &[String] {
-        &self.left_out
+    /// Returns the number of segments that are left out because neither they nor the host can be dialled.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Returns the clusters of its entry without a tunnel.
+    pub fn clusters_without_tunnel(&self) -> &[String] {
+        &self.clusters_without_tunnel
     }
 
     /// Returns it as a file of `wg-quick`.

@@ -375,10 +375,11 @@ impl Mesh {
             let host: Option<&ExternalPeer> = self.external(host);
             host.is_some_and(|it| it.clusters.contains(cluster))
         };
-        let is_wanted = if one.is_external() || other.is_external() {
-            reaches(one, other) || reaches(other, one)
-        } else {
-            self.topology.links(one, other)
+        let is_wanted = match (one.is_external(), other.is_external()) {
+            (false, false) => self.topology.links(one, other),
+            (true, false) => reaches(one, other),
+            (false, true) => reaches(other, one),
+            (true, true) => false,
         };
         is_wanted && !self.refused.contains(one, other)
     }

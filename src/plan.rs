@@ -51,7 +51,8 @@ pub struct Plan {
     pub peer_sets: Vec<PeerSet>,
     /// Every cluster, by name.
     pub targets: Vec<Target>,
-    /// Every external peer, by name, with the Peers of its own WireGuard, which its owner installs.
+    /// Every external peer, by name, with the Peers of its own WireGuard, which its owner installs: those of clusters that
+    /// get a Peer of it.
     pub externals: Vec<Target>,
     /// The Peers and ranges that targets do not get although their sources offer them.
     pub withheld: Vec<Withheld>,
@@ -113,14 +114,6 @@ impl Plan {
         sets.flat_map(|it| &it.peers)
     }
 
-    /// Returns whether a cluster gets a Peer of a source.
-    pub fn has_peer_of(&self, cluster: &ClusterName, source: &ClusterName) -> bool {
-        let target = self.targets.iter().find(|it| it.cluster == *cluster);
-        let sets = target.into_iter().flat_map(|it| &it.peer_sets);
-        let mut sets = sets.filter_map(|&it| self.peer_sets.get(it));
-        sets.any(|it| it.source == *source)
-    }
-
     /// Returns the targets that get no Peer because of the data of their own nodes.
     pub fn cut_off(&self) -> impl Iterator<Item = &Target> {
         let empty = self.targets.iter().filter(|it| it.peer_sets.is_empty());
@@ -144,14 +137,20 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         let view = TargetView::new(&conflicts, target);
         plan_target(target, &view, &mut peer_sets, &mut withheld)
     };
-    let targets = fleet
+    let targets: Vec<Target> = fleet
         .clusters()
         .map(&mut planned)
         .collect::<Result<_, _>>()?;
-    let externals = fleet
+    let mut externals: Vec<Target> = fleet
         .externals()
         .map(&mut planned)
         .collect::<Result<_, _>>()?;
+    let known = hosts_by_cluster(&targets, &peer_sets);
+    for external in &mut externals {
+        let has = |source| known.contains(&(source, &external.cluster));
+        let is_kept = |it: &usize| peer_sets.get(*it).is_some_and(|it| has(&it.source));
+        external.peer_sets.retain(is_kept);
+    }
     Ok(Plan {
         silent: silent(fleet, &peer_sets.made),
         peer_sets: peer_sets.made,
@@ -159,6 +158,18 @@ pub fn plan(fleet: &Fleet) -> Result<Plan, BrokenPromise> {
         externals,
         withheld,
     })
+}
+
+/// Returns the external peers of which each cluster gets a Peer.
+fn hosts_by_cluster<'p>(
+    targets: &'p [Target],
+    peer_sets: &'p PeerSets,
+) -> BTreeSet<(&'p ClusterName, &'p ClusterName)> {
+    let sets = targets.iter().flat_map(|target| {
+        let sets = target.peer_sets.iter().filter_map(|it| peer_sets.get(*it));
+        sets.map(move |it| (&target.cluster, &it.source))
+    });
+    sets.filter(|it| it.1.is_external()).collect()
 }
 
 /// Plans what one cluster gets.

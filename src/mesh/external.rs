@@ -1,6 +1,7 @@
 //! External peers: laptops, routers and other hosts that belong to no cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU16;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::granularity::Granularity;
@@ -27,7 +28,7 @@ const DEFAULT_KEEPALIVE: u16 = 25;
 /// one more cluster with one node, which has all its ranges and is linked to these clusters only.
 #[derive(Clone, Debug)]
 pub struct ExternalPeer {
-    /// It as the entry of a cluster, under the name [`ClusterName::of_external`].
+    /// Its entry in the form of a cluster's, with the name [`ClusterName::of_external`].
     pub entry: Entry,
     /// The clusters that get it as a Peer.
     pub clusters: BTreeSet<ClusterName>,
@@ -261,5 +262,5 @@ fn keepalive(
         findings.push(finding.help("remove `persistentKeepalive`; the default is 25 seconds"));
         return None;
     }
-    Some(std::num::NonZeroU16::new(seconds).map(Keepalive))
+    Some(NonZeroU16::new(seconds).map(Keepalive))
 }

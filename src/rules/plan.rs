@@ -188,12 +188,23 @@ fn rangeless(source: &ClusterName, peers: usize) -> Finding {
 }
 
 fn no_initiator(source: &ClusterName, peers: usize) -> Finding {
+    let nodes = if peers == 1 {
+        "its node"
+    } else {
+        "their nodes"
+    };
     let message = format!(
-        "{} left out: no node of {source} and at most half of the target's nodes have an endpoint, \
-         so neither side can dial",
+        "{} left out: {nodes} and most nodes of the target have no endpoint, so neither side can dial",
         count(peers, "Peer")
     );
-    Finding::on_cluster(&NO_INITIATOR, source, message).help(format!(
+    let finding = Finding::on_cluster(&NO_INITIATOR, source, message);
+    if source.is_external() {
+        return finding.help(
+            "add an `endpoint` if the clusters can dial the host; otherwise annotate most nodes of the target with an \
+             address that can be dialled, and take a snapshot",
+        );
+    }
+    finding.help(format!(
         "annotate every node of {source}, or most nodes of the other side, with an address that can be \
          dialled, for example `{}`, then run `clustermesh snapshot {source}`",
         annotate_endpoint("NODE")

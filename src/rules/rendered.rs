@@ -71,8 +71,7 @@ pub fn opened(changes: &Changes, watched: &[WatchedPaths], meshes: &[Mesh]) -> V
         let flags = it.watched.iter();
         let flags = flags.map(|it| format!("`--fail-on-new-path {}`", it.name));
         let revert = setting.map(|it| format!("; otherwise revert the change of `{}`", it.field));
-        let mut entries = meshes.iter().flat_map(|it| &it.entries);
-        let receiver = entries.find(|it| it.name == path.to);
+        let receiver = meshes.iter().find_map(|it| it.entry(&path.to));
         Finding::on_cluster(&OPENED_PATH, &path.from, message)
             .at(setting.and_then(|it| it.after.clone()), "the cause")
             .at(receiver.map(|it| it.place.key("name")), "the receiver")
@@ -411,7 +410,7 @@ fn rekeyed(case: &Case<Rekeyed>, fleet: &Fleet) -> Finding {
 }
 
 fn members<'f>(fleet: &'f Fleet, source: &str) -> impl Iterator<Item = &'f Member<'f>> {
-    let source: Option<crate::name::ClusterName> = source.parse().ok();
+    let source = ClusterName::of_member(source).ok();
     let members = fleet.members().iter();
     members.filter(move |it| source.as_ref() == Some(&it.entry.name))
 }

@@ -17,6 +17,7 @@ use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::outputs;
 use crate::settings::Settings;
+use crate::threshold::Strict;
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{clock, disk, guard_files, input_file};
 
@@ -62,6 +63,12 @@ impl CheckResult<'_> {
     pub(crate) fn checked(&self) -> Option<CheckedCounts> {
         let (fleet, plan) = self.planned.as_ref()?;
         Some(CheckedCounts::plan(fleet, plan))
+    }
+
+    /// Returns the plan, unless a finding stops a render.
+    pub(crate) fn right(&self) -> Option<&(Fleet<'_>, Plan)> {
+        let is_wrong = Strict::default().threshold().fails(&self.findings);
+        self.planned.as_ref().filter(|_| !is_wrong)
     }
 
     /// Adds what only a person may want.

@@ -41,7 +41,7 @@ impl<'v> LoosePeer<'v> {
         self.labels.get(EXTERNAL_LABEL)?.as_str()
     }
 
-    /// Returns the cluster or the external peer that its labels name.
+    /// Returns the cluster or the external peer that its labels name. The label of clusters never names an external peer.
     pub fn cluster(self) -> Option<ClusterName> {
         match self.external() {
             Some(name) => ClusterName::of_external(name).ok(),

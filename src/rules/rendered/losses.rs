@@ -301,7 +301,7 @@ fn lost_source(
 ) -> Finding {
     let [_, source] = ends;
     let finding = finding.with_cause(wrong_line(source, fleet, plan));
-    let [Ok(target), Ok(source)] = ends.map(str::parse::<ClusterName>) else {
+    let [Ok(target), Ok(source)] = ends.map(ClusterName::of_member) else {
         return finding;
     };
     let meshes = fleet.memberships(&source).map(|it| it.mesh);

@@ -425,7 +425,10 @@ fn segments_that_nobody_can_dial_are_left_out() {
     );
     let run = folder.run(&["wireguard", "laptop"]);
     assert_eq!(run.code, 0);
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stderr, @"
+    note: left out 3 segments without an endpoint, because the host has none either; `clustermesh validate` names the clusters
+    note: no tunnel to east; run `clustermesh validate` for the reasons
+    ");
     assert!(!run.stdout.contains("--east--"), "{}", run.stdout);
 }
 
@@ -607,4 +610,32 @@ fn ranges_that_no_cluster_could_have_are_found() {
             "{range}: {found}"
         );
     }
+}
+
+/// The host sends nothing to a cluster that would drop it, and the proof knows its configuration as it is printed.
+#[test]
+fn a_cluster_without_a_peer_of_the_host_is_left_out() {
+    let folder = with(HOSTS);
+    folder.write(
+        "policies/west.yaml",
+        "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedNetworks: [10.0.0.0/9] }\n",
+    );
+    let run = folder.run(&["wireguard", "laptop"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"note: no tunnel to west; run `clustermesh validate` for the reasons");
+    assert!(!run.stdout.contains("--west--"), "{}", run.stdout);
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let run = folder.run(&["trace", "external.laptop", "10.244.1.5"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stdout, "no-route");
+}
+
+/// `render` refuses, so the host must not get anything either.
+#[test]
+fn nothing_is_printed_that_render_refuses() {
+    let folder = with(&HOSTS.replacen("[10.200.0.5/32]", "[169.254.169.254/32]", 1));
+    assert_eq!(folder.run(&["render"]).code, 1);
+    let run = folder.run(&["wireguard", "laptop"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+    assert_contains(&run.stderr, "unroutable-range");
 }

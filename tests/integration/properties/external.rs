@@ -35,9 +35,10 @@ fn a_node_with_its_key_costs_only_its_own_cluster_the_external_peer() {
     world.clusters[0].nodes[1].key = Some(KEY);
     assert_eq!(given_by_it(&world, 0), [""; 0]);
     assert_eq!(given_by_it(&world, 1), all);
-    // Its own WireGuard has no peer with its key.
-    let node = given(&render_all(&world), EXTERNALS, 0);
-    assert_eq!(node.len(), 1);
+    // Its own WireGuard has a peer for each node of the other cluster, and none for the cluster that would drop its packets.
+    let own = render_all(&world);
+    let peers = [0, 1].map(|it| given(&own, EXTERNALS, it).len());
+    assert_eq!(peers, [0, 2]);
 }
 
 /// The second range is the only one that the cluster accepts, and needs no endpoint.

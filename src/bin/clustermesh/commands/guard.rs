@@ -21,7 +21,6 @@ use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::planning::OutputCheck;
 use crate::settings::CommonOptions;
-use crate::threshold::Strict;
 use crate::{Outcome, applied_files, inputs, planning};
 
 /// Print an admission policy for the Peers of a cluster
@@ -129,8 +128,7 @@ pub(crate) fn run(args: &GuardArgs, printer: &mut Printer) -> Result<Outcome, Co
         None
     };
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let is_wrong = Strict::default().threshold().fails(&checked.findings);
-    let Some((fleet, plan)) = checked.planned.as_ref().filter(|_| !is_wrong) else {
+    let Some((fleet, plan)) = checked.right() else {
         printer.findings(&inputs.files.of_people(), &checked.findings);
         printer.counts(&checked.findings, None);
         return Ok(inputs.failure());

@@ -7,6 +7,7 @@ use clap::{ArgAction, ValueEnum};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::host_config::{HostConfig, HostOptions};
+use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
 use clustermesh::text::{count, listed};
@@ -96,25 +97,22 @@ fn key_file(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let inputs = inputs::gather(&args.common.files)?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let Some((_, plan)) = &checked.planned else {
-        return Err(inputs.refusal(checked.findings));
+    let Some((_, plan)) = checked.right() else {
+        printer.findings(&inputs.files.of_people(), &checked.findings);
+        printer.counts(&checked.findings, None);
+        return Ok(inputs.failure());
     };
-    let externals = inputs.meshes.iter().flat_map(|mesh| {
-        let externals = mesh.externals.iter();
-        externals.map(move |it| (mesh, it))
-    });
     let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);
-    let name = |it: &clustermesh::mesh::ExternalPeer| {
-        it.entry.name.external().unwrap_or_default().to_owned()
-    };
-    let found = externals.clone().find(|(_, it)| name(it) == bare);
-    let target = found.and_then(|(_, external)| {
-        let mut targets = plan.externals.iter();
-        targets.find(|it| it.cluster == external.entry.name)
+    let member = ClusterName::of_external(bare).ok();
+    let found = member.and_then(|name| {
+        let mut meshes = inputs.meshes.iter();
+        let (mesh, external) = meshes.find_map(|it| Some((it, it.external(&name)?)))?;
+        let target = plan.externals.iter().find(|it| it.cluster == name)?;
+        Some((mesh, external, target))
     });
-    let (Some((mesh, external)), Some(target)) = (found, target) else {
-        let known: Vec<String> = externals.map(|(_, it)| name(it)).collect();
-        return Err(unknown(&args.name, &known).into());
+    let Some((mesh, external, target)) = found else {
+        let known = plan.externals.iter().filter_map(|it| it.cluster.external());
+        return Err(unknown(&args.name, &known.collect::<Vec<_>>()).into());
     };
     if args.keepalive == 0 && external.endpoint.is_none() {
         return Err(anyhow!(
@@ -143,12 +141,16 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
 
 /// Prints what the owner of the host has to know beside the configuration.
 fn notes(config: &HostConfig, printer: &mut Printer) {
-    if !config.left_out().is_empty() {
+    if 0 < config.left_out() {
         printer.note(&format!(
-            "left out {}, because neither side can dial the other or the cluster gets no Peer of this host (run \
-             `clustermesh validate` for the reasons): {}",
-            count(config.left_out().len(), "segment"),
-            listed(config.left_out())
+            "left out {} without an endpoint, because the host has none either; `clustermesh validate` names the clusters",
+            count(config.left_out(), "segment")
+        ));
+    }
+    if !config.clusters_without_tunnel().is_empty() {
+        printer.note(&format!(
+            "no tunnel to {}; run `clustermesh validate` for the reasons",
+            listed(config.clusters_without_tunnel())
         ));
     }
     if config.is_without_address() {
@@ -164,12 +166,12 @@ fn notes(config: &HostConfig, printer: &mut Printer) {
     }
 }
 
-fn unknown(name: &str, known: &[String]) -> anyhow::Error {
+fn unknown(name: &str, known: &[&str]) -> anyhow::Error {
     let quoted = Quoted(name);
     if known.is_empty() {
         return anyhow!("{quoted} is not an external peer: no mesh has `externalPeers`");
     }
-    match nearest(name, known.iter().map(String::as_str)) {
+    match nearest(name, known.iter().copied()) {
         Some(meant) => anyhow!(
             "unknown external peer {quoted}; did you mean {}?",
             Quoted(meant)
