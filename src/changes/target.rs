@@ -55,7 +55,7 @@ pub struct TargetChange {
     pub key_moves: Vec<KeyMove>,
     /// Addresses that it reaches through another node.
     pub carriers: Vec<CarrierMove>,
-    /// The load of its Kilo; none if it left.
+    /// The load of its Kilo; none if it left or if it is an external peer.
     pub load: Option<LoadChange>,
     /// The reasons for the grade, the worst first.
     pub reasons: Vec<Reason>,
@@ -132,11 +132,8 @@ pub(super) fn changes(
             forgotten: ForgottenAddresses::find(number, passage, &change.peers, fabrics.after),
             key_moves: passage.arriving.key_moves.clone(),
             carriers: CarrierMove::find(passage, fabrics, counterparts),
-            load: Some(LoadChange::new(
-                passage,
-                delivery.capacity,
-                &mut known.bundles,
-            )),
+            load: (!change.cluster.is_external())
+                .then(|| LoadChange::new(passage, delivery.capacity, &mut known.bundles)),
             ..change
         })
     });

@@ -480,7 +480,7 @@ fn one_that_is_removed_is_a_cleanup() {
     let (_, laptop) = HOSTS.split_at(HOSTS.find("    - name: laptop").unwrap());
     let (laptop, _) = laptop.split_at(laptop.find("    - name: router").unwrap());
     insta::assert_snapshot!(diffed("mesh.yaml", laptop, ""), @"
-    cluster external.laptop left
+    external peer laptop left
         east +0 ~0 -1, external.laptop +0 ~0 -6, west +0 ~0 -1
 
     TARGET           GRADE    BEFORE  ADDED  CHANGED  REMOVED  NOW
@@ -535,7 +535,6 @@ fn its_own_configuration_is_a_target_that_nobody_delivers() {
     external.laptop: brief
       1 Peer with another endpoint
         ~ quickstart--east--east-agent-1: endpoint 198.18.113.12:51820 → 198.18.113.99:51820
-      Kilo needs 5 ms to apply the change
       help: install the output of `clustermesh wireguard laptop` on the host; until then it keeps its old configuration
 
     west: brief

@@ -8,6 +8,7 @@ use clustermesh::changes::{
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::mesh::State;
+use clustermesh::name::ClusterName;
 use clustermesh::net::{Cidr, without};
 use clustermesh::place::Place;
 use clustermesh::rules;
@@ -99,7 +100,7 @@ pub(super) fn follow_up(cause: &Cause) -> Option<String> {
 /// Returns a cause as a phrase.
 pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
     match cause {
-        Cause::ClusterJoined(cluster) => format!("cluster {cluster} joined"),
+        Cause::ClusterJoined(cluster) => format!("{} joined", member(cluster)),
         Cause::ClusterAdded {
             cluster,
             mesh,
@@ -109,7 +110,7 @@ pub(super) fn cause(cause: &Cause, compared: &Compared) -> String {
             let mesh = mesh.unwrap_or_default();
             format!("cluster {cluster} was added{mesh} with `state: {state:?}`")
         }
-        Cause::ClusterLeft(cluster) => format!("cluster {cluster} left"),
+        Cause::ClusterLeft(cluster) => format!("{} left", member(cluster)),
         Cause::ClusterRenamed { from, to } => format!("cluster {from} is now called {to}"),
         Cause::MeshJoined { cluster, mesh } => format!("cluster {cluster} joined the mesh {mesh}"),
         Cause::MeshLeft { cluster, mesh } => format!("cluster {cluster} left the mesh {mesh}"),
@@ -339,6 +340,14 @@ pub(super) fn path_change(change: &PathChange) -> Vec<String> {
         .filter(|(counts, _)| !counts.is_empty())
         .map(|(counts, what)| format!("{} {what}", paths(*counts)))
         .collect()
+}
+
+/// Returns a cluster or an external peer with its noun.
+fn member(name: &ClusterName) -> String {
+    match name.external() {
+        Some(host) => format!("external peer {host}"),
+        None => format!("cluster {name}"),
+    }
 }
 
 /// Returns how long Kilo takes.
