@@ -28,7 +28,8 @@ pub struct AbsentSource {
     /// The number of reasons in which the data of the target's own nodes has a part.
     pub own_reasons: usize,
     /// Whether no node of the source has an endpoint, and most nodes of the target have none. Then the
-    /// source gives as little as one without nodes, and a target that had its Peers loses it.
+    /// source gives as little as one without nodes, and a target that had its Peers loses it. Never of
+    /// an external peer: people left out its endpoint, and only nodes of the target the others.
     pub has_no_endpoint: bool,
 }
 
@@ -82,7 +83,8 @@ impl AbsentSource {
                 || 0 < excluded.count()
                 || !membership.withheld.is_empty(),
             own_reasons: reasons.iter().filter(|it| is_of_target(view, it)).count(),
-            has_no_endpoint: source.own.roams()
+            has_no_endpoint: !member.entry.name.is_external()
+                && source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
         })
     }

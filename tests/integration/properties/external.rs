@@ -71,3 +71,20 @@ fn a_node_that_is_dialled_in_a_range_of_an_external_peer_is_left_out() {
     world.externals.clear();
     assert_eq!(given(&render(&world), 1, 0).len(), 2);
 }
+
+/// Then neither side can dial the other, and the nodes of that cluster alone are the cause.
+#[test]
+fn nodes_that_lose_their_endpoints_stop_no_render() {
+    let mut world = world();
+    let before = render(&world);
+    for node in &mut world.clusters[0].nodes {
+        (node.endpoint, node.kilo_endpoint) = (None, Some("10.221.0.1:51820".to_owned()));
+    }
+    world.clusters[0].behind_nat = true;
+    assert_eq!(given_by_it(&world, 0), [""; 0]);
+    in_fleet(&world, &mesh(&world), |_, plan| {
+        prop_assert_eq!(losses(&before, plan), Vec::new());
+        Ok(())
+    })
+    .unwrap();
+}
