@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,11 @@ func (it guarded) judge(t *testing.T, batch []judged) {
 			}
 		}
 	}
+	if it.minor(t) < 36 {
+		// An API server before 1.36 can crash if it compiles a policy while it evaluates another:
+		// https://github.com/kubernetes/kubernetes/issues/135757. It compiles new ones every second.
+		time.Sleep(5 * time.Second)
+	}
 	probe := Object{
 		"apiVersion": "kilo.squat.ai/v1alpha1", "kind": "Peer", "metadata": Object{"name": "probe"},
 		"spec": Object{"allowedIPs": []string{}, "publicKey": ""},
@@ -121,6 +127,20 @@ func (it guarded) compare(t *testing.T, guard string, peer Object, refusals []st
 	}
 }
 
+// minor returns the second number of the server's version.
+func (it guarded) minor(t *testing.T) int {
+	t.Helper()
+	answer, err := it.server.Request("GET", "/version", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor, err := strconv.Atoi(fmt.Sprint(answer["minor"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return minor
+}
+
 // The API server spends as much on a Peer as `guard` computes: 1,500 allowed IPs with 125 IPv6 ranges (988,500 of
 // 1,000,000) are judged, and with 136 ranges (1,071,000) they are not. Kubernetes 1.31 spends less on a comparison with an
 // IPv6 range: 161 ranges are judged there, and 166 are not.
@@ -138,12 +158,8 @@ func TestGuardCosts(t *testing.T) {
 			"allowedIPs": allowed, "publicKey": "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=",
 			"endpoint": Object{"dnsOrIP": Object{"ip": "198.51.100.7"}, "port": 51820}},
 	}
-	answer, err := it.server.Request("GET", "/version", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	most := []int{125, 136}
-	if answer["minor"] == "31" {
+	if it.minor(t) == 31 {
 		most = []int{155, 170}
 	}
 	for number, ranges := range most {
