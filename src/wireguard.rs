@@ -1,4 +1,4 @@
-//! WireGuard's own words: public keys, endpoints, keepalive.
+//! WireGuard's own words: keys, endpoints, keepalive.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,12 +8,16 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use thiserror::Error;
+use x25519_dalek::StaticSecret;
 
 use crate::name;
 
 /// A Curve25519 public key that a handshake can use: 32 bytes, not zero, not of low order.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PublicKey([u8; 32]);
+
+/// A Curve25519 private key. Its bytes are overwritten when it is dropped, and `Debug` does not print them.
+pub struct PrivateKey(StaticSecret);
 
 /// The address and port of a WireGuard peer.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -121,15 +125,47 @@ const LENIENT: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::
     base64::engine::GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
+impl PrivateKey {
+    /// Returns the public key that belongs to it (RFC 7748 §6.1).
+    ///
+    /// # Errors
+    /// A key that no handshake can use.
+    pub fn public(&self) -> Result<PublicKey, KeyError> {
+        x25519_dalek::PublicKey::from(&self.0).to_bytes().try_into()
+    }
+
+    /// Returns it as WireGuard reads it.
+    pub(crate) fn text(&self) -> String {
+        STANDARD.encode(self.0.as_bytes())
+    }
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(…)")
+    }
+}
+
+impl FromStr for PrivateKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        decoded(text).map(|it| Self(it.into()))
+    }
+}
+
 impl FromStr for PublicKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let bytes = STANDARD.decode(text).map_err(|_| KeyError::Encoding)?;
-        let length = bytes.len();
-        let key: [u8; 32] = bytes.try_into().map_err(|_| KeyError::Length(length))?;
-        key.try_into()
+        decoded(text)?.try_into()
     }
+}
+
+fn decoded(text: &str) -> Result<[u8; 32], KeyError> {
+    let bytes = STANDARD.decode(text).map_err(|_| KeyError::Encoding)?;
+    let length = bytes.len();
+    bytes.try_into().map_err(|_| KeyError::Length(length))
 }
 
 impl TryFrom<[u8; 32]> for PublicKey {

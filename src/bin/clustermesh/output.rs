@@ -158,21 +158,30 @@ impl Printer {
 
     /// Prints a result for a person: in colour where standard output is a terminal, or as was asked.
     pub(crate) fn result(&mut self, text: &str) -> io::Result<()> {
-        let is_coloured = match self.choice {
-            clap::ColorChoice::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
-            clap::ColorChoice::Always => true,
-            clap::ColorChoice::Never => false,
-        };
-        let text = if is_coloured {
-            text.to_owned()
-        } else {
-            anstream::adapter::strip_str(text).to_string()
-        };
+        let text = self.coloured(text);
         match &mut self.held {
             Some(held) => held.push(Notes::Result(text)),
             None => self.print(&text)?,
         }
         Ok(())
+    }
+
+    /// Prints a picture of characters, in colour as a result for a person, and never held back.
+    pub(crate) fn picture(&mut self, text: &str) -> io::Result<()> {
+        let text = self.coloured(text);
+        self.print(&text)
+    }
+
+    fn coloured(&self, text: &str) -> String {
+        let is_coloured = match self.choice {
+            clap::ColorChoice::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            clap::ColorChoice::Always => true,
+            clap::ColorChoice::Never => false,
+        };
+        if is_coloured {
+            return text.to_owned();
+        }
+        anstream::adapter::strip_str(text).to_string()
     }
 
     /// Prints a result for a person, or one for a program.

@@ -414,6 +414,75 @@ fn the_configuration_of_the_host_is_printed() {
     ");
 }
 
+/// Reads a QR code of characters, two rows in each line.
+fn scanned(picture: &str) -> String {
+    let lines: Vec<Vec<char>> = picture.lines().map(|it| it.chars().collect()).collect();
+    let is_light = |x: usize, y: usize| match lines[y / 2][x] {
+        '█' => true,
+        '▀' => y % 2 == 0,
+        '▄' => y % 2 == 1,
+        _ => false,
+    };
+    // A module of one pixel is too small for the decoder.
+    let grey = |x: usize, y: usize| if is_light(x / 3, y / 3) { 255 } else { 0 };
+    let mut image =
+        rqrr::PreparedImage::prepare_from_greyscale(3 * lines[0].len(), 6 * lines.len(), grey);
+    image.detect_grids()[0].decode().unwrap().1
+}
+
+#[test]
+fn a_qr_code_has_the_private_key_from_the_standard_input() {
+    // The pair of RFC 7748 §6.1.
+    let (private, public) = (
+        "dwdtCnMYpX08FsFyUbJmRd9ML4frwJkqsXf7pR25LCo=",
+        "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=",
+    );
+    let folder = with(&HOSTS.replace("vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=", public));
+    let print = |arguments: &[&str], input: &str| {
+        let arguments = [&["wireguard", "laptop", "--output", "qr"], arguments].concat();
+        folder.run_with_input(&arguments, input.as_bytes())
+    };
+    let run = print(&["--dns", "10.43.0.10"], &format!("{private}\n"));
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    let scanned = scanned(&run.stdout);
+    assert_contains(
+        &scanned,
+        &format!(
+            "[Interface]\nPrivateKey={private}\nAddress=10.200.0.5/32\nDNS=10.43.0.10\n[Peer]\n"
+        ),
+    );
+    // It is the file but for comments and spaces.
+    let file = folder
+        .run(&["wireguard", "laptop", "--dns", "10.43.0.10"])
+        .stdout;
+    let file: Vec<&str> = file
+        .lines()
+        .filter(|it| !it.is_empty() && !it.starts_with('#'))
+        .collect();
+    let file = file
+        .join("\n")
+        .replace(' ', "")
+        .replace("REPLACE-WITH-THE-PRIVATE-KEY", private);
+    assert_eq!(scanned.trim_end(), file);
+
+    let refused = |arguments: &[&str], input: &str| {
+        let run = print(arguments, input);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+        assert!(
+            !run.stderr.contains(input.trim()) || input.is_empty(),
+            "{}",
+            run.stderr
+        );
+        run.stderr
+    };
+    insta::assert_snapshot!(refused(&[], ""), @"error: the standard input is not a private key, as `wg genkey` prints it: 0 bytes instead of 32");
+    insta::assert_snapshot!(refused(&[], "AAAA"), @"error: the standard input is not a private key, as `wg genkey` prints it: 3 bytes instead of 32");
+    insta::assert_snapshot!(refused(&[], "secret\n"), @"error: the standard input is not a private key, as `wg genkey` prints it: not canonical base64");
+    insta::assert_snapshot!(refused(&[], "edCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc="), @"error: the private key on the standard input is not that of `laptop`: its public key is 77QG2FSNjm7Dy7sIKwPH1zj0qx/XZkN/39f+iIThOyA=, and the mesh has hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=");
+    insta::assert_snapshot!(refused(&["--private-key-file", "/etc/key"], private), @"error: `--private-key-file` is a file on the host; `--output qr` reads the private key from the standard input");
+    insta::assert_snapshot!(refused(&[], &"A".repeat(101)), @"error: cannot read the standard input: it is larger than the limit of 100 bytes");
+}
+
 /// A segment that cannot be dialled gets no packets of a host that cannot be dialled either.
 #[test]
 fn segments_that_nobody_can_dial_are_left_out() {

@@ -1,12 +1,15 @@
 //! `clustermesh wireguard`
 
+mod qr;
+
 use std::net::IpAddr;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use clap::{ArgAction, ValueEnum};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
-use clustermesh::host_config::{HostConfig, HostOptions};
+use clustermesh::host_config::{HostConfig, HostOptions, KeySource};
+use clustermesh::mesh::ExternalPeer;
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
@@ -21,8 +24,8 @@ use crate::{Outcome, inputs, planning};
 /// Print the WireGuard configuration of an external peer
 ///
 /// The configuration has a peer for each segment of each cluster that the external peer reaches, with the same
-/// ranges as other clusters get. It contains no private key. Nothing delivers it to the host: after each change that
-/// `diff` lists for the host, print and install it again. Writes nothing.
+/// ranges as other clusters get. Only a QR code contains the private key. Nothing delivers the configuration to the
+/// host: after each change that `diff` lists for the host, print and install it again. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WireguardArgs {
@@ -60,7 +63,8 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh wireguard laptop > wg0.conf
   clustermesh wireguard laptop --private-key-file /etc/wireguard/laptop.key --dns 10.43.0.10
-  clustermesh wireguard router --output networkd";
+  clustermesh wireguard router --output networkd
+  clustermesh wireguard phone --output qr < phone.key";
 
 /// The format of the configuration.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -71,13 +75,15 @@ pub(crate) enum WireguardFormat {
     Networkd,
     /// JSON
     Json,
+    /// A QR code for the apps of WireGuard; reads the private key from the standard input
+    Qr,
 }
 
 impl From<WireguardFormat> for crate::output::ReportFormat {
     /// Returns the form of findings.
     fn from(format: WireguardFormat) -> Self {
         match format {
-            WireguardFormat::Conf | WireguardFormat::Networkd => Self::Human,
+            WireguardFormat::Conf | WireguardFormat::Networkd | WireguardFormat::Qr => Self::Human,
             WireguardFormat::Json => Self::Json,
         }
     }
@@ -126,17 +132,28 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
         dns: args.dns.iter().map(ToString::to_string).collect(),
         mtu: args.mtu,
         keepalive: args.keepalive,
-        key_file: args.private_key_file.clone(),
+        private_key: key_source(args, external)?,
     };
     let config = HostConfig::new(&mesh.name, external, plan, target, &options);
     notes(&config, printer);
-    let text = match args.output {
-        WireguardFormat::Conf => config.wg_quick(&options),
-        WireguardFormat::Networkd => config.networkd(&options),
-        WireguardFormat::Json => JsonDocument::of(config).text()?,
-    };
-    printer.print(&text)?;
+    match args.output {
+        WireguardFormat::Conf => printer.print(&config.wg_quick(&options))?,
+        WireguardFormat::Networkd => printer.print(&config.networkd(&options))?,
+        WireguardFormat::Json => printer.print(&JsonDocument::of(config).text()?)?,
+        WireguardFormat::Qr => printer.picture(&qr::code(&config.compact(&options))?)?,
+    }
     Ok(Outcome::Clean)
+}
+
+fn key_source(args: &WireguardArgs, external: &ExternalPeer) -> anyhow::Result<KeySource> {
+    Ok(match (args.output, &args.private_key_file) {
+        (WireguardFormat::Qr, None) => KeySource::Key(qr::read_key(external)?),
+        (WireguardFormat::Qr, Some(_)) => bail!(
+            "`--private-key-file` is a file on the host; `--output qr` reads the private key from the standard input"
+        ),
+        (_, Some(path)) => KeySource::File(path.clone()),
+        (_, None) => KeySource::Owner,
+    })
 }
 
 /// Prints what the owner of the host has to know beside the configuration.
