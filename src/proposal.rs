@@ -12,12 +12,15 @@ use crate::mesh::{self, Entry};
 use crate::name::{ClusterName, MeshName};
 use crate::net::{Cidr, Family};
 use crate::snapshot::Snapshot;
+use externals::Externals;
 
 pub use endpoints::EndpointAdvice;
+pub use externals::HandMadePeer;
 pub use obstacle::{Obstacle, RangeUse};
 pub use ranges::{AgreedRange, RangeProblem, WireguardRange, pod_ranges};
 
 mod endpoints;
+mod externals;
 mod obstacle;
 mod ranges;
 #[cfg(test)]
@@ -31,6 +34,8 @@ pub struct Proposal {
     pub name: MeshName,
     /// Its clusters, in the order of trust.
     pub clusters: Vec<ProposedCluster>,
+    /// Entries for Peers that were made by hand.
+    externals: Externals,
 }
 
 /// A proposed entry.
@@ -62,7 +67,11 @@ impl Proposal {
                 Err(obstacle) => obstacles.push(obstacle),
             }
         }
-        let mut proposal = Self { name, clusters };
+        let mut proposal = Self {
+            name,
+            clusters,
+            externals: Externals::default(),
+        };
         proposal.narrow_pods();
         proposal.choose_subnets();
         obstacles.extend(proposal.overlaps());
@@ -86,6 +95,11 @@ impl Proposal {
     /// Returns the mesh as YAML, with a comment for every line.
     pub fn to_yaml(&self) -> String {
         written::yaml(self)
+    }
+
+    /// Returns the mesh as YAML with the entries for Peers that were made by hand in effect, so that they can be checked.
+    fn to_checked_yaml(&self) -> String {
+        written::checked_yaml(self)
     }
 
     /// Narrows ranges of pods to those of the nodes where the wider ones would share addresses.

@@ -1,9 +1,11 @@
 //! The text of a proposal. Of what nodes report, it contains only ranges, numbers and domains that were
-//! checked.
+//! checked, and names of Peers, which are DNS-1123 subdomains.
 
 use std::fmt::Write as _;
 
+use super::externals::{Externals, LeftPeer, ProposedExternal};
 use super::{AgreedRange, EndpointAdvice, Proposal, ProposedCluster, WireguardRange};
+use crate::diagnostic::escaped;
 use crate::mesh::EndpointSource;
 use crate::text;
 use crate::yaml::scalar;
@@ -39,8 +41,77 @@ const DISTRIBUTIONS: [Distribution; 2] = [
     },
 ];
 
+/// The text before the entries for Peers that were made by hand. They are comments, because the first render would give
+/// the clusters a second Peer with the same key.
+const EXTERNALS: &str =
+    "  # Peers that were made by hand. To take them over, remove `# ` from the lines of `externalPeers` and its entries,
+  # and follow \"Peers of laptops\" in docs/how-to/from-kgctl.md.
+";
+
 /// Returns the document.
 pub(super) fn yaml(proposal: &Proposal) -> String {
+    let mut yaml = of_clusters(proposal);
+    let Externals { proposed, left } = &proposal.externals;
+    if !proposed.is_empty() {
+        yaml.push_str(EXTERNALS);
+        for line in entries(proposed).lines() {
+            let _ = writeln!(yaml, "  # {}", line.get(2..).unwrap_or_default());
+        }
+    }
+    if !left.is_empty() {
+        yaml.push_str(
+            "  # Peers that were made by hand and cannot be entries of `externalPeers`:\n",
+        );
+    }
+    for LeftPeer {
+        name,
+        clusters,
+        reason,
+    } in left
+    {
+        let clusters = text::listed(clusters);
+        let _ = writeln!(
+            yaml,
+            "  # - {name} in {clusters}: {}",
+            escaped(reason, usize::MAX)
+        );
+    }
+    yaml
+}
+
+/// Returns the document with the entries for Peers that were made by hand in effect.
+pub(super) fn checked_yaml(proposal: &Proposal) -> String {
+    of_clusters(proposal) + &entries(&proposal.externals.proposed)
+}
+
+/// Returns entries of `externalPeers`.
+fn entries(externals: &[ProposedExternal]) -> String {
+    let mut yaml = "  externalPeers:\n".to_owned();
+    for external in externals {
+        let _ = writeln!(yaml, "    - name: {}", scalar(&external.name));
+        let mut field = |name: &str, value: &str| {
+            let _ = writeln!(yaml, "      {name}: {value}");
+        };
+        field("publicKey", &external.key.to_string());
+        let ranges = external.ranges.iter().map(ToString::to_string);
+        field("ranges", &list(&ranges.collect::<Vec<_>>()));
+        if let Some(endpoint) = &external.endpoint {
+            field("endpoint", &scalar(&endpoint.to_string()));
+        }
+        // A host without an endpoint has one of 25 seconds unless another one is written.
+        if let Some(seconds) = external.keepalive {
+            field("persistentKeepalive", &seconds.to_string());
+        }
+        let clusters = external
+            .clusters
+            .iter()
+            .map(|it| scalar(it.as_str()).into_owned());
+        field("clusters", &list(&clusters.collect::<Vec<_>>()));
+    }
+    yaml
+}
+
+fn of_clusters(proposal: &Proposal) -> String {
     let mut yaml = HEAD.to_owned();
     let _ = writeln!(yaml, "  name: {}", scalar(proposal.name.as_str()));
     yaml.push_str("spec:\n  clusters:\n");

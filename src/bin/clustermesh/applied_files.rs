@@ -41,7 +41,7 @@ mod listing;
 mod undelivered;
 
 pub(crate) use basis::basis;
-pub(crate) use dumps::{DumpedPeers, Dumps};
+pub(crate) use dumps::{DumpedPeers, Dumps, read_file};
 pub(crate) use known_contents::KnownContents;
 use listing::FolderListing;
 pub(crate) use undelivered::Undelivered;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 #[cfg(feature = "snapshot")]
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
@@ -92,6 +92,27 @@ fn dump(text: &str) -> Result<Dump, String> {
     }
 }
 
+/// Reads the file with the Peers of a cluster, and returns its name and text too.
+///
+/// # Errors
+/// It cannot be read, or contains anything but Peers.
+pub(crate) fn read_file(
+    cluster: &ClusterName,
+    path: &Path,
+) -> anyhow::Result<(Arc<str>, String, AppliedFile)> {
+    let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
+    let source: Arc<str> = Arc::from(input_file::name(path));
+    let read = AppliedFile::of_dump(&source, &Arc::from(text.as_str()));
+    let file = read.map_err(|error| {
+        let name = match &*source {
+            "-" => "the standard input".to_owned(),
+            name => format!("`{name}`"),
+        };
+        anyhow!("cannot read the Peers of `{cluster}`: {name} {error}")
+    })?;
+    Ok((source, text, file))
+}
+
 impl Dumps {
     /// Returns whether the Peers of any cluster are not those of the rendered tree.
     pub(crate) fn are_any(&self) -> bool {
@@ -171,16 +192,7 @@ impl Dumps {
                 )
                 .into());
             }
-            let text = disk::read_text(&Roots::anywhere(), path, MANIFEST_LIMIT)?;
-            let source: Arc<str> = Arc::from(input_file::name(path));
-            let read = AppliedFile::of_dump(&source, &Arc::from(text.as_str()));
-            let file = read.map_err(|error| {
-                let name = match &*source {
-                    "-" => "the standard input".to_owned(),
-                    name => format!("`{name}`"),
-                };
-                anyhow!("cannot read the Peers of `{known}`: {name} {error}")
-            })?;
+            let (source, text, file) = read_file(&known, path)?;
             if disk::is_file(&Roots::anywhere(), path) {
                 let later = LaterFile::manifests(path.clone(), &Roots::anywhere());
                 inputs.files.add_later(source, later);

@@ -155,6 +155,124 @@ fn a_mesh_is_proposed_from_dumps() {
     assert_eq!((run.code, folder.touches(".")), (2, before));
 }
 
+/// A Peer as `kubectl get peers -o json` prints it.
+fn peer(name: &str, key: &str, ranges: &[&str], rest: Value) -> Value {
+    let mut spec = json!({ "publicKey": key, "allowedIPs": ranges });
+    for (field, value) in rest.as_object().unwrap() {
+        spec[field] = value.clone();
+    }
+    json!({ "apiVersion": "kilo.squat.ai/v1alpha1", "kind": "Peer", "metadata": { "name": name }, "spec": spec })
+}
+
+#[test]
+fn peers_made_by_hand_are_proposed_as_comments() {
+    let folder = dumps([1, 3]);
+    let key = |number: u8| {
+        let bytes = [[100 + number; 31].as_slice(), &[1]].concat();
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)
+    };
+    let node = api_node(1, 1)["metadata"]["annotations"]["kilo.squat.ai/key"].clone();
+    let endpoint = json!({ "endpoint": { "dnsOrIP": { "ip": "198.18.9.9" }, "port": 51820 } });
+    let laptop = || {
+        peer(
+            "laptop",
+            &key(1),
+            &["10.200.0.5/32"],
+            json!({ "persistentKeepalive": 10 }),
+        )
+    };
+    let mut rendered = peer("prod--external.x", &key(9), &["10.200.0.9/32"], json!({}));
+    rendered["metadata"]["labels"] = json!({ "app.kubernetes.io/managed-by": "clustermesh" });
+    let list =
+        |items: &[Value]| json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string();
+    folder.write(
+        "east-peers.json",
+        list(&[
+            laptop(),
+            peer(
+                "router",
+                &key(2),
+                &["192.168.78.0/24", "192.168.77.0/24"],
+                endpoint,
+            ),
+            peer("node", node.as_str().unwrap(), &["10.9.0.0/24"], json!({})),
+            peer("moved", &key(3), &["10.200.0.6/32"], json!({})),
+            peer("inside", &key(4), &["10.1.7.0/24"], json!({})),
+            peer(
+                "secret",
+                &key(5),
+                &["10.200.0.7/32"],
+                json!({ "presharedKey": key(6) }),
+            ),
+            peer("laptop-2", &key(7), &["10.200.0.5/32"], json!({})),
+            peer("unread", "???", &["10.200.0.8/32"], json!({})),
+            rendered,
+        ]),
+    );
+    folder.write(
+        "west-peers.json",
+        list(&[
+            laptop(),
+            peer("moved", &key(3), &["10.200.0.16/32"], json!({})),
+        ]),
+    );
+    let peers = [
+        "--peers=east=east-peers.json",
+        "--peers=west=west-peers.json",
+    ];
+    let run = folder.run(&[&FROM[..], &peers[..]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let step = run.stdout.find("2. Decide").unwrap();
+    insta::assert_snapshot!(&run.stdout[step..], @"
+    2. Decide on the Peers that were made by hand, which are listed at the end of mesh.yaml. Until you
+       change anything, they stay as they are.
+    3. Check and render: `clustermesh validate`, `clustermesh render`, `clustermesh verify`.
+    4. Commit everything, `rendered` included, and push.
+    ");
+    let mesh = folder.read("mesh.yaml");
+    let (clusters, externals) = mesh.split_once("  # Peers that").unwrap();
+    insta::assert_snapshot!(externals, @r#"
+    were made by hand. To take them over, remove `# ` from the lines of `externalPeers` and its entries,
+     # and follow "Peers of laptops" in docs/how-to/from-kgctl.md.
+     # externalPeers:
+     #   - name: laptop
+     #     publicKey: ZWVlZWVlZWVlZWVlZWVlZWVlZWVlZWVlZWVlZWVlZQE=
+     #     ranges: [10.200.0.5/32]
+     #     persistentKeepalive: 10
+     #     clusters: [east, west]
+     #   - name: router
+     #     publicKey: ZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZmZgE=
+     #     ranges: [192.168.77.0/24, 192.168.78.0/24]
+     #     endpoint: "198.18.9.9:51820"
+     #     clusters: [east]
+     # Peers that were made by hand and cannot be entries of `externalPeers`:
+     # - unread in east: Kilo does not accept it
+     # - moved in east: its ranges, endpoint or keepalive in west differ from those in east
+     # - moved in west: its ranges, endpoint or keepalive in west differ from those in east
+     # - secret in east: it has a pre-shared key, which an entry cannot have
+     # - laptop-2 in east: 10.200.0.5/32 of `external.laptop-2` overlaps 10.200.0.5/32 of `external.laptop`
+     # - inside in east: 10.1.7.0/24 of `external.inside` overlaps 10.1.0.0/16 of `east`
+    "#);
+    // The advice is followed.
+    let externals = externals.split_once("from-kgctl.md.\n").unwrap().1;
+    let externals = externals.split("  # Peers that").next().unwrap();
+    let entries = externals.replace("  # ", "  ");
+    folder.write("mesh.yaml", format!("{clusters}{entries}"));
+    let run = folder.run(&["validate"]);
+    insta::assert_snapshot!(run.stdout + &run.stderr, @"No problems found (2 clusters, 6 nodes, 9 Peers).");
+    // The same Peers, under other names.
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let run = folder.run(&["diff", "--peers", "east=east-peers.json"]);
+    assert_contains(
+        &run.stdout,
+        "laptop, which is now called mesh--external.laptop\n",
+    );
+    assert_contains(
+        &run.stdout,
+        "router, which is now called mesh--external.router\n",
+    );
+}
+
 #[test]
 fn every_example_can_be_proposed() {
     for example in [

@@ -8,13 +8,13 @@ use clustermesh::diagnostic::Quoted;
 use clustermesh::guard::NodeUids;
 use clustermesh::name::{ClusterName, MeshName};
 use clustermesh::net::Cidr;
-use clustermesh::proposal::Proposal;
+use clustermesh::proposal::{HandMadePeer, Proposal};
 use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
 
-use crate::Outcome;
 use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
 use crate::failure::CommandFailure;
+use crate::{Outcome, applied_files};
 
 use crate::settings::Settings;
 
@@ -39,12 +39,19 @@ pub(super) struct ClusterOptions {
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
     from: Vec<ClusterDump>,
 
+    /// Propose entries of `externalPeers` from a file with the Peers of a cluster; repeatable
+    ///
+    /// The file is the output of `kubectl get peers -o yaml`; `-` is standard input. Peers of laptops and other hosts, which
+    /// were made by hand, become comments in the proposed mesh. Those of nodes are left out.
+    #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
+    peers: Vec<ClusterDump>,
+
     /// Take over the meshes of the ClusterMesh operator in this context's cluster
     ///
     /// Reads the ClusterMesh objects, and the nodes of their clusters with the kubeconfigs in the Secrets that
     /// they name. Needs the rights to list `clustermeshes.kilo.squat.ai` and to get these Secrets.
     #[cfg(feature = "snapshot")]
-    #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["contexts", "from", "name"])]
+    #[arg(long, value_name = "CONTEXT", conflicts_with_all = ["contexts", "from", "name", "peers"])]
     secrets_from: Option<String>,
 
     /// Name of the proposed mesh [default: mesh]
@@ -73,7 +80,7 @@ pub(super) struct ClusterContext {
     pub(super) context: String,
 }
 
-/// A cluster and the dump of its nodes.
+/// A cluster and the dump of its nodes or Peers.
 #[derive(Clone, Debug)]
 struct ClusterDump {
     cluster: ClusterName,
@@ -90,6 +97,8 @@ pub(super) struct ProposedMesh {
     pub(super) nodes: Vec<ListedNodes>,
     /// The `--subnet` with which Kilo is to be started, where it does not run yet.
     pub(super) subnets: Vec<(ClusterName, Cidr)>,
+    /// The number of entries for Peers that were made by hand, and of those Peers that stay as they are.
+    pub(super) externals: (usize, usize),
     /// Contexts that have other names than their clusters.
     pub(super) contexts: Vec<ClusterContext>,
     /// Findings about the servers that answered, which may not be those of the clusters.
@@ -172,7 +181,8 @@ impl ClusterOptions {
         let name = self.name.clone().map_or_else(|| "mesh".parse(), Ok);
         let name = name.map_err(|error| anyhow!("--name: {error}"))?;
         let snapshots: Vec<Snapshot> = read.iter().map(|it| it.snapshot.clone()).collect();
-        let proposal = Proposal::new(name, &snapshots).map_err(|obstacles| {
+        let peers = self.hand_made(&all)?;
+        let mut proposal = Proposal::new(name, &snapshots).map_err(|obstacles| {
             let mut uids = NodeUids::default();
             for snapshot in &snapshots {
                 uids.set(&snapshot.cluster, &snapshot.nodes);
@@ -181,7 +191,9 @@ impl ClusterOptions {
             let findings = proposal::obstacles(&obstacles, &uids.twins(&order));
             CommandFailure::without_files(findings, Outcome::Findings)
         })?;
+        proposal.add_externals(&peers, &snapshots);
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
+        mesh.externals = proposal.externals();
         mesh.subnets = proposal
             .subnets()
             .map(|(name, it)| (name.clone(), it))
@@ -192,10 +204,16 @@ impl ClusterOptions {
 
     /// Checks that nothing is given that has no effect.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        let mut idle = vec![(
-            self.name.is_some(),
-            "--name works only with --context and --from",
-        )];
+        let mut idle = vec![
+            (
+                self.name.is_some(),
+                "--name works only with --context and --from",
+            ),
+            (
+                !self.peers.is_empty(),
+                "--peers works only with --context and --from",
+            ),
+        ];
         #[cfg(feature = "snapshot")]
         if self.contexts.is_empty() && self.secrets_from.is_none() {
             let problem = "--kubeconfig works only with --context and --secrets-from";
@@ -204,12 +222,34 @@ impl ClusterOptions {
             idle.push((self.timeout.is_some(), problem));
         }
         if self.are_given() {
-            idle.remove(0);
+            idle.drain(..2);
         }
         match idle.into_iter().find(|it| it.0) {
             Some((_, problem)) => bail!("{problem}"),
             None => Ok(()),
         }
+    }
+
+    /// Reads the Peers that neither clustermesh nor its predecessor made.
+    fn hand_made(&self, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<Vec<HandMadePeer>> {
+        let mut peers = Vec::new();
+        for ClusterDump { cluster, path } in &self.peers {
+            if !clusters.contains(cluster) {
+                bail!(
+                    "--peers: {} is no cluster of --context or --from",
+                    Quoted(cluster.as_str())
+                );
+            }
+            let (_, _, file) = applied_files::read_file(cluster, path)?;
+            let made = file.content.peers.iter();
+            let made = made.filter(|it| it.claims.source.is_none() && !it.claims.is_rendered);
+            peers.extend(made.map(|it| HandMadePeer {
+                cluster: cluster.clone(),
+                name: it.name.clone(),
+                spec: it.spec.clone(),
+            }));
+        }
+        Ok(peers)
     }
 
     fn names(&self) -> impl Iterator<Item = &ClusterName> {
@@ -254,6 +294,7 @@ impl ProposedMesh {
             findings: findings.collect(),
             nodes: read.into_iter().map(|it| it.nodes).collect(),
             subnets: Vec::new(),
+            externals: (0, 0),
             contexts: Vec::new(),
         }
     }
