@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Date, cluster_name};
+use super::Date;
 use crate::diagnostic::{Finding, Quoted, Severity, escaped, mistake};
+use crate::mesh::invalid_name;
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::pattern;
@@ -88,8 +89,8 @@ pub(super) struct WrittenIgnore {
     /// The rule, by its name or the operator's reason code.
     #[schemars(length(min = 1), example = &"missing-endpoint")]
     rule: String,
-    /// Only findings about this cluster; default: all.
-    #[schemars(length(min = 1), regex(pattern = pattern::CLUSTER_NAME))]
+    /// Only findings about this cluster, or external peer as `external.NAME`; default: all.
+    #[schemars(length(min = 1), regex(pattern = pattern::MEMBER_NAME))]
     cluster: Option<String>,
     /// Only findings about the node of this name; default: all, including findings about the
     /// cluster.
@@ -152,7 +153,10 @@ impl WrittenLevel {
 impl WrittenIgnore {
     pub(super) fn read(self, place: Place) -> Result<Ignore, Vec<Finding>> {
         let cluster = self.cluster.as_deref();
-        let cluster = cluster.map(|name| cluster_name(name, place.key("cluster")));
+        let cluster = cluster.map(|name| {
+            let parsed = ClusterName::of_member(name);
+            parsed.map_err(|error| invalid_name("cluster", name, &error, place.key("cluster")))
+        });
         match (
             cluster.transpose(),
             read_date(self.until.as_deref(), &place),

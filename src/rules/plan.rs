@@ -164,6 +164,17 @@ fn finding(withheld: &Withheld) -> Finding {
 /// Returns what gives two machines a key each.
 fn new_key(clusters: [&ClusterName; 2]) -> String {
     let [one, other] = clusters;
+    let (host, rest) = if one.is_external() {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    if host.is_external() {
+        return format!(
+            "if `{host}` is that node, remove it from `externalPeers`; otherwise delete `/var/lib/kilo/key` on the node and \
+             restart Kilo, then run `clustermesh snapshot {rest}`"
+        );
+    }
     format!(
         "on one of the two machines, delete `/var/lib/kilo/key` and restart Kilo, then run `clustermesh snapshot {one} \
          {other}`; if it is one machine that moved, this snapshot is enough"

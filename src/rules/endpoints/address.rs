@@ -27,7 +27,11 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
             let message =
                 format!("endpoint {endpoint} is in {range}, which is reserved for documentation");
             let finding = on_endpoint(dialled, &DOCUMENTATION_ENDPOINT, message);
-            Some(finding.help("write the real address of the node"))
+            Some(finding.help(if dialled.member.entry.name.is_external() {
+                "write the real address of the host"
+            } else {
+                "write the real address of the node"
+            }))
         }
     }
 }

@@ -121,13 +121,19 @@ fn no_initiator(one: &Doors, other: &Doors) -> Finding {
         one.problem(other),
         other.problem(one)
     );
+    let host = [one, other].into_iter().find(|it| it.cluster.is_external());
+    let help = host.map_or_else(
+        || {
+            "annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with addresses of a family \
+             that the other cluster has"
+                .to_owned()
+        },
+        |it| format!("write an `endpoint` of `{}` with an address of a family that the other side has", it.cluster),
+    );
     Finding::on_cluster(&NO_INITIATOR, one.cluster, message)
         .at(one.place.clone(), "dialled here")
         .at(other.place.clone(), "dialled here")
-        .help(
-            "annotate the nodes of one cluster with `kilo.squat.ai/clustermesh-endpoint`, with \
-             addresses of a family that the other cluster has",
-        )
+        .help(help)
 }
 
 fn other_family(unreachable: &UnreachableEndpoints) -> Finding {
@@ -137,16 +143,15 @@ fn other_family(unreachable: &UnreachableEndpoints) -> Finding {
         "{} {family}, and no node of {targets} has an {family} address",
         endpoints_are(unreachable)
     );
-    Finding::on_cluster(
-        &UNREACHABLE_FAMILY,
-        &unreachable.first.member.entry.name,
-        message,
-    )
-    .at(unreachable.first.place(), "")
-    .help(format!(
-        "annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and an {} address",
-        family.other()
-    ))
+    let cluster = &unreachable.first.member.entry.name;
+    let other = family.other();
+    Finding::on_cluster(&UNREACHABLE_FAMILY, cluster, message)
+        .at(unreachable.first.place(), "")
+        .help(if cluster.is_external() {
+            format!("write an `endpoint` with an {other} address")
+        } else {
+            format!("annotate the nodes with `kilo.squat.ai/clustermesh-endpoint` and an {other} address")
+        })
 }
 
 fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
@@ -161,6 +166,14 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
         "{} private, and no node of {targets} is in {their}",
         endpoints_are(unreachable)
     );
+    if cluster.is_external() {
+        return Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
+            .at(unreachable.first.place(), "")
+            .help(format!(
+                "if the networks are connected, ignore this rule for `{cluster}`; otherwise write an `endpoint` that the \
+                 clusters can dial, or remove it so that only the host dials"
+            ));
+    }
     let guesses = [EndpointSource::InternalIP, EndpointSource::Kilo].into_iter();
     let guesses: Vec<String> = guesses
         .filter(|it| entry.endpoint_from.contains(it))

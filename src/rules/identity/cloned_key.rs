@@ -31,7 +31,9 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, nodes: &[SharedNodes]
         };
         let rest = claimants
             .iter()
-            .filter(|it| !std::ptr::eq(*it, other) && !is_named(it));
+            .filter(|it| !std::ptr::eq(*it, other) && !is_named(it))
+            // The gate of meshes has refused two external peers with one key.
+            .filter(|it| !it.cluster.is_external() || !other.cluster.is_external());
         findings.extend(rest.map(|claimant| finding(claimant, other)));
     }
     findings
@@ -41,11 +43,17 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>, nodes: &[SharedNodes]
 fn finding(claimant: &Claimant, other: &Claimant) -> Finding {
     let whose = format!("{}/{}", other.cluster, bare(other.node));
     let message = format!("same public key as {whose}");
+    let is_host = claimant.cluster.is_external() || other.cluster.is_external();
     let key = |it: &Claimant| it.place.key("annotations").key(annotation::KEY);
     Finding::on_node(&CLONED_KEY, claimant.cluster, claimant.node, message)
         .at(key(claimant), "second here")
         .at(key(other), format!("of {whose}"))
-        .help("delete `/var/lib/kilo/key` on the cloned machine, and restart its Kilo pod")
+        .help(if is_host {
+            "delete `/var/lib/kilo/key` on the node, and restart its Kilo pod; if the external peer is this node, remove it \
+             from the mesh"
+        } else {
+            "delete `/var/lib/kilo/key` on the cloned machine, and restart its Kilo pod"
+        })
 }
 
 /// Returns the nodes whose keys are reported already.

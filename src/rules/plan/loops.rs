@@ -10,9 +10,15 @@ use crate::text::and_more;
 /// The reason why no packet arrives.
 const WHY: &str = "WireGuard's own packets would loop into the tunnel";
 
-/// The remedy.
-const HELP: &str = "annotate the node with `kilo.squat.ai/clustermesh-endpoint` and another \
-    address, or declare ranges in the mesh that do not contain this one";
+/// Returns the remedy for an endpoint of a cluster.
+fn help(cluster: &ClusterName) -> String {
+    let change = if cluster.is_external() {
+        format!("write another `endpoint` of `{cluster}`")
+    } else {
+        "annotate the node with `kilo.squat.ai/clustermesh-endpoint` and another address".to_owned()
+    };
+    format!("{change}, or declare ranges in the mesh that do not contain this one")
+}
 
 /// Reports a Peer whose endpoint is in a range.
 pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
@@ -36,7 +42,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
         };
         finding = finding.at(place.clone(), text);
     }
-    finding.help(HELP)
+    finding.help(help(source))
 }
 
 /// Reports ranges that contain endpoints.
@@ -61,5 +67,5 @@ pub(super) fn ranges(source: &ClusterName, looping: &LoopingRanges) -> Finding {
     Finding::on_cluster(&LOOPING_ENDPOINT, source, message)
         .at(ranges.declared.clone(), DECLARED)
         .at(endpoint.place.clone(), format!("of {cluster}/{node}"))
-        .help(HELP)
+        .help(help(cluster))
 }

@@ -105,10 +105,7 @@ fn mistakes_are_found_at_their_lines() {
     mesh.yaml:43:18: error[unknown-cluster] this mesh has no cluster `eats`
     mesh.yaml:43:30: error[duplicate-item] duplicate cluster `west`
     ");
-    insta::assert_snapshot!(of("7dCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc=", "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="), @"
-    mesh.yaml:45:18: error[duplicate-item] `external.router` has the same public key as `external.laptop`
-    mesh.yaml:44:7: warning[cloned-key] external.router/router: same public key as external.laptop/laptop
-    ");
+    insta::assert_snapshot!(of("7dCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc=", "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4="), @"mesh.yaml:45:18: error[duplicate-item] `external.router` has the same public key as `external.laptop`");
     insta::assert_snapshot!(of("vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"mesh.yaml:41:18: error[invalid-value] invalid public key: the all-zero key");
     insta::assert_snapshot!(of("      clusters: [east, west]", "      persistentKeepalive: 0\n      clusters: [east, west]"), @"mesh.yaml:43:28: error[contradicting-fields] `laptop` has no `endpoint`, so `persistentKeepalive` cannot be 0");
     insta::assert_snapshot!(of("198.18.9.9:51820", "vpn.example.org:51820"), @"mesh.yaml:47:17: error[invalid-value] `vpn.example.org:51820` is not under `endpointDomains` of `west`");
@@ -137,6 +134,67 @@ fn a_node_loses_its_peer_for_the_key_of_an_external_peer() {
     rendered/east/quickstart--west.yaml:9:9: warning[renamed-peer] `external.laptop`: Peer quickstart--west--west-cp-1 would be renamed to quickstart--external.laptop (target east)
     rendered/east/quickstart--west.yaml:9:9: warning[moved-anchor] west: 10.96.0.0/12 would move from quickstart--west--west-cp-1 to quickstart--west--west-worker-1 (target east), which the mesh does not request
     ");
+}
+
+/// A host has no annotations, no snapshot and no `/var/lib/kilo/key`.
+#[test]
+fn helps_about_hosts_name_what_a_host_has() {
+    let helps = |from: &str, to: &str| {
+        assert!(HOSTS.contains(from));
+        let run = with(&HOSTS.replacen(from, to, 1)).run(&["validate"]);
+        let text = run.stdout + &run.stderr;
+        let lines = text
+            .lines()
+            .filter(|it| it.contains("external.") || it.starts_with("help: "));
+        lines.map(|it| format!("{it}\n")).collect::<String>()
+    };
+    let node = "FigdpOwdS0AIJayd3tNlTIe47m9i//26mnSjXcSkNhw=";
+    insta::assert_snapshot!(helps("vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=", node), @"
+    warning[renamed-peer]: `external.laptop`: Peer quickstart--west--west-cp-1 would be renamed to quickstart--external.laptop (target east)
+    help: when Flux has deleted the old Peers, run `kubectl --context east annotate peers --overwrite -l kilo-clustermesh.io/external-peer=laptop touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
+    warning[key-of-target-node]: external.laptop/laptop: left out: same public key as the target's own node `west-cp-1` (target west)
+    warning[key-in-two-clusters]: west/west-cp-1: left out: same public key as external.laptop, which ranks higher (target east)
+    warning[key-of-target-node]: west/west-cp-1: left out: same public key as the target's own node `laptop` (target external.laptop)
+    help: if `external.laptop` is that node, remove it from `externalPeers`; otherwise delete `/var/lib/kilo/key` on the node and restart Kilo, then run `clustermesh snapshot west`
+    help: if it should stay on one node, write `anchors: [{ ranges: [10.96.0.0/12], nodes: [west-cp-1] }]` in the entry of west; connections to it break once whenever it moves
+    ");
+    insta::assert_snapshot!(helps("7dCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc=", "5SrAi29zzvxDRoyISDE27q33BgLVXKHW1slqb/SgMmk="), @"
+    warning[renamed-peer]: `external.router`: Peer quickstart--east--east-server-1 would be renamed to quickstart--external.router (target west)
+    help: when Flux has deleted the old Peers, run `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/external-peer=router touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
+    warning[key-in-two-clusters]: east/east-server-1: left out: same public key as external.router, which ranks higher (target west)
+    help: if `external.router` is that node, remove it from `externalPeers`; otherwise delete `/var/lib/kilo/key` on the node and restart Kilo, then run `clustermesh snapshot east`
+    ");
+    insta::assert_snapshot!(helps("198.18.9.9:51820", "198.51.100.9:51820"), @"
+    notice[documentation-endpoint]: external.router/router: endpoint 198.51.100.9:51820 is in 198.51.100.0/24, which is reserved for documentation
+    help: write the real address of the host
+    ");
+    insta::assert_snapshot!(helps("198.18.9.9:51820", "10.250.0.9:51820"), @"
+    notice[private-endpoint]: external.router: endpoint 10.250.0.9:51820 is private, and no node of west is in its network
+    help: if the networks are connected, ignore this rule for `external.router`; otherwise write an `endpoint` that the clusters can dial, or remove it so that only the host dials
+    ");
+    insta::assert_snapshot!(helps("198.18.9.9:51820", "10.42.0.9:51820"), @"
+    warning[looping-endpoint]: external.router/router: left out: endpoint 10.42.0.9 is inside 10.42.0.0/16 of east, so WireGuard's own packets would loop into the tunnel (target west)
+    help: write another `endpoint` of `external.router`, or declare ranges in the mesh that do not contain this one
+    notice[private-endpoint]: external.router: endpoint 10.42.0.9:51820 is private, and no node of west is in its network
+    help: if the networks are connected, ignore this rule for `external.router`; otherwise write an `endpoint` that the clusters can dial, or remove it so that only the host dials
+    ");
+    insta::assert_snapshot!(helps("198.18.9.9:51820", "'[2a01:4f8::9]:51820'"), @"
+    notice[unreachable-family]: external.router: endpoint [2a01:4f8::9]:51820 is IPv6, and no node of west has an IPv6 address
+    help: write an `endpoint` with an IPv4 address
+    ");
+    insta::assert_snapshot!(helps("192.168.78.0/24", "198.18.100.21/32"), @"
+    warning[looping-endpoint]: external.router: 198.18.100.21/32 left out: it contains 198.18.100.21, the endpoint of west/west-cp-1 (target west)
+    help: remove the addresses of `west` from the ranges of `external.router`, or renumber one of the two networks
+    ");
+    // The advice to ignore the rule is followed.
+    let folder = with(&HOSTS.replacen("198.18.9.9:51820", "10.250.0.9:51820", 1));
+    let config = "apiVersion: kilo-clustermesh.io/v1
+kind: Config
+ignore:
+  - { rule: private-endpoint, cluster: external.router, reason: connected }
+";
+    folder.write("clustermesh.yaml", config);
+    assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
 }
 
 #[test]

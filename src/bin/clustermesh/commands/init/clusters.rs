@@ -236,7 +236,7 @@ impl ClusterOptions {
         for ClusterDump { cluster, path } in &self.peers {
             if !clusters.contains(cluster) {
                 bail!(
-                    "--peers: {} is no cluster of --context or --from",
+                    "--peers: {} is not a cluster of --context or --from",
                     Quoted(cluster.as_str())
                 );
             }
