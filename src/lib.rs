@@ -31,6 +31,7 @@ pub mod fleet;
 pub mod convert;
 pub mod plan;
 pub mod host_config;
+pub mod dns_config;
 pub mod template;
 pub mod manifest;
 pub mod tree_diff;

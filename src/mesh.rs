@@ -23,6 +23,7 @@ mod anchor;
 mod assumed;
 mod carried;
 mod defaults;
+mod dns;
 mod entry;
 mod external;
 mod fields;
@@ -43,6 +44,7 @@ pub use address_class::AddressClass;
 pub use advertise::{Advertise, PodRanges, WireguardAddresses};
 pub use anchor::{Anchor, Named};
 pub use assumed::{AssumedValue, AssumedValueError};
+pub use dns::ClusterDns;
 pub use external::ExternalPeer;
 pub use group::{Group, KnownGroups};
 pub use mistakes::invalid_name;
@@ -54,6 +56,7 @@ pub use secret_key_ref::SecretKeyRef;
 pub use state::{Link, State};
 
 use defaults::Inherited;
+use dns::DEFAULT_DOMAIN;
 pub(crate) use group::{WrittenGroups, groups, members, unknown_cluster};
 pub(crate) use mistakes::member_name;
 pub(crate) use raw::RawSelector as WrittenSelector;
@@ -156,6 +159,8 @@ pub struct Entry {
     pub anchors: Vec<Anchor>,
     /// The addresses of its nodes that other clusters get.
     pub advertise: Advertise,
+    /// Its DNS service, if other clusters should ask it.
+    pub dns: Option<ClusterDns>,
     /// The fields that it leaves to the mesh's `defaults`.
     inherited: Inherited,
     /// The entry.

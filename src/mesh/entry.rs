@@ -11,6 +11,7 @@ use crate::wireguard::Keepalive;
 
 use super::anchor;
 use super::defaults::{Inherited, MeshDefaults};
+use super::dns::{self, ClusterDns};
 use super::fields;
 use super::mistakes::cluster_name;
 use super::networks::{self, DeclaredNetworks};
@@ -41,6 +42,8 @@ pub(super) struct Draft {
     local_networks: Option<Vec<Range>>,
     pub(super) anchors: Option<Vec<Anchor>>,
     pub(super) advertise: Advertise,
+    /// None of them where nothing is written.
+    dns: Option<Option<ClusterDns>>,
     inherited: Inherited,
 }
 
@@ -68,6 +71,7 @@ pub(super) fn draft(
     let advertise = Advertise::new(cluster.advertise.as_ref());
     let anchors_place = place.key("anchors");
     let anchors = anchor::anchors(written, advertise, &declared, &anchors_place, findings);
+    let dns = dns::dns(cluster.dns, &declared, &place.key("dns"), findings);
     Draft {
         name,
         state: cluster.state.unwrap_or_default(),
@@ -96,6 +100,7 @@ pub(super) fn draft(
         local_networks,
         anchors,
         advertise,
+        dns,
         text: cluster.name,
         place,
     }
@@ -139,6 +144,7 @@ impl Draft {
             local_networks: self.local_networks?,
             anchors: self.anchors?,
             advertise: self.advertise,
+            dns: self.dns?,
             inherited: self.inherited,
             place: self.place,
         })

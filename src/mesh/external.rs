@@ -112,6 +112,7 @@ fn external(
                 node_addresses: false,
                 wireguard: WireguardAddresses::None,
             },
+            dns: None,
             inherited: Inherited::default(),
             place,
         },

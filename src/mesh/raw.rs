@@ -18,8 +18,8 @@ pub(super) use self::external::RawExternalPeer;
 use self::schema::{counts, one_form, only_with, values_to_compare};
 use super::group::{WrittenGroups, members};
 use super::{
-    DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, PodRanges, State,
-    WireguardAddresses,
+    DEFAULT_DOMAIN, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource,
+    PodRanges, State, WireguardAddresses,
 };
 
 /// Over how many nodes a range can be spread.
@@ -284,6 +284,22 @@ pub(super) struct RawCluster {
     pub(super) anchors: Option<Vec<RawAnchor>>,
     /// The addresses of its nodes that other clusters get; by default, all that the operator gives.
     pub(super) advertise: Option<RawAdvertise>,
+    /// Its DNS service, if other clusters should resolve the names of its Services. `clustermesh dns` uses it; Peers do not
+    /// depend on it.
+    pub(super) dns: Option<RawDns>,
+}
+
+/// The DNS service of a cluster.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "Dns")]
+pub(super) struct RawDns {
+    /// The cluster IP of the Service, in a range that other clusters reach. It is usually the tenth address of `serviceCIDR`.
+    #[schemars(example = &"10.43.0.10")]
+    pub(super) service: String,
+    /// The domain of the cluster; `cluster.local` by default.
+    #[schemars(regex(pattern = pattern::subdomain()), extend("default" = DEFAULT_DOMAIN))]
+    pub(super) domain: Option<String>,
 }
 
 /// The addresses of nodes that other clusters get. With fewer ranges, Kilo applies changes faster.

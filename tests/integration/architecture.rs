@@ -65,6 +65,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Views
     ("host_config", "text name net wireguard schema mesh plan"),
+    ("dns_config", "name net schema mesh fleet plan"),
     ("template", "diagnostic yaml"),
     (
         "manifest",
@@ -111,7 +112,7 @@ const MODULES: &[(&str, &str)] = &[
     // Files of users
     (
         "proposal",
-        "name net wireguard granularity text document mesh snapshot kilo yaml",
+        "name net wireguard granularity diagnostic text document mesh snapshot kilo yaml",
     ),
     (
         "outputs",

@@ -20,6 +20,7 @@ mod capacity;
 mod config;
 mod convert;
 mod diff;
+mod dns;
 mod external;
 mod guard;
 mod help;

@@ -50,6 +50,7 @@ pub(crate) enum Command {
     Status(commands::status::StatusArgs),
     Guard(commands::guard::GuardArgs),
     Rbac(commands::rbac::RbacArgs),
+    Dns(commands::dns::DnsArgs),
     Wireguard(commands::wireguard::WireguardArgs),
     Explain(commands::explain::ExplainArgs),
     Schema(commands::schema::SchemaArgs),
@@ -84,6 +85,7 @@ impl Command {
             #[cfg(feature = "snapshot")]
             Self::Status(args) => (&args.common.files, args.common.printing),
             Self::Guard(args) => (&args.common.files, args.common.printing),
+            Self::Dns(args) => (&args.common.files, args.common.printing),
             Self::Wireguard(args) => (&args.common.files, args.common.printing),
             Self::Config(args) => (&args.common.files, args.common.printing),
             Self::Argocd(args) => (args.files(), PrintOptions::default()),
@@ -110,6 +112,7 @@ impl Command {
             #[cfg(feature = "snapshot")]
             Self::Status(args) => args.output.into(),
             Self::Config(args) => args.output.into(),
+            Self::Dns(args) => args.output.into(),
             Self::Wireguard(args) => args.output.into(),
             _ => ReportFormat::Human,
         }

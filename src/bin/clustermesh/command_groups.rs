@@ -2,9 +2,9 @@
 
 /// The commands about clusters as they are.
 const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
-    &["status", "guard", "rbac", "wireguard"]
+    &["status", "guard", "rbac", "dns", "wireguard"]
 } else {
-    &["guard", "rbac", "wireguard"]
+    &["guard", "rbac", "dns", "wireguard"]
 };
 
 /// The commands under the headings of the help.

@@ -32,6 +32,7 @@ mod commands {
     pub(crate) mod template;
     pub(crate) mod trace;
     pub(crate) mod verify;
+    pub(crate) mod dns;
     pub(crate) mod wireguard;
     pub(crate) mod validate;
 }
@@ -137,6 +138,7 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         #[cfg(feature = "snapshot")]
         Command::Status(args) => commands::status::run(args, printer),
         Command::Guard(args) => commands::guard::run(args, printer),
+        Command::Dns(args) => commands::dns::run(args, printer),
         Command::Wireguard(args) => commands::wireguard::run(args, printer),
         Command::Rbac(args) => commands::rbac::run(args, printer),
         Command::Explain(args) => commands::explain::run(args, printer),

@@ -57,6 +57,10 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
             .map(|granularity| format!("`{granularity}`"));
         said.unwrap_or_else(|| "not set".to_owned())
     };
+    let dns = |entry: &Entry| {
+        let dns = entry.dns.as_ref().map(ToString::to_string);
+        dns.unwrap_or_else(|| "not set".to_owned())
+    };
     let values = |entry: &Entry| {
         [
             ("localNetworks", local_networks(entry)),
@@ -64,6 +68,7 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
             ("granularity", granularity(entry)),
             ("topologyLabel", format!("`{}`", entry.topology_label)),
             ("advertise", format!("{{{}}}", entry.advertise)),
+            ("dns", dns(entry)),
         ]
     };
     values(later.entry)

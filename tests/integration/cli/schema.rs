@@ -20,6 +20,7 @@ const KINDS: &[(&str, &str)] = &[
     ("capacity", "Capacity"),
     #[cfg(feature = "snapshot")]
     ("status", "Status"),
+    ("dns", "DnsConfiguration"),
     ("wireguard", "WireGuardConfiguration"),
     ("peer", "Peer"),
 ];

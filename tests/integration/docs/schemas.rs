@@ -25,7 +25,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 16] = [
+const FILES: [(&[&str], &str); 17] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
@@ -39,6 +39,7 @@ const FILES: [(&[&str], &str); 16] = [
         &["peer", "--strict"],
         "kilo.squat.ai/peer-strict_v1alpha1.json",
     ),
+    (&["dns"], "kilo-clustermesh.io/dnsconfiguration_v1.json"),
     (&["policy"], "kilo-clustermesh.io/clusterpolicy_v1.json"),
     (&["report"], "kilo-clustermesh.io/report_v1.json"),
     (&["snapshot"], "kilo-clustermesh.io/nodesnapshot_v1.json"),
@@ -246,6 +247,7 @@ fn every_example_and_default_is_right() {
             "Capacity",
             "Status",
             "TemplateContext",
+            "DnsConfiguration",
             "WireGuardConfiguration",
         ]
         .contains(&kind);

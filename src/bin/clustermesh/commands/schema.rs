@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use clap::ValueEnum;
+use clustermesh::dns_config::DnsConfig;
 use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
 use clustermesh::report::json;
@@ -60,6 +61,8 @@ enum SchemaKind {
     /// Output of `status --output json`
     #[cfg(feature = "snapshot")]
     Status,
+    /// Output of `dns --output json`
+    Dns,
     /// Output of `wireguard --output json`
     Wireguard,
     /// Peers that `render` writes
@@ -93,6 +96,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Capacity, _) => json::schema::<WrittenCapacityReport>(),
         #[cfg(feature = "snapshot")]
         (SchemaKind::Status, _) => json::schema::<WrittenStatus>(),
+        (SchemaKind::Dns, _) => json::schema::<DnsConfig>(),
         (SchemaKind::Wireguard, _) => json::schema::<HostConfig>(),
         (SchemaKind::Peer, _) => peer::schema(),
         (SchemaKind::TemplateContext, _) => outputs::context::schema(),

@@ -90,6 +90,7 @@ fn whole_mesh() -> Value {
                     "endpointDomains": ["nodes.example.org"],
                     "acceptedNetworks": ["10.0.0.0/8"],
                     "localNetworks": ["192.168.1.0/24"],
+                    "dns": { "service": "10.43.0.10", "domain": "cluster.local" },
                     "advertise": {
                         "podCIDRs": "Merged",
                         "nodeAddresses": false,

@@ -1,0 +1,123 @@
+//! `clustermesh dns`
+
+use anyhow::anyhow;
+use clap::ValueEnum;
+use clustermesh::dns_config::DnsConfig;
+use clustermesh::name::is_dns_subdomain;
+use clustermesh::report::json::JsonDocument;
+use clustermesh::rules::Purpose;
+use clustermesh::text::{joined, listed};
+
+use crate::failure::CommandFailure;
+use crate::output::{Printer, ReportFormat};
+use crate::planning::OutputCheck;
+use crate::settings::CommonOptions;
+use crate::{Outcome, allowance, inputs, planning};
+
+/// Print the DNS configuration with which a cluster resolves Services of others
+///
+/// A Service `web` in the namespace `shop` of `east` gets the name `web.shop.svc.east.mesh.internal` in the other clusters. Their
+/// CoreDNS forwards these names to the DNS service of `east`, which is the field `dns` of its entry in the mesh. Only clusters
+/// that give the cluster the address of their DNS service are included. Writes nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DnsArgs {
+    /// Cluster whose DNS service is to be configured
+    #[arg(value_name = "CLUSTER")]
+    target: String,
+
+    /// Domain of the names; use the same one for all clusters
+    #[arg(long, value_name = "DOMAIN", default_value = "mesh.internal", value_parser = domain)]
+    domain: String,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "corefile")]
+    pub(crate) output: DnsFormat,
+
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh dns west
+  clustermesh dns west --output k3s | kubectl --context west apply --server-side -f -";
+
+/// The format of the configuration.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum DnsFormat {
+    /// Server blocks for a Corefile
+    Corefile,
+    /// The `ConfigMap` that the CoreDNS of k3s imports
+    K3s,
+    /// JSON
+    Json,
+}
+
+impl From<DnsFormat> for ReportFormat {
+    /// Returns the form of findings.
+    fn from(format: DnsFormat) -> Self {
+        match format {
+            DnsFormat::Corefile | DnsFormat::K3s => Self::Human,
+            DnsFormat::Json => Self::Json,
+        }
+    }
+}
+
+fn domain(text: &str) -> Result<String, String> {
+    if is_dns_subdomain(text) {
+        return Ok(text.to_owned());
+    }
+    Err("expected a lowercase DNS name, such as mesh.internal".to_owned())
+}
+
+pub(crate) fn run(args: &DnsArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+    let inputs = inputs::gather(&args.common.files)?;
+    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let Some((fleet, plan)) = checked.right() else {
+        printer.findings(&inputs.files.of_people(), &checked.findings);
+        printer.counts(&checked.findings, None);
+        return Ok(inputs.failure());
+    };
+    let mut targets = plan.targets.iter();
+    let Some(target) = targets.find(|it| it.cluster.as_str() == args.target) else {
+        return Err(allowance::unknown_target(&args.target, plan).into());
+    };
+    let config = DnsConfig::new(fleet, plan, target, &args.domain);
+    if !config.unreached().is_empty() {
+        printer.note(&format!(
+            "left out {}, because {} gets no Peer with the address of the DNS service; run `clustermesh validate` for the \
+             reasons",
+            listed(config.unreached()),
+            target.cluster
+        ));
+    }
+    if config.is_empty() {
+        let help = if config.unreached().is_empty() {
+            "; write `dns: { service: ADDRESS }` in the entries of the clusters whose Services it should resolve"
+        } else {
+            ""
+        };
+        return Err(anyhow!(
+            "{} reaches no DNS service of another cluster{help}",
+            target.cluster
+        )
+        .into());
+    }
+    let silent: Vec<&str> = config.silent().collect();
+    if !silent.is_empty() {
+        printer.note(&format!(
+            "nodes of {} get no answers from {}, only pods do: for NodeLocal DNSCache, declare the addresses of the nodes in \
+             `additionalCIDRs` of {}",
+            target.cluster,
+            joined(silent, "and"),
+            target.cluster
+        ));
+    }
+    match args.output {
+        DnsFormat::Corefile => printer.print(&config.corefile())?,
+        DnsFormat::K3s => printer.print(&config.k3s())?,
+        DnsFormat::Json => printer.print(&JsonDocument::of(config).text()?)?,
+    }
+    Ok(Outcome::Clean)
+}

@@ -1,0 +1,92 @@
+//! The DNS service of a cluster, which other clusters ask for the names of its Services.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
+use crate::name::is_dns_subdomain;
+use crate::net::Cidr;
+use crate::place::Place;
+
+use super::networks::DeclaredNetworks;
+use super::raw::RawDns;
+use super::{Networks, Range};
+
+/// The domain of a cluster in which nothing else is configured.
+pub(super) const DEFAULT_DOMAIN: &str = "cluster.local";
+
+/// The DNS service of a cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClusterDns {
+    /// The cluster IP of the Service.
+    pub service: IpAddr,
+    /// The domain of the cluster: a lowercase DNS name.
+    pub domain: String,
+}
+
+/// Returns the DNS service of an entry, or reports mistakes in it.
+#[expect(clippy::option_option, reason = "a field, and whether it is right")]
+pub(super) fn dns(
+    written: Option<RawDns>,
+    declared: &DeclaredNetworks,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Option<ClusterDns>> {
+    let Some(RawDns { service, domain }) = written else {
+        return Some(None);
+    };
+    let domain = domain.unwrap_or_else(|| DEFAULT_DOMAIN.to_owned());
+    let is_domain = is_dns_subdomain(&domain);
+    if !is_domain {
+        let message = format!("{} is not a lowercase DNS name", Quoted(&domain));
+        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place.key("domain"), "");
+        findings.push(
+            finding.help("write the `clusterDomain` of the kubelets, such as `cluster.local`"),
+        );
+    }
+    let place = place.key("service");
+    let Ok(address) = service.parse::<IpAddr>() else {
+        let message = format!("{} is not an IP address", Quoted(&service));
+        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+        findings.push(finding.help(
+            "write the cluster IP that `kubectl -n kube-system get service kube-dns` prints",
+        ));
+        return None;
+    };
+    let address = address.to_canonical();
+    // Mistakes in the ranges are reported already.
+    if let Some(networks) = &declared.networks
+        && !common(networks).any(|it| it.cidr.contains(Cidr::host(address)))
+    {
+        let message = format!("{address} is in no range that the whole cluster shares");
+        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+        findings.push(finding.help(match networks {
+            Networks::Typed { .. } => "write the Service range of the cluster in `serviceCIDR`",
+            Networks::Flat { .. } => "write the Service range of the cluster in `allowedNetworks`",
+        }));
+        return None;
+    }
+    is_domain.then_some(Some(ClusterDns {
+        service: address,
+        domain,
+    }))
+}
+
+/// Returns the ranges in which a Service can have its address.
+fn common(networks: &Networks) -> impl Iterator<Item = &Range> {
+    let (services, others) = match networks {
+        Networks::Typed {
+            services,
+            additional,
+            ..
+        } => (services.as_ref(), additional),
+        Networks::Flat { allowed } => (None, allowed),
+    };
+    services.into_iter().chain(others)
+}
+
+impl fmt::Display for ClusterDns {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{} ({})", self.service, self.domain)
+    }
+}
