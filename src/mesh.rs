@@ -31,6 +31,7 @@ mod gate;
 mod group;
 mod mistakes;
 mod networks;
+mod operator;
 mod overlap;
 mod raw;
 mod reading;

@@ -2,6 +2,7 @@
 
 rules! {
     "Errors in the files you write" in "../rules/mesh" about Files;
+    ADDITIONAL_FIELDS = "additional-fields" Notice;
     BEYOND_CEILING = "beyond-ceiling" Error;
     CONTRADICTING_FIELDS = "contradicting-fields" Error
         was "descending-limits" "invalid-selector" "mixed-networks" "several-local-clusters" "topology-mismatch";

@@ -75,7 +75,8 @@ pub(super) struct RawMetadata {
     pub(super) name: String,
     /// The namespace of the operator's object.
     pub(super) namespace: Option<String>,
-    /// Ignored.
+    /// Ignored, except `config.kubernetes.io/local-config`: with the value `"true"`, `validate` no longer reports
+    /// fields that the operator lacks.
     #[schemars(with = "Value")]
     #[serde(default)]
     annotations: Option<Value>,

@@ -8,6 +8,7 @@ use crate::place::Place;
 
 use super::MeshReading;
 use super::gate::{self, Outline};
+use super::operator::UnprotectedMeshes;
 use super::raw::RawMesh;
 
 /// The group that our version and Kilo's own resources share.
@@ -24,6 +25,7 @@ pub(super) fn read(sources: &[Source]) -> MeshReading {
         form: form(),
         reading: MeshReading::default(),
         mistakes: Mistakes::default(),
+        unprotected: UnprotectedMeshes::default(),
     };
     for source in sources {
         for (index, node) in source.documents.iter().enumerate() {
@@ -32,6 +34,8 @@ pub(super) fn read(sources: &[Source]) -> MeshReading {
         let mistakes = mem::take(&mut reader.mistakes);
         reader.reading.diagnostics.extend(mistakes.into_findings());
     }
+    let unprotected = reader.unprotected.into_findings();
+    reader.reading.diagnostics.extend(unprotected);
     reader.reading
 }
 
@@ -40,6 +44,7 @@ struct MeshReader {
     reading: MeshReading,
     /// The mistakes in the present file.
     mistakes: Mistakes,
+    unprotected: UnprotectedMeshes,
 }
 
 impl MeshReader {
@@ -88,6 +93,9 @@ impl MeshReader {
         self.reading.named.extend(named);
         if problems.is_empty() && findings.errors() == 0 {
             let mesh = outline.and_then(Outline::finished);
+            if let Some(mesh) = &mesh {
+                self.unprotected.add(mesh, node);
+            }
             self.reading.meshes.extend(mesh);
         } else {
             // Of mistakes that are only counted it is not known which entries they are in.

@@ -207,6 +207,7 @@ func (c *controllers) reconcile(t *testing.T, server *cluster.Server, repository
 		gone := &unstructured.Unstructured{}
 		gone.SetGroupVersionKind(it.GroupKind.WithVersion("v1alpha1"))
 		gone.SetName(it.Name)
+		gone.SetNamespace(it.Namespace)
 		stale = append(stale, gone)
 	}
 	c.inventory = current

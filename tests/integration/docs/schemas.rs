@@ -21,6 +21,7 @@ use crate::support::{clustermesh, project};
 
 mod agreement;
 mod examples;
+mod operator;
 mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the

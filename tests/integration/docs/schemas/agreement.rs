@@ -20,7 +20,7 @@ const BETWEEN_VALUES: [&str; 13] = [
 ];
 
 /// A mesh with something in every field.
-fn whole_mesh() -> Value {
+pub(super) fn whole_mesh() -> Value {
     json!({
         "apiVersion": "kilo.squat.ai/v1alpha1",
         "kind": "ClusterMesh",
