@@ -1,7 +1,5 @@
 //! The operator: the fields that its CRD lacks, and the meshes that it may read without them.
 
-use std::collections::BTreeSet;
-
 use crate::diagnostic::{Finding, Mistakes, mistake};
 use crate::document::{TreeNode, TreeValue};
 use crate::place::Place;
@@ -87,8 +85,7 @@ impl UnprotectedMeshes {
 fn finding(mesh: &Mesh, node: &TreeNode, annotation: Place, written: &str) -> Option<Finding> {
     let fields = additional(node, &mesh.place);
     let (_, first) = fields.first()?.clone();
-    let mut seen = BTreeSet::new();
-    let names = fields.iter().map(|it| it.0).filter(|it| seen.insert(*it));
+    let names = fields.iter().map(|it| it.0);
     let message = format!(
         "the operator's CRD lacks fields of mesh `{}`: {}",
         mesh.name,
@@ -103,38 +100,42 @@ fn finding(mesh: &Mesh, node: &TreeNode, annotation: Place, written: &str) -> Op
     )))
 }
 
-/// Returns the fields of a mesh that the operator's CRD lacks, each with its place.
+/// Returns the fields of a mesh that the operator's CRD lacks, each with the first place of it.
 fn additional<'a>(node: &'a TreeNode, place: &Place) -> Vec<(&'a str, Place)> {
+    let mut found = Vec::new();
     let Some(spec) = node.get("spec") else {
-        return Vec::new();
+        return found;
     };
     let place = place.key("spec");
-    let mut found = others(spec, &place, &SPEC);
+    add_others(spec, || place.clone(), &SPEC, &mut found);
     let clusters = place.key("clusters");
     if let Some(TreeValue::Sequence(items)) = spec.get("clusters").map(|it| &it.value) {
         for (index, item) in items.iter().enumerate() {
-            found.extend(others(item, &clusters.index(index), &ENTRY));
+            add_others(item, || clusters.index(index), &ENTRY, &mut found);
         }
     }
     found
 }
 
-/// Returns the fields of a value that are not `known`, each with its place.
-fn others<'a>(node: &'a TreeNode, place: &Place, known: &[&str]) -> Vec<(&'a str, Place)> {
+/// Adds the fields of a value that are neither `known` nor found before.
+fn add_others<'a>(
+    node: &'a TreeNode,
+    place: impl Fn() -> Place,
+    known: &[&str],
+    found: &mut Vec<(&'a str, Place)>,
+) {
     let TreeValue::Mapping(entries) = &node.value else {
-        return Vec::new();
+        return;
     };
-    let names = entries.iter().map(|it| &*it.key.scalar.text);
-    names
-        .filter(|it| !known.contains(it))
-        .map(|it| (it, place.key(it)))
-        .collect()
+    for name in entries.iter().map(|it| &*it.key.scalar.text) {
+        if !known.contains(&name) && found.iter().all(|it| it.0 != name) {
+            found.push((name, place().key(name)));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::{ENTRY, SPEC};
     use crate::mesh::tests::report;
 
@@ -236,7 +237,7 @@ mod tests {
         for (kind, known) in [("Spec", &SPEC[..]), ("Cluster", &ENTRY[..])] {
             let fields = schema["$defs"][kind]["properties"].as_object().unwrap();
             assert!(known.iter().all(|it| fields.contains_key(*it)), "{kind}");
-            assert!(known.len() < fields.len(), "{:?}", Value::from(kind));
+            assert!(known.len() < fields.len(), "{kind}");
         }
     }
 }

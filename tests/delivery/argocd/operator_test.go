@@ -19,14 +19,14 @@ func TestOperatorMesh(t *testing.T) {
 	app := shipped(t, repository, "west")
 	app.Spec.Source.Path = "mesh"
 	app.Spec.Source.Directory = nil
-	delivered := func(want string) {
+	delivered := func() {
 		t.Helper()
 		app.Spec.SyncPolicy.SyncOptions = v1alpha1.SyncOptions{"ServerSideApply=true"}
 		if done, err := app.sync(t, server); err == nil || !strings.Contains(err.Error(), "field not declared in schema") {
 			t.Errorf("%+v %v", done, err)
 		}
 		app.Spec.SyncPolicy.SyncOptions = nil
-		if done, err := app.sync(t, server); err != nil || strings.Join(done.synced, " ") != want || done.pruned != nil {
+		if done, err := app.sync(t, server); err != nil || strings.Join(done.synced, " ") != "prod" || done.pruned != nil {
 			t.Errorf("%+v %v", done, err)
 		}
 		const path = "/apis/kilo.squat.ai/v1alpha1/namespaces/kilo-clustermesh/clustermeshes/prod"
@@ -38,10 +38,14 @@ func TestOperatorMesh(t *testing.T) {
 			t.Error(spec)
 		}
 	}
-	delivered("prod")
+	kustomization := []string{repository, "mesh", "kustomization.yaml"}
+	delivered()
+	cluster.Write(t, "resources: [mesh.yaml]\n", kustomization...)
+	delivered()
 	cluster.FollowAdvice(t, repository)
-	delivered("prod")
-	cluster.Write(t, "resources: [mesh.yaml]\n", repository, "mesh", "kustomization.yaml")
+	cluster.Remove(t, kustomization...)
+	delivered()
+	cluster.Write(t, "resources: [mesh.yaml]\n", kustomization...)
 	if done, err := app.sync(t, server); err != nil || done.synced != nil || strings.Join(done.pruned, " ") != "prod" {
 		t.Errorf("%+v %v", done, err)
 	}
