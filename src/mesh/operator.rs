@@ -221,12 +221,12 @@ mod tests {
             assert_ne!(text, followed);
             assert_eq!(report(&followed), "", "{followed}");
             // kustomize builds objects with this value, and the API takes no boolean.
-            for wrong in ["\"false\"", "true"] {
-                let wrong = report(&followed.replace("\"true\"", wrong));
-                assert!(
-                    wrong.contains("then write `config.kubernetes.io"),
-                    "{wrong}"
-                );
+            for value in ["\"false\"", "true"] {
+                let wrong = report(&followed.replace("\"true\"", value));
+                let place = format!(" | {value} | annotate here\n");
+                assert!(wrong.contains(&place), "{wrong}");
+                let advice = "write `\"true\"` as the value of the annotation";
+                assert!(wrong.contains(advice), "{wrong}");
             }
         }
     }
