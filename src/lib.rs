@@ -32,6 +32,7 @@ pub mod convert;
 pub mod plan;
 pub mod host_config;
 pub mod dns_config;
+pub mod firewall;
 pub mod template;
 pub mod manifest;
 pub mod tree_diff;

@@ -1,6 +1,7 @@
 //! The context: the values that a template of a user can write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -75,8 +76,24 @@ struct ContextTarget<S> {
     /// An interval for Flux in minutes, at least 10. A reconcile sends two requests for each Peer,
     /// 50 a second, and takes a third of the interval at most.
     reconcile_minutes: usize,
+    /// The ports that must be open on its nodes.
+    firewall: ContextFirewall,
     /// The results of `clustermesh capacity`, by quantity: `peers`, `rules`, `applySeconds` and others.
     capacity: BTreeMap<String, Number>,
+}
+
+/// The ports that must be open on the nodes of a cluster, as `clustermesh firewall` lists them.
+#[derive(Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "NodePorts")]
+struct ContextFirewall {
+    /// The UDP endpoints at which other clusters dial its nodes.
+    endpoints: Vec<String>,
+    /// The UDP ports on which its nodes listen, for other clusters or for each other.
+    listen_ports: BTreeSet<u16>,
+    /// The addresses of nodes that send each other IPIP (IP protocol 4), if Kilo encapsulates packets.
+    #[serde(rename = "encapsulatedIPs")]
+    encapsulated_ips: BTreeSet<IpAddr>,
 }
 
 /// A cluster that a target reaches.

@@ -66,6 +66,10 @@ const MODULES: &[(&str, &str)] = &[
     // Views
     ("host_config", "text name net wireguard schema mesh plan"),
     ("dns_config", "name net schema mesh fleet plan"),
+    (
+        "firewall",
+        "name wireguard granularity schema mesh kilo membership fleet plan",
+    ),
     ("template", "diagnostic yaml"),
     (
         "manifest",
@@ -116,7 +120,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "outputs",
-        "text name net wireguard place diagnostic string_map schema mesh config fleet plan yaml template \
+        "text name net wireguard place diagnostic string_map schema mesh config fleet plan yaml firewall template \
          manifest agent packet proof capacity",
     ),
     // Judgement

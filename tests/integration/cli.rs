@@ -22,6 +22,7 @@ mod convert;
 mod diff;
 mod dns;
 mod external;
+mod firewall;
 mod guard;
 mod help;
 mod init;

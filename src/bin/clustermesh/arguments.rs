@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Rbac(commands::rbac::RbacArgs),
     Dns(commands::dns::DnsArgs),
     Wireguard(commands::wireguard::WireguardArgs),
+    Firewall(commands::firewall::FirewallArgs),
     Explain(commands::explain::ExplainArgs),
     Schema(commands::schema::SchemaArgs),
     Config(commands::config::ConfigArgs),
@@ -87,6 +88,7 @@ impl Command {
             Self::Guard(args) => (&args.common.files, args.common.printing),
             Self::Dns(args) => (&args.common.files, args.common.printing),
             Self::Wireguard(args) => (&args.common.files, args.common.printing),
+            Self::Firewall(args) => (&args.common.files, args.common.printing),
             Self::Config(args) => (&args.common.files, args.common.printing),
             Self::Argocd(args) => (args.files(), PrintOptions::default()),
             Self::Explain(ExplainArgs { colour, .. }) => {
@@ -114,6 +116,7 @@ impl Command {
             Self::Config(args) => args.output.into(),
             Self::Dns(args) => args.output.into(),
             Self::Wireguard(args) => args.output.into(),
+            Self::Firewall(args) => args.output.into(),
             _ => ReportFormat::Human,
         }
     }

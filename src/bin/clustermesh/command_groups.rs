@@ -2,9 +2,9 @@
 
 /// The commands about clusters as they are.
 const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
-    &["status", "guard", "rbac", "dns", "wireguard"]
+    &["status", "guard", "rbac", "dns", "wireguard", "firewall"]
 } else {
-    &["guard", "rbac", "dns", "wireguard"]
+    &["guard", "rbac", "dns", "wireguard", "firewall"]
 };
 
 /// The commands under the headings of the help.

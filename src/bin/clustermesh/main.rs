@@ -33,6 +33,7 @@ mod commands {
     pub(crate) mod trace;
     pub(crate) mod verify;
     pub(crate) mod dns;
+    pub(crate) mod firewall;
     pub(crate) mod wireguard;
     pub(crate) mod validate;
 }
@@ -140,6 +141,7 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         Command::Guard(args) => commands::guard::run(args, printer),
         Command::Dns(args) => commands::dns::run(args, printer),
         Command::Wireguard(args) => commands::wireguard::run(args, printer),
+        Command::Firewall(args) => commands::firewall::run(args, printer),
         Command::Rbac(args) => commands::rbac::run(args, printer),
         Command::Explain(args) => commands::explain::run(args, printer),
         Command::Schema(args) => commands::schema::run(args, printer),

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Number;
 
 use super::{
-    ContextCluster, ContextMesh, ContextNode, ContextSegment, ContextSource, ContextTarget,
+    ContextCluster, ContextFirewall, ContextMesh, ContextNode, ContextSegment, ContextSource,
+    ContextTarget,
 };
 use crate::capacity::{Load, estimates};
 use crate::config::Per;
 use crate::config::capacity::Capacity;
+use crate::firewall::Firewall;
 use crate::fleet::{Fleet, Member};
 use crate::manifest;
 use crate::mesh::{Networks, Range};
@@ -64,6 +66,7 @@ impl<'a> FleetFacts<'a> {
         capacity: &Capacity,
         rendered: &str,
     ) -> Self {
+        let mut ports = firewalls(fleet, plan);
         let targets = plan.targets.iter().zip(loads).map(|(target, load)| {
             let peer_sets = || {
                 let places = target.peer_sets.iter();
@@ -78,6 +81,7 @@ impl<'a> FleetFacts<'a> {
                 files: peer_sets().map(manifest::file).collect(),
                 sources: target.peer_sets.clone(),
                 reconcile_minutes: reconcile_minutes(peers),
+                firewall: ports.remove(target.cluster.as_str()).unwrap_or_default(),
                 capacity: figures(load, capacity),
             }
         });
@@ -204,6 +208,22 @@ fn cluster(fleet: &Fleet, name: &ClusterName) -> Option<ContextCluster> {
         segments: first.membership.candidates.len(),
         nodes: nodes.collect(),
     })
+}
+
+/// Returns the ports of each cluster with some.
+fn firewalls(fleet: &Fleet, plan: &Plan) -> BTreeMap<String, ContextFirewall> {
+    let clusters = Firewall::new(fleet, plan, None).clusters.into_iter();
+    let ports = clusters.map(|it| {
+        let listen_ports = it.listen_ports();
+        let located = it.encapsulated.into_iter().flatten();
+        let firewall = ContextFirewall {
+            endpoints: it.endpoints.into_iter().map(|it| it.endpoint).collect(),
+            listen_ports,
+            encapsulated_ips: located.filter_map(|it| it.address).collect(),
+        };
+        (it.cluster, firewall)
+    });
+    ports.collect()
 }
 
 fn figures(load: &Load, capacity: &Capacity) -> BTreeMap<String, Number> {

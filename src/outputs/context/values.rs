@@ -63,6 +63,7 @@ impl ContextTarget<usize> {
             peers: self.peers,
             files: self.files,
             reconcile_minutes: self.reconcile_minutes,
+            firewall: self.firewall,
             capacity: self.capacity,
         }
     }

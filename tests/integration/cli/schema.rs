@@ -22,6 +22,7 @@ const KINDS: &[(&str, &str)] = &[
     ("status", "Status"),
     ("dns", "DnsConfiguration"),
     ("wireguard", "WireGuardConfiguration"),
+    ("firewall", "Firewall"),
     ("peer", "Peer"),
 ];
 
@@ -66,7 +67,7 @@ fn is_listed_with_what_it_can_print() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, policy, snapshot, report, trace, trace-mistake, verification, diff, capacity, status, wireguard, peer, template-context]
+      [possible values: mesh, config, expectations, policy, snapshot, report, trace, trace-mistake, verification, diff, capacity, status, wireguard, firewall, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

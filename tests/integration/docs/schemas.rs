@@ -34,6 +34,7 @@ const FILES: [(&[&str], &str); 17] = [
         &["expectations"],
         "kilo-clustermesh.io/expectations_v1.json",
     ),
+    (&["firewall"], "kilo-clustermesh.io/firewall_v1.json"),
     (&["mesh"], "kilo.squat.ai/clustermesh_v1alpha1.json"),
     (&["peer"], "kilo.squat.ai/peer_v1alpha1.json"),
     (
@@ -246,6 +247,7 @@ fn every_example_and_default_is_right() {
             "Verification",
             "Diff",
             "Capacity",
+            "Firewall",
             "Status",
             "TemplateContext",
             "DnsConfiguration",

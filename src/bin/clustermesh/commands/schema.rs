@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use clap::ValueEnum;
 use clustermesh::dns_config::DnsConfig;
+use clustermesh::firewall::Firewall;
 use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
 use clustermesh::report::json;
@@ -65,6 +66,8 @@ enum SchemaKind {
     Dns,
     /// Output of `wireguard --output json`
     Wireguard,
+    /// Output of `firewall --output json`
+    Firewall,
     /// Peers that `render` writes
     Peer,
     /// Values for `clustermesh template` and for `outputs`
@@ -98,6 +101,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Status, _) => json::schema::<WrittenStatus>(),
         (SchemaKind::Dns, _) => json::schema::<DnsConfig>(),
         (SchemaKind::Wireguard, _) => json::schema::<HostConfig>(),
+        (SchemaKind::Firewall, _) => json::schema::<Firewall>(),
         (SchemaKind::Peer, _) => peer::schema(),
         (SchemaKind::TemplateContext, _) => outputs::context::schema(),
     };

@@ -78,6 +78,7 @@ fn lists_its_commands_by_purpose() {
       guard        Print an admission policy for the Peers of a cluster
       rbac         Print the manifests that grant rights in a cluster
       wireguard    Print the WireGuard configuration of an external peer
+      firewall     List the ports that must be open
 
     Learn:
       explain      Explain a rule: what it finds, why it matters and what to do

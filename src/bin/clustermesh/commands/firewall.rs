@@ -1,0 +1,122 @@
+//! `clustermesh firewall`
+
+use clap::ValueEnum;
+use clustermesh::diagnostic::escaped;
+use clustermesh::firewall::Firewall;
+use clustermesh::name::ClusterName;
+use clustermesh::report::json::JsonDocument;
+use clustermesh::report::table::TextTable;
+use clustermesh::report::width::Width;
+use clustermesh::rules::Purpose;
+use clustermesh::text::listed;
+
+use crate::failure::CommandFailure;
+use crate::output::{Printer, terminal};
+use crate::planning::OutputCheck;
+use crate::settings::CommonOptions;
+use crate::{Outcome, applied_files, inputs, planning};
+
+/// List the ports that must be open
+///
+/// Lists the UDP endpoints at which the Peers of other clusters dial a cluster, and the ports that its own Kilo
+/// needs. A node behind NAT has no endpoint and needs no open port. Nodes do not send from their endpoints, so
+/// any source address must be allowed unless you know better. Writes nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct FirewallArgs {
+    /// Cluster that is dialled, by its name in the mesh [default: all]
+    #[arg(value_name = "CLUSTER")]
+    cluster: Option<String>,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: FirewallFormat,
+
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh firewall west
+  clustermesh firewall --output json | jq -r '.clusters[].endpoints[].endpoint'";
+
+/// The format of the ports.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FirewallFormat {
+    /// Table
+    Table,
+    /// JSON
+    Json,
+}
+
+impl From<FirewallFormat> for crate::output::ReportFormat {
+    /// Returns the form of findings.
+    fn from(format: FirewallFormat) -> Self {
+        match format {
+            FirewallFormat::Table => Self::Human,
+            FirewallFormat::Json => Self::Json,
+        }
+    }
+}
+
+pub(crate) fn run(args: &FirewallArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+    let inputs = inputs::gather(&args.common.files)?;
+    let mut clusters = applied_files::clusters(&inputs);
+    let externals = inputs.meshes.iter().flat_map(|it| &it.externals);
+    clusters.extend(externals.map(|it| it.entry.name.clone()));
+    let only = args.cluster.as_deref();
+    let only: Option<&ClusterName> = only
+        .map(|it| applied_files::named(it, &clusters))
+        .transpose()?;
+    let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
+    let Some((fleet, plan)) = checked.right() else {
+        printer.findings(&inputs.files.of_people(), &checked.findings);
+        printer.counts(&checked.findings, None);
+        return Ok(inputs.failure());
+    };
+    let firewall = Firewall::new(fleet, plan, only);
+    if firewall.clusters.is_empty() {
+        printer.note("no port must be open: no cluster dials an endpoint");
+    }
+    match args.output {
+        FirewallFormat::Table => printer.result(&table(&firewall, terminal::stdout()))?,
+        FirewallFormat::Json => printer.print(&JsonDocument::of(firewall).text()?)?,
+    }
+    Ok(Outcome::Clean)
+}
+
+/// The longest name of a node that is shown, in characters.
+const NAME_LIMIT: usize = 80;
+
+fn table(firewall: &Firewall, width: Width) -> String {
+    let mut table = TextTable::new(["CLUSTER", "OPEN", "ON", "FROM"]);
+    for it in &firewall.clusters {
+        let mut row = |open: String, on: String, from: String| {
+            table.add(vec![it.cluster.clone(), open, on, from]);
+        };
+        for open in &it.endpoints {
+            let on = match &open.node {
+                Some(node) if open.listen_port == open.port => node.clone(),
+                Some(node) => format!("{node}, forwarded to UDP {}", open.listen_port),
+                None => "the host".to_owned(),
+            };
+            row(
+                format!("UDP {}", open.endpoint),
+                on,
+                listed(&open.dialled_by),
+            );
+        }
+        // Their names are claims, and not checked as those of nodes that others dial.
+        let name = |it: &str| escaped(it, NAME_LIMIT);
+        for inside in &it.inside {
+            let from = format!("nodes of {}", it.cluster);
+            row(format!("UDP {}", inside.endpoint), name(&inside.node), from);
+        }
+        for nodes in &it.encapsulated {
+            let on = listed(nodes.iter().map(|it| name(&it.node)));
+            row("IPIP (protocol 4)".to_owned(), on, "each other".to_owned());
+        }
+    }
+    table.text("", width)
+}

@@ -1,0 +1,181 @@
+//! `firewall`: which ports must be open, from the plan.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Folder;
+use crate::support::{assert_contains, clustermesh, copy, project};
+
+/// What the command prints in an example.
+fn printed(example: &str, arguments: &[&str]) -> String {
+    let folder = project().join("examples").join(example);
+    let run = clustermesh(&folder, &[&["firewall"], arguments].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout
+}
+
+/// The endpoints of a cluster with who dials them.
+fn endpoints(ports: &Value, cluster: &str) -> Vec<(String, Vec<String>)> {
+    let clusters = ports["clusters"].as_array().unwrap();
+    let found = clusters.iter().find(|it| it["cluster"] == cluster);
+    let endpoints = found.map_or(&Value::Null, |it| &it["endpoints"]).as_array();
+    let endpoints = endpoints.into_iter().flatten().map(|it| {
+        let by = it["dialledBy"].as_array().unwrap().iter();
+        let by = by.map(|it| it.as_str().unwrap().to_owned());
+        (it["endpoint"].as_str().unwrap().to_owned(), by.collect())
+    });
+    endpoints.collect()
+}
+
+#[test]
+fn ports_are_those_that_rendered_peers_dial() {
+    for example in ["hub-and-spokes", "external-peers", "multi-cloud-location"] {
+        let ports: Value = serde_json::from_str(&printed(example, &["-o", "json"])).unwrap();
+        // The endpoint of each Peer in the files, and the folder of the file.
+        let mut dialled = BTreeSet::new();
+        let pattern = project().join("examples").join(example).join("rendered");
+        for target in std::fs::read_dir(pattern).unwrap() {
+            let target = target.unwrap().path();
+            let name = target.file_name().unwrap().to_str().unwrap().to_owned();
+            for file in std::fs::read_dir(&target).into_iter().flatten() {
+                let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+                for document in serde_yaml::Deserializer::from_str(&text) {
+                    let peer: Value = serde::Deserialize::deserialize(document).unwrap();
+                    let endpoint = &peer["spec"]["endpoint"];
+                    let host = &endpoint["dnsOrIP"]["ip"];
+                    if let (Some(host), Some(port)) = (host.as_str(), endpoint["port"].as_u64())
+                        && host != "192.0.2.1"
+                    {
+                        dialled.insert((format!("{host}:{port}"), name.clone()));
+                    }
+                }
+            }
+        }
+        assert!(3 < dialled.len());
+        let clusters = ports["clusters"].as_array().unwrap().iter();
+        let names = clusters.map(|it| it["cluster"].as_str().unwrap());
+        let listed: BTreeSet<(String, String)> = names
+            .flat_map(|it| endpoints(&ports, it))
+            .flat_map(|(endpoint, by)| by.into_iter().map(move |it| (endpoint.clone(), it)))
+            .filter(|(_, by)| !by.starts_with("external."))
+            .collect();
+        assert_eq!(listed, dialled, "{example}");
+    }
+}
+
+#[test]
+fn a_table_has_what_kilo_needs_inside_of_clusters_too() {
+    insta::assert_snapshot!(printed("multi-cloud-location", &[]), @"
+    CLUSTER  OPEN                     ON                                                                                     FROM
+    aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               gcp, onprem
+    aws      UDP 198.18.100.90:51820  ip-10-31-21-5.ec2.internal                                                             gcp, onprem
+    aws      UDP 198.18.113.64:51820  ip-10-30-4-23.eu-west-1.compute.internal                                               nodes of aws
+    aws      UDP 198.18.100.90:51820  ip-10-31-21-5.ec2.internal                                                             nodes of aws
+    aws      IPIP (protocol 4)        ip-10-30-4-23.eu-west-1.compute.internal, ip-10-30-9-140.eu-west-1.compute.internal    each other
+    aws      IPIP (protocol 4)        ip-10-31-16-31.ec2.internal, ip-10-31-21-5.ec2.internal, ip-10-31-30-112.ec2.internal  each other
+    gcp      UDP 198.18.2.122:51820   pool-1-m9wt                                                                            aws, onprem
+    gcp      IPIP (protocol 4)        pool-1-h3kd, pool-1-m9wt, pool-1-x2pf                                                  each other
+    onprem   IPIP (protocol 4)        rack1-node1, rack1-node2, rack2-node1                                                  each other
+    ");
+    insta::assert_snapshot!(printed("external-peers", &["external.branch"]), @"
+    CLUSTER          OPEN                   ON        FROM
+    external.branch  UDP 198.18.77.1:51820  the host  east
+    ");
+}
+
+#[test]
+fn a_cluster_behind_nat_needs_no_open_port() {
+    let ports = printed("multi-cloud-location", &["onprem", "-o", "json"]);
+    let ports: Value = serde_json::from_str(&ports).unwrap();
+    assert_eq!(endpoints(&ports, "onprem"), []);
+    let run = clustermesh(
+        &project().join("examples/quickstart"),
+        &["firewall", "wset"],
+    );
+    assert_eq!(run.code, 2);
+    assert_contains(&run.stderr, "did you mean `west`?");
+}
+
+#[test]
+fn another_port_of_an_endpoint_is_forwarded() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/quickstart"), folder.0.path());
+    let file = folder.path("snapshots/west.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let own = "\"kilo.squat.ai/endpoint\":";
+    assert!(text.contains(own));
+    let text = text.replacen(
+        own,
+        "\"kilo.squat.ai/clustermesh-endpoint\": \"198.18.7.7:4500\",\n        \"kilo.squat.ai/endpoint\":",
+        1,
+    );
+    std::fs::write(&file, text).unwrap();
+    let run = folder.run(&["firewall", "west"]);
+    assert_contains(&run.stdout, "UDP 198.18.7.7:4500");
+    assert_contains(&run.stdout, "forwarded to UDP 51820");
+}
+
+#[test]
+fn the_example_of_the_schema_is_what_is_printed() {
+    let example = include_str!("../../../src/firewall/example.json");
+    assert_eq!(printed("quickstart", &["-o", "json"]), example);
+}
+
+/// A name that Kubernetes would not accept has no Peer, but Kilo may count the node.
+#[test]
+fn names_of_nodes_are_escaped() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/quickstart"), folder.0.path());
+    let file = folder.path("snapshots/west.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let snapshot: Value = serde_json::from_str(&text).unwrap();
+    let name = snapshot["nodes"][0]["name"].as_str().unwrap();
+    let hostile = text.replace(
+        &format!("\"name\": \"{name}\""),
+        "\"name\": \"a\\u001b[2J\"",
+    );
+    assert_ne!(hostile, text);
+    std::fs::write(&file, hostile).unwrap();
+    let run = folder.run(&["firewall", "west"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
+}
+
+#[test]
+fn templates_of_the_gallery_have_the_ports() {
+    let example = project().join("examples/multi-cloud-location");
+    for (target, ports, addresses) in [("aws", 1, 5), ("onprem", 0, 3)] {
+        let filled = |template: &str| {
+            let template = project().join("templates/gallery").join(template);
+            let template = template.to_str().unwrap();
+            let run = clustermesh(
+                &example,
+                &[
+                    "--root",
+                    project().to_str().unwrap(),
+                    "template",
+                    template,
+                    "--target",
+                    target,
+                ],
+            );
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            run.stdout
+        };
+        let rules = filled("nftables.nft.j2");
+        assert_eq!(
+            rules.matches("\nudp dport 51820 accept").count(),
+            ports,
+            "{rules}"
+        );
+        assert_eq!(
+            rules.matches(" ip protocol 4 accept").count(),
+            addresses,
+            "{rules}"
+        );
+        let terraform: Value = serde_json::from_str(&filled("terraform-aws.tf.json.j2")).unwrap();
+        let rules = &terraform["resource"]["aws_vpc_security_group_ingress_rule"];
+        assert_eq!(rules.as_object().unwrap().len(), 2 * ports + 1, "{rules}");
+    }
+}
