@@ -145,7 +145,12 @@ impl ClusterPorts<'_> {
 }
 
 /// Adds the endpoints of a set of Peers of a member, and who dials them.
-fn dialled(member: &Member, set: &PeerSet, by: &BTreeSet<&ClusterName>, endpoints: &mut Endpoints) {
+fn dialled<'a>(
+    member: &Member,
+    set: &PeerSet,
+    by: &BTreeSet<&'a ClusterName>,
+    endpoints: &mut Endpoints<'a>,
+) {
     let candidates = member.membership.candidates.iter();
     let leaders: BTreeMap<PublicKey, &NodeName> =
         candidates.map(|it| (it.key, &it.leader)).collect();
