@@ -217,7 +217,7 @@ fn inside<'a>(member: &Member) -> ClusterPorts<'a> {
 fn locations(cluster: &Cluster) -> Vec<Vec<LocationNode>> {
     let topology = &cluster.topology;
     let mut groups: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
-    for segment in topology.segments.iter() {
+    for segment in &topology.segments {
         let key = match topology.granularity {
             // In `Cross`, every node is a segment, and there are tunnels only between locations.
             Granularity::Cross => segment
