@@ -1,5 +1,6 @@
 //! Absent sources: those that give it nothing although people let them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::conflicts::is_typed;
@@ -31,6 +32,8 @@ pub struct AbsentSource {
     /// source gives as little as one without nodes, and a target that had its Peers loses it. Never of
     /// an external peer: people left out its endpoint, and only nodes of the target the others.
     pub has_no_endpoint: bool,
+    /// The endpoints of its nodes in ranges that meshes declare.
+    pub looping: Vec<IpAddr>,
 }
 
 impl AbsentSource {
@@ -86,6 +89,7 @@ impl AbsentSource {
             has_no_endpoint: !member.entry.name.is_external()
                 && source.own.roams()
                 && membership.candidates.iter().all(|it| it.endpoint.is_none()),
+            looping: reasons.iter().filter_map(|it| looping(it)).collect(),
         })
     }
 
@@ -99,11 +103,15 @@ impl AbsentSource {
         !self.ranges.is_empty() || self.shared.iter().any(|(_, is_let)| *is_let)
     }
 
+    /// Returns whether people let the target have a Peer that it had, with these ranges and this endpoint. If the endpoint
+    /// is in a declared range now, the node has not moved: a person declared the range.
+    pub fn lets(&self, ranges: &[Cidr], dialled: Option<IpAddr>) -> bool {
+        let is_looping = dialled.is_some_and(|it| self.looping.contains(&it));
+        !self.has_no_endpoint && !is_looping && ranges.iter().any(|it| self.lets_range(*it))
+    }
+
     /// Returns whether people let the target have a range that it had.
-    pub fn lets(&self, range: Cidr) -> bool {
-        if self.has_no_endpoint {
-            return false;
-        }
+    fn lets_range(&self, range: Cidr) -> bool {
         // A node's address within such a range is its own, and all else is a part of it. In a flat list
         // pods may be there too: nodes decide which of its ranges are the cluster's as a whole.
         let is_part = self.is_typed && !range.is_host();
@@ -113,6 +121,14 @@ impl AbsentSource {
         }
         self.ranges.iter().any(|it| it.contains(range))
             && !self.barred.iter().any(|it| it.overlaps(range))
+    }
+}
+
+/// Returns the endpoint that keeps a node out because a mesh declares a range around it.
+fn looping(reason: &TargetReason) -> Option<IpAddr> {
+    match reason {
+        TargetReason::LoopingPeer(peer) if peer.is_declared => Some(peer.endpoint.address),
+        _ => None,
     }
 }
 

@@ -197,6 +197,53 @@ ignore:
     assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
 }
 
+/// A line of the mesh takes all Peers of east from west: their endpoints have not changed.
+#[test]
+fn a_range_around_the_endpoints_of_a_cluster_stops_a_render() {
+    let folder = with(HOSTS);
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    folder.edit("mesh.yaml", "192.168.78.0/24", "198.18.113.0/24");
+    let run = folder.run(&["render"]);
+    insta::assert_snapshot!(run.stdout + &run.stderr, @"
+    error[lost-source]: east: all 3 Peers would be removed from west
+    help: if intended, run `clustermesh render --allow-empty west/east`
+
+    warning[no-anchor]: east: 10.43.0.0/16, 10.0.1.0/24 left out: no node with an endpoint is left to carry it (target west)
+    help: give a node an endpoint: `kubectl --context east annotate nodes NODE kilo.squat.ai/clustermesh-endpoint=HOST:51820`, then run `clustermesh snapshot east`; or remove the ranges from the mesh
+
+    warning[looping-endpoint]: east/east-agent-1: left out: endpoint 198.18.113.12 is inside 198.18.113.0/24 of external.router, so WireGuard's own packets would loop into the tunnel (target west)
+      --> mesh.yaml:46:33
+       |
+    46 |       ranges: [192.168.77.0/24, 198.18.113.0/24]
+       |                                 ^^^^^^^^^^^^^^^ declared here
+    warning[looping-endpoint]: east/east-agent-2: left out: endpoint 198.18.113.13 is inside 198.18.113.0/24 of external.router, so WireGuard's own packets would loop into the tunnel (target west)
+      --> mesh.yaml:46:33
+       |
+    46 |       ranges: [192.168.77.0/24, 198.18.113.0/24]
+       |                                 ^^^^^^^^^^^^^^^ declared here
+    warning[looping-endpoint]: east/east-server-1: left out: endpoint 198.18.113.11 is inside 198.18.113.0/24 of external.router, so WireGuard's own packets would loop into the tunnel (target west)
+      --> mesh.yaml:46:33
+       |
+    46 |       ranges: [192.168.77.0/24, 198.18.113.0/24]
+       |                                 ^^^^^^^^^^^^^^^ declared here
+    help: annotate the node with `kilo.squat.ai/clustermesh-endpoint` and another address, or declare ranges in the mesh that do not contain this one
+
+    1 error, 4 warnings
+    nothing was written
+    ");
+    assert_eq!(run.code, 1);
+    // A node that moves into such a range can stop no render.
+    folder.edit("mesh.yaml", "198.18.113.0/24", "198.18.200.0/24");
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let nodes = folder.read("snapshots/east.json");
+    folder.write(
+        "snapshots/east.json",
+        nodes.replace("198.18.113.", "198.18.200."),
+    );
+    let run = folder.run(&["render", "-q"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
 #[test]
 fn what_a_target_does_not_accept_is_withheld() {
     let folder = with(HOSTS);
