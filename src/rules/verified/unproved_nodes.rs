@@ -103,37 +103,32 @@ impl UnprovedNodes<'_> {
         if limits.are_exceeded(100 * self.left_out(), *of) {
             finding = finding.of_nodes();
         }
-        let cluster = &member.entry.name;
-        if self.left_out() == 0 && self.has_other_granularity() {
-            return finding.help(format!(
-                "give all Kilo agents of `{cluster}` the same `--mesh-granularity`, then run `clustermesh snapshot {cluster}`"
-            ));
-        }
-        if self.left_out() == 0 {
-            return finding.help(format!(
-                "wait until Kilo has elected its leaders, then run `clustermesh snapshot {cluster}`"
-            ));
-        }
-        let is_stale = |it: &UnprovedNode| {
+        finding.help(self.advice())
+    }
+
+    fn advice(&self) -> String {
+        let cluster = &self.member.entry.name;
+        let are_all = |is_it: fn(&Unproved) -> bool| self.nodes.iter().all(|node| is_it(&node.why));
+        let snapshot = format!("then run `clustermesh snapshot {cluster}`");
+        if are_all(|why| matches!(why, Unproved::UncertainLeader)) {
+            format!("wait until Kilo has elected its leaders, {snapshot}")
+        } else if self.left_out() == 0 {
+            format!("give all Kilo agents of `{cluster}` the same `--mesh-granularity`, {snapshot}")
+        } else if are_all(|why| {
             matches!(
-                it.why,
+                why,
                 Unproved::Excluded(ExcludedReason::NotReady(Unready::Stale))
             )
-        };
-        if nodes.iter().all(is_stale) {
-            return finding.help(format!(
-                "check that Kilo runs on these nodes, then run `clustermesh snapshot {cluster}`"
-            ));
+        }) {
+            format!("check that Kilo runs on these nodes, {snapshot}")
+        } else if self.nodes.len() == self.of {
+            format!("correct what `clustermesh validate` reports about the nodes of `{cluster}`")
+        } else {
+            format!(
+                "correct what `clustermesh validate` reports about these nodes, or leave them out with the \
+                 `nodeSelector` of `{cluster}`"
+            )
         }
-        if nodes.len() == *of {
-            return finding.help(format!(
-                "correct what `clustermesh validate` reports about the nodes of `{cluster}`"
-            ));
-        }
-        finding.help(format!(
-            "correct what `clustermesh validate` reports about these nodes, or leave them out with the \
-             `nodeSelector` of `{cluster}`"
-        ))
     }
 
     /// Returns the number of nodes that are left out. An election of a leader and the roll-out of a granularity end by
@@ -146,12 +141,6 @@ impl UnprovedNodes<'_> {
             )
         };
         self.nodes.iter().filter(is_left_out).count()
-    }
-
-    /// Returns whether an agent has another granularity than most of its cluster.
-    fn has_other_granularity(&self) -> bool {
-        let mut nodes = self.nodes.iter();
-        nodes.any(|it| matches!(it.why, Unproved::OtherGranularity))
     }
 }
 
