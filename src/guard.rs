@@ -159,8 +159,6 @@ fn shrinkage(
     new: &Snapshot,
     now: &UsableNodes,
 ) -> Shrinkage {
-    let there: BTreeMap<&str, &Node> = by_name(new);
-    let was: BTreeMap<&str, &Node> = by_name(old);
     let mut loss = Shrinkage {
         mesh: mesh.cloned(),
         before: before.usable.len(),
@@ -171,11 +169,8 @@ fn shrinkage(
         if now.usable.contains(name) {
             continue;
         }
-        let is_there = there
-            .get(name.as_str())
-            .zip(was.get(name.as_str()))
-            .is_some_and(|(now, before)| is_same(before, now));
-        if is_there {
+        let both = old.node(name).zip(new.node(name));
+        if both.is_some_and(|(before, now)| is_same(before, now)) {
             let reason = now.reasons.get(name).cloned();
             loss.unusable.push((name.clone(), reason));
         } else {
@@ -183,11 +178,6 @@ fn shrinkage(
         }
     }
     loss
-}
-
-fn by_name(snapshot: &Snapshot) -> BTreeMap<&str, &Node> {
-    let nodes = snapshot.nodes.iter();
-    nodes.map(|node| (node.name.as_str(), node)).collect()
 }
 
 /// Returns whether two nodes of one name are one object; a dump made by hand may have no uid.

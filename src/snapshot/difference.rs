@@ -35,11 +35,11 @@ pub enum Change {
 
 /// Returns what is another in `after`, in order of nodes and fields.
 pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<NodeDifference> {
-    let (before, after) = (by_name(before), by_name(after));
-    let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+    let nodes = before.nodes.iter().chain(&after.nodes);
+    let names: BTreeSet<&str> = nodes.map(|it| it.name.as_str()).collect();
     let mut differences = Vec::new();
     for name in names {
-        let changes = match (before.get(name), after.get(name)) {
+        let changes = match (before.node(name), after.node(name)) {
             (Some(before), Some(after)) => changes(before, after),
             (None, _) => vec![Change::Added],
             (_, None) => vec![Change::Removed],
@@ -52,18 +52,12 @@ pub fn differences(before: &Snapshot, after: &Snapshot) -> Vec<NodeDifference> {
     differences
 }
 
-fn by_name(snapshot: &Snapshot) -> BTreeMap<&str, &Node> {
-    let nodes = snapshot.nodes.iter();
-    nodes.map(|node| (node.name.as_str(), node)).collect()
-}
-
 fn changes(before: &Node, after: &Node) -> Vec<Change> {
     let (before, after) = (fields(before), fields(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let changed = names
+    names
         .into_iter()
-        .filter(|name| before.get(*name) != after.get(*name));
-    changed
+        .filter(|name| before.get(*name) != after.get(*name))
         .map(|name| Change::Field {
             field: name.clone(),
             before: before.get(name).cloned(),
