@@ -164,14 +164,12 @@ impl<'a> Fleet<'a> {
 
     /// Returns every cluster, by name; each is a target.
     pub fn clusters(&self) -> impl Iterator<Item = &'a ClusterName> {
-        let all = self.clusters.keys().copied();
-        all.filter(|it| !it.is_external())
+        self.clusters.keys().copied().filter(|it| !it.is_external())
     }
 
     /// Returns every external peer, by name.
     pub fn externals(&self) -> impl Iterator<Item = &'a ClusterName> {
-        let all = self.clusters.keys().copied();
-        all.filter(|it| it.is_external())
+        self.clusters.keys().copied().filter(|it| it.is_external())
     }
 
     /// Returns how many Peers all targets get together, if nothing is cut.

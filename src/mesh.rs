@@ -308,11 +308,10 @@ impl MeshReading {
             &mistake::INCONSISTENT_CLUSTER,
             &mistake::LINKED_TWICE,
         ];
-        let mut errors = self
-            .diagnostics
+        self.diagnostics
             .iter()
-            .filter(|diagnostic| diagnostic.severity == Severity::Error);
-        errors.all(|diagnostic| together.contains(&diagnostic.rule))
+            .filter(|diagnostic| diagnostic.severity == Severity::Error)
+            .all(|diagnostic| together.contains(&diagnostic.rule))
     }
 }
 

@@ -98,12 +98,11 @@ impl Plan {
     /// stop the render for all clusters. Nor are those that see no cluster because of states: people
     /// wrote that the cluster, or all others, have not joined.
     pub fn empty(&self) -> impl Iterator<Item = &Target> {
-        let empty = self
-            .targets
+        self.targets
             .iter()
             .filter(|it| it.peer_sets.is_empty())
-            .filter(|it| !it.without.is_empty());
-        empty.filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
+            .filter(|it| !it.without.is_empty())
+            .filter(|it| !it.absent.values().any(|absent| absent.is_claimed))
     }
 
     /// Returns the Peers that a cluster gets.

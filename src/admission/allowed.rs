@@ -47,8 +47,7 @@ impl Guard {
 
     /// Returns whether a name is one that a source's Peers have.
     fn is_name_of_source(&self, name: &str) -> bool {
-        let mut sources = self.declared.sources.keys();
-        sources.any(|it| {
+        self.declared.sources.keys().any(|it| {
             let set = it.replacen('/', "--", 1);
             let rest = name.strip_prefix(&*set);
             rest.is_some_and(|it| it.is_empty() || it.starts_with("--"))
@@ -88,8 +87,7 @@ impl Guard {
         let mut declared = Vec::new();
         let own = mesh.entries.iter().find(|it| it.name == self.cluster);
         if let Some(own) = own {
-            let local = own.local_networks.iter();
-            declared.extend(local.map(|it| (&own.name, it.cidr)));
+            declared.extend(own.local_networks.iter().map(|it| (&own.name, it.cidr)));
             let is_near = |it: &&Entry| it.name == own.name || mesh.link(own, it).is_some();
             for entry in mesh.all_entries().filter(is_near) {
                 let ranges = entry.networks.all().into_iter();

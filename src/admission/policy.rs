@@ -113,8 +113,7 @@ fn variables(
     let mut parts = vec![(0, Vec::new())];
     for (key, values) in entries {
         // Each text has two quotes, a comma or colon and a space.
-        let texts = values.iter().chain([&key]);
-        let size: usize = texts.map(|it| it.len() + 4).sum();
+        let size: usize = values.iter().chain([&key]).map(|it| it.len() + 4).sum();
         if MOST_CHARACTERS < size {
             return Err(GuardError::Large(key));
         }

@@ -215,8 +215,7 @@ impl<'a> Fabric<'a> {
         let are_same = |(one, other): (&Arc<Site>, &Arc<Site>)| {
             ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
         };
-        let mut pairs = self.sites.iter().zip(sites.iter());
-        self.sites.len() == sites.len() && pairs.all(are_same)
+        self.sites.len() == sites.len() && self.sites.iter().zip(sites.iter()).all(are_same)
     }
 
     /// Returns who has the keys of the Peers of a cluster, if its version here has the same ones.

@@ -364,10 +364,9 @@ fn upsets(topology: &KiloTopology, peers: &Peers<ClusterPeer>) -> Vec<Upset> {
             upsets.push(Upset::Undecodable(id));
         }
         // Hardly any has one, and no other has to be looked at.
-        let share = peer.share().filter(|it| {
-            let mut allowed = it.translation.allowed_ips.iter();
-            allowed.any(|it| it.is_mapped)
-        });
+        let share = peer
+            .share()
+            .filter(|it| it.translation.allowed_ips.iter().any(|it| it.is_mapped));
         let kept = share.into_iter().flat_map(PeerShare::kept);
         let mapped = kept.filter(|it| it.allowed.is_mapped);
         upsets.extend(mapped.map(|it| Upset::Mapped {

@@ -64,10 +64,9 @@ struct GivenFiles<'a> {
 
 impl<'a> GivenFiles<'a> {
     fn new(meshes: &[Mesh], like: &'a ClusterName) -> Self {
-        let own = meshes.iter().filter(|mesh| {
-            let mut entries = mesh.entries.iter();
-            entries.any(|it| it.name == *like)
-        });
+        let own = meshes
+            .iter()
+            .filter(|mesh| mesh.entries.iter().any(|it| it.name == *like));
         let names = own.map(|mesh| {
             // The added cluster is in no list of links; a hub is linked with everything.
             let is_linked = mesh.topology.is_hub(like) || mesh.topology.is_full();

@@ -123,8 +123,7 @@ impl Arrivals {
     pub(super) fn new(objects: &[Object]) -> Self {
         let mut numbers: Vec<[u8; 32]> = Vec::new();
         let mut number = |key: [u8; 32]| {
-            let known = numbers.iter().position(|it| *it == key);
-            known.unwrap_or_else(|| {
+            numbers.iter().position(|it| *it == key).unwrap_or_else(|| {
                 numbers.push(key);
                 numbers.len() - 1
             })

@@ -180,8 +180,7 @@ impl ChangedPeer {
     /// Returns whether it gains a range that shares addresses with one that it loses.
     pub(super) fn replaces_ranges(&self) -> bool {
         let of = |is_gained: bool| {
-            let differences = self.differences().iter();
-            let ranges = differences.filter_map(move |it| match it {
+            let ranges = self.differences().iter().filter_map(move |it| match it {
                 Difference::RangesGained(ranges) if is_gained => Some(ranges),
                 Difference::RangesLost(ranges) if !is_gained => Some(ranges),
                 _ => None,

@@ -316,12 +316,10 @@ fn links(topology: &Topology) -> Vec<String> {
     match topology {
         Topology::FullMesh => vec!["full mesh".to_owned()],
         Topology::Hub(hubs) => hubs.iter().map(|it| format!("hub {it}")).collect(),
-        Topology::Links(pairs) => {
-            let pairs = pairs
-                .iter()
-                .map(|(one, other)| format!("{one} with {other}"));
-            pairs.collect()
-        }
+        Topology::Links(pairs) => pairs
+            .iter()
+            .map(|(one, other)| format!("{one} with {other}"))
+            .collect(),
     }
 }
 

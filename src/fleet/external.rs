@@ -13,8 +13,7 @@ use crate::wireguard::text_of_key;
 
 /// Returns a snapshot with one node for each external peer, derived from the mesh alone.
 pub fn external_snapshots(meshes: &[Mesh]) -> impl Iterator<Item = (ClusterName, SnapshotFile)> {
-    let externals = meshes.iter().flat_map(|it| &it.externals);
-    externals.map(|it| {
+    meshes.iter().flat_map(|it| &it.externals).map(|it| {
         let snapshot = Snapshot {
             cluster: it.entry.name.clone(),
             dropped_labels: Vec::new(),

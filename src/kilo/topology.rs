@@ -152,8 +152,7 @@ impl KiloTopology {
 
     /// Returns the nodes that may lead any segment.
     pub fn all_possible_leaders(&self) -> impl Iterator<Item = NodeId> {
-        let segments = self.segments.ids();
-        segments.flat_map(|it| self.possible_leaders(it))
+        self.segments.ids().flat_map(|it| self.possible_leaders(it))
     }
 
     /// Returns whether a segment's leader has no tunnel to another: in `Cross` there are none within

@@ -118,8 +118,7 @@ pub(super) fn overlaps_of_excluded(
         .flat_map(|draft| draft.members.iter().map(|it| it.0))
         .collect();
     let claims = drafts.iter().flat_map(pod_claims);
-    let claims = claims.chain(survey.excluded_pod_claims(&given)).collect();
-    losses(claims)
+    losses(claims.chain(survey.excluded_pod_claims(&given)).collect())
         .into_values()
         .filter(|(loser, winner)| given.contains(&loser.node) != given.contains(&winner.node))
         .map(|(loser, winner)| {

@@ -51,8 +51,7 @@ fn home(node: NodeId, candidate: &ClusterNode) -> LocalNode {
         checked,
         ..
     } = candidate;
-    let of_kilo = kilo.endpoint.iter().filter_map(Endpoint::address);
-    let mut endpoints: Vec<IpAddr> = of_kilo.collect();
+    let mut endpoints: Vec<IpAddr> = kilo.endpoint.iter().filter_map(Endpoint::address).collect();
     let dialled = checked.endpoint().and_then(Endpoint::address);
     endpoints.extend(dialled.filter(|it| !endpoints.contains(it)));
     LocalNode {

@@ -144,11 +144,10 @@ fn clusters(
         if let Some(draft) = drafts.get(&**text) {
             clusters.extend(draft.name.clone());
         } else {
-            let known = drafts.keys().copied();
             findings.push(unknown_cluster(
                 text,
                 own,
-                known,
+                drafts.keys().copied(),
                 "this mesh has no cluster",
             ));
         }

@@ -35,15 +35,14 @@ impl RefusedLinks {
 
     /// Returns all of them.
     pub fn all(&self) -> impl Iterator<Item = RefusedLink> {
-        let links = self
-            .0
+        self.0
             .iter()
-            .flat_map(|(by, others)| others.iter().map(move |it| (by, it)));
-        links.map(|(by, (other, place))| RefusedLink {
-            by: by.clone(),
-            other: other.clone(),
-            place: place.clone(),
-        })
+            .flat_map(|(by, others)| others.iter().map(move |it| (by, it)))
+            .map(|(by, (other, place))| RefusedLink {
+                by: by.clone(),
+                other: other.clone(),
+                place: place.clone(),
+            })
     }
 
     pub(super) fn contains(&self, one: &ClusterName, other: &ClusterName) -> bool {

@@ -215,8 +215,7 @@ impl OutageProof<'_, '_, '_, '_> {
         let unknown = parts.unknown.iter().enumerate().map(|(place, loss)| {
             let others = parts.unknown.iter().take(place).copied();
             let others = others.chain(parts.proved.iter().map(|it| it.0));
-            let others = others.filter(|it| self.may_add(loss, it));
-            others.count() + self.partners(loss, parts).count()
+            others.filter(|it| self.may_add(loss, it)).count() + self.partners(loss, parts).count()
         });
         unknown.sum()
     }

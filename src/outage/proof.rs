@@ -142,8 +142,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         let sites = || self.fabric().sites.ids();
         let is_left = |it: &SiteId| !lost.touch(*it) || snapshots.contains_key(it);
         let pairs = snapshots.keys().flat_map(|site| {
-            let others = sites().filter(is_left);
-            others.map(|it| SitePair {
+            sites().filter(is_left).map(|it| SitePair {
                 from: *site,
                 to: it,
             })

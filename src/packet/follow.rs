@@ -169,8 +169,7 @@ impl Fabric<'_> {
             return Ok(());
         }
         let is_own = |claim: &&TunnelClaim| claim.tunnel == Tunnel::Segment(segment);
-        let mut others = claims.iter().filter(|it| !is_own(it));
-        let Some(&claim) = others.next() else {
+        let Some(&claim) = claims.iter().find(|it| !is_own(it)) else {
             // To the pods of another node of the location, too, a route of Kilo's leads.
             let missing = missing(site, at).filter(|_| connected.is_none());
             return missing.map_or(Ok(()), Err);

@@ -28,10 +28,9 @@ pub(super) fn count(view: &TargetView, source: &TargetSource, decisions: &mut De
         };
         // The only host of an external peer carries all of its ranges.
         let is_host = source.member.entry.name.is_external();
-        let others = source.member.shared().filter(|_| is_host);
         let mut claims = candidate
             .claims()
-            .chain(others)
+            .chain(source.member.shared().filter(|_| is_host))
             .filter(|it| !is_local(it))
             .filter(|it| view.families.contains(&it.family()))
             .peekable();

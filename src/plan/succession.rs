@@ -14,8 +14,7 @@ pub(super) type Tier = Vec<Option<usize>>;
 /// that depends only on the segments that are there can move one part only: two of the parts must prefer
 /// the same replacement, and if both need it, the order in which they came to need it is not known.
 pub(super) fn carriers(tiers: &[Tier], parts: usize) -> Vec<usize> {
-    let best = tiers.iter().flatten().take(parts).copied();
-    let mut chosen: Vec<Option<usize>> = best.collect();
+    let mut chosen: Vec<Option<usize>> = tiers.iter().flatten().take(parts).copied().collect();
     let mut skipped = parts;
     for tier in tiers {
         if chosen.iter().all(Option::is_some) {
@@ -36,8 +35,7 @@ fn replace(chosen: &mut [Option<usize>], replacements: &[Option<usize>]) {
     let mut left = replacements.to_vec();
     let distances = chosen.len().max(left.len()).next_power_of_two();
     for distance in 0..distances {
-        let vacancies = chosen.iter_mut().enumerate().filter(|it| it.1.is_none());
-        for (part, vacancy) in vacancies {
+        for (part, vacancy) in chosen.iter_mut().enumerate().filter(|it| it.1.is_none()) {
             let place = (part / 2) ^ distance;
             let replacement = match part % 2 {
                 0 => left.get_mut(place),

@@ -127,8 +127,7 @@ pub fn verify_sound(reach: &Reach, asked: Asked) -> Option<Verification> {
 /// the mesh.
 pub fn verify_excusing(reach: &Reach, asked: Asked, excused: &Excused) -> Verification {
     let verifier = Verifier::new(reach, asked, Some(excused));
-    let parts = verifier.sites().map(|from| verifier.from(from));
-    verifier.join(parts.collect())
+    verifier.join(verifier.sites().map(|from| verifier.from(from)).collect())
 }
 
 impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
@@ -306,17 +305,15 @@ impl Verification {
 
     /// Returns the sum of all pairs.
     pub fn total(&self) -> Tally {
-        let tallies = self.tallies().flat_map(|(alike, times)| {
-            let tallies = alike.values();
-            tallies.map(move |tally| (tally, times))
-        });
-        tallies.fold(Tally::default(), |sum, (tally, times)| Tally {
-            promised: sum.promised + times * tally.promised,
-            kept: sum.kept + times * tally.kept,
-            assumed: sum.assumed + times * tally.assumed,
-            routed: sum.routed + times * tally.routed,
-            others: sum.others + times * tally.others,
-            reached: sum.reached + times * tally.reached,
-        })
+        self.tallies()
+            .flat_map(|(alike, times)| alike.values().map(move |tally| (tally, times)))
+            .fold(Tally::default(), |sum, (tally, times)| Tally {
+                promised: sum.promised + times * tally.promised,
+                kept: sum.kept + times * tally.kept,
+                assumed: sum.assumed + times * tally.assumed,
+                routed: sum.routed + times * tally.routed,
+                others: sum.others + times * tally.others,
+                reached: sum.reached + times * tally.reached,
+            })
     }
 }

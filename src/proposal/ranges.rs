@@ -137,8 +137,7 @@ fn pool(cidrs: &[Cidr], family: Family) -> Result<AgreedRange, RangeProblem> {
     let mut best = None;
     for length in lengths.rev() {
         // A CIDR that is wider is counted as it is.
-        let ranges = cidrs.iter().map(|it| it.widened(length).unwrap_or(*it));
-        let (agreed, is_most) = most(ranges);
+        let (agreed, is_most) = most(cidrs.iter().map(|it| it.widened(length).unwrap_or(*it)));
         if is_most && let Some(cidr) = agreed {
             let inside: Vec<Cidr> = cidrs
                 .iter()

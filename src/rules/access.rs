@@ -174,8 +174,7 @@ fn scattered(accesses: &[EntryAccess]) -> Vec<Finding> {
         return Vec::new();
     };
     let mut seen = BTreeSet::from([first.cluster()]);
-    let others = local.filter(|access| seen.insert(access.cluster()));
-    let found = others.map(|access| {
+    let found = local.filter(|access| seen.insert(access.cluster())).map(|access| {
         let message = format!(
             "is `local` in mesh {}, but {} is `local` in mesh {}: --secrets-from reads only one cluster",
             access.mesh.name,

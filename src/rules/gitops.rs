@@ -57,8 +57,7 @@ pub enum Fate {
 /// Returns findings about the tree on disk.
 pub(super) fn on_disk(on_disk: &OnDiskTree, plan: &Plan, fate: Fate) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    let blocked = on_disk.blocked.iter();
-    findings.extend(blocked.map(|it| blocked_file(on_disk, it)));
+    findings.extend(on_disk.blocked.iter().map(|it| blocked_file(on_disk, it)));
     findings.extend(on_disk.foreign.iter().map(|it| foreign(on_disk, it)));
     let mut ours: Vec<Finding> = Vec::new();
     let mismatches = on_disk.mismatches();
@@ -87,9 +86,8 @@ pub(super) fn twin_peers(cluster: &str, peers: &[(String, Place)]) -> Finding {
         "the Peers {names} have the same key: deleting one of them removes the tunnel until the \
          agents' next resync (8 minutes measured)"
     );
-    let places = peers.iter().take(NAMED).map(|(_, place)| place.clone());
     Finding::on_named(&TWIN_PEERS, cluster, message)
-        .at_each(places.map(|it| (it, "same key")))
+        .at_each(peers.iter().take(NAMED).map(|(_, place)| (place.clone(), "same key")))
         .help(format!(
             "in {}, delete all but one, then immediately touch the remaining one: `kubectl annotate peers \
              --overwrite NAME touched=1`",

@@ -137,12 +137,11 @@ impl Levels {
 
     /// Returns the level of a rule. Its own name takes precedence over a code that it shares.
     fn level(&self, rule: &'static Rule) -> Option<&RuleLevel> {
-        let of_rule = self
-            .levels
+        self.levels
             .iter()
             .filter(|(rules, _)| rules.contains(&rule))
-            .map(|(_, level)| level);
-        of_rule.max_by_key(|level| level.rule == rule.name())
+            .map(|(_, level)| level)
+            .max_by_key(|level| level.rule == rule.name())
     }
 }
 

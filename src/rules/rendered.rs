@@ -164,8 +164,7 @@ pub(super) fn findings(changes: &TreeDiff, planned: PlannedFleet, config: &Confi
         let of_source = pins.entry(it.what.source.as_str()).or_default();
         of_source.insert(anchor_item(&it.what, fleet));
     }
-    let moves = changes.moved.iter();
-    findings.extend(moves.map(|it| {
+    findings.extend(changes.moved.iter().map(|it| {
         let of_source = pins.get(it.what.source.as_str());
         let pin = pin(&it.what, of_source.into_iter().flatten(), fleet);
         let finding = moved(it, MoveReason::of(&it.what, fleet), &pin);
@@ -206,8 +205,7 @@ fn shrunk(case: &Case<Shrunk>, fleet: &Fleet) -> Finding {
 fn excluded(fleet: &Fleet, source: &str, gone: &[String]) -> Option<Place> {
     members(fleet, source).find_map(|member| {
         let (mesh, cluster) = (&member.mesh.name, &member.entry.name);
-        let mut excluded = member.membership.excluded.iter();
-        let is_meant = excluded.find(|it| {
+        let is_meant = member.membership.excluded.iter().find(|it| {
             let name = peer_name(mesh.as_str(), cluster.as_str(), &it.node);
             gone.contains(&name)
         });
@@ -372,8 +370,7 @@ fn named(moved: &Moved, fleet: &Fleet) -> Option<Place> {
     members(fleet, &moved.source).find_map(|member| {
         let (mesh, cluster) = (&member.mesh.name, &member.entry.name);
         let is = |name: &str, peer: &str| peer_name(mesh.as_str(), cluster.as_str(), name) == peer;
-        let anchors = member.entry.anchors.iter();
-        let mut meant = anchors.filter(|anchor| {
+        let mut meant = member.entry.anchors.iter().filter(|anchor| {
             let ranges = anchor.ranges.as_ref();
             // One that is spread moves in parts.
             ranges.is_none_or(|it| it.iter().any(|range| range.contains(moved.range)))

@@ -80,8 +80,7 @@ pub fn findings(fabric: &Fabric, verification: &Verification, gaps: InputGaps) -
 /// Returns which Peers of a cluster have one key.
 fn twins(site: &Site) -> Vec<Finding> {
     let contests = site.model.contests.iter();
-    let of_keys = contests.filter(|it| it.over == Prize::Key);
-    let findings = of_keys.map(|contest| {
+    let findings = contests.filter(|it| it.over == Prize::Key).map(|contest| {
         let peers = contest.peers.iter().map(|it| &site.model.peers[*it]);
         let place = |it: &ClusterPeer| it.place().key("spec").key("publicKey");
         let peers: Vec<_> = peers

@@ -211,10 +211,9 @@ fn size(node: &Node) -> usize {
     /// The smallest number of bytes around a text.
     const AROUND: usize = 16;
     let texts = |map: &StringMap| -> usize {
-        let sizes = map
-            .iter()
-            .map(|(key, value)| key.len() + value.len() + AROUND);
-        sizes.sum()
+        map.iter()
+            .map(|(key, value)| key.len() + value.len() + AROUND)
+            .sum()
     };
     let addresses = node
         .addresses

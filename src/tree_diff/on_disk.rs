@@ -220,8 +220,7 @@ impl OnDiskTree {
                     names.entry(peer.name.as_str()).or_insert_with(place);
                 }
             }
-            let several = by_key.into_values().filter(|it| 1 < it.len());
-            twins.extend(several.map(|names| {
+            twins.extend(by_key.into_values().filter(|it| 1 < it.len()).map(|names| {
                 SameKeyPeers {
                     target: target.to_owned(),
                     peers: names

@@ -30,8 +30,7 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     let ranges = Prefixes::new(&ranges);
     for (number, &(entry, range)) in (1..).zip(&of_externals) {
         let (around, inside) = (ranges.containing(range.cidr), ranges.inside(range.cidr));
-        let mut meeting = around.chain(inside).map(|it| it.1);
-        if let Some((_, other)) = meeting.find(|it| it.0 < number) {
+        if let Some((_, other)) = around.chain(inside).map(|it| it.1).find(|it| it.0 < number) {
             findings.push(overlap((entry, range), *other));
         }
     }

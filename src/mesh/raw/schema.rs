@@ -64,6 +64,5 @@ pub(super) fn values_to_compare() -> Value {
 
 /// Returns what `count` may be; like any field, it may be empty.
 pub(super) fn counts() -> Vec<Option<u16>> {
-    let counts = COUNTS.into_iter().map(Some);
-    counts.chain([None]).collect()
+    COUNTS.into_iter().map(Some).chain([None]).collect()
 }

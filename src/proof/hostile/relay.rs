@@ -122,16 +122,15 @@ impl<'r, 'f, 'a> Relay<'r, 'f, 'a> {
     fn carrier(&self, ends: &FarEnds, third: &Site, taken: TakenSource) -> Option<At> {
         let key = third.model.key(taken.claim.tunnel)?;
         let slot = ends.site.model.tunnels.around(taken.span).next()?;
-        let mut holders = self
-            .fabric
+        self.fabric
             .holders(&key)
             .iter()
             .copied()
-            .filter(|it| it.site == self.number);
-        holders.find(|at| {
-            let led = ends.site.led(at.node);
-            led.is_some_and(|it| ends.holder(it, slot).is_some())
-        })
+            .filter(|it| it.site == self.number)
+            .find(|at| {
+                let led = ends.site.led(at.node);
+                led.is_some_and(|it| ends.holder(it, slot).is_some())
+            })
     }
 }
 

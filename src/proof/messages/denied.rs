@@ -79,8 +79,7 @@ fn exceptions(fabric: &Fabric, unallowed: &Unallowed) -> Vec<String> {
         return Vec::new();
     }
     let (from_class, to_class) = unallowed.classes;
-    let groups = groups.into_iter().enumerate();
-    let exceptions = groups.map(|(index, (mut to, from))| {
+    let exceptions = groups.into_iter().enumerate().map(|(index, (mut to, from))| {
         // A single sender is not one of its receivers.
         if let [one] = from.as_slice() {
             to.remove(one);

@@ -65,8 +65,7 @@ impl<'a> LinkTerms<'a> {
     }
 
     fn count_anew(&self, site: &Site, blocks: &[AddressBlock]) -> u64 {
-        let promised = blocks.iter().filter(|it| self.promise(site, it));
-        u64::try_from(promised.count()).unwrap_or(u64::MAX)
+        u64::try_from(blocks.iter().filter(|it| self.promise(site, it)).count()).unwrap_or(u64::MAX)
     }
 
     /// Returns whether a block of the cluster is promised.

@@ -42,10 +42,8 @@ impl Promises {
             } => (pods, additional),
             Networks::Flat { allowed } => (allowed, allowed),
         };
-        let within = |ranges: &[Range], inner: Cidr| {
-            let mut ranges = ranges.iter();
-            ranges.any(|range| range.cidr.contains(inner))
-        };
+        let within =
+            |ranges: &[Range], inner: Cidr| ranges.iter().any(|range| range.cidr.contains(inner));
         let (mut peered, mut pods, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
         let mut uncarried = Vec::new();
         for (node, own) in site.model.topology.nodes.numbered() {

@@ -55,8 +55,7 @@ pub(super) fn unowned(fabric: &Fabric, links: &MeshLinks) -> Vec<Unowned> {
 /// Returns how many addresses of a range are only there for nodes to get theirs out of.
 fn addresses(site: &Site, range: Cidr) -> u64 {
     let owners = site.owned();
-    let pieces = owners.pieces(Span::new(range)).into_iter();
-    let free = pieces.filter(|piece| {
+    let free = owners.pieces(Span::new(range)).into_iter().filter(|piece| {
         let owner = piece.slot.and_then(|it| owners.at(it).1.first());
         owner == Some(&Owner::Pool)
     });

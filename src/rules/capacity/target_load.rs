@@ -62,8 +62,7 @@ pub fn waves(plan: &Plan, loads: &[Load], on_disk: &OnDiskTree) -> Vec<Wave> {
     let missing = on_disk.missing.iter().map(String::as_str);
     let paths: BTreeSet<&str> = differing.chain(missing).collect();
     let unread = on_disk.unread_targets();
-    let targets = plan.targets.iter().zip(loads);
-    let waves = targets.map(|(target, load)| {
+    let waves = plan.targets.iter().zip(loads).map(|(target, load)| {
         if unread.contains(target.cluster.as_str()) {
             return Wave::default();
         }

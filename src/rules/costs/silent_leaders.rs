@@ -43,8 +43,7 @@ impl<'f> SilentLeaders<'f> {
 /// Returns whether a cluster exchanges Peers with another one, or will when both have joined.
 fn has_partners(member: &Member) -> bool {
     let own = member.entry;
-    let mut others = member.mesh.entries.iter();
-    others.any(|it| {
+    member.mesh.entries.iter().any(|it| {
         it.name != own.name && it.state != State::Leaving && member.mesh.link(own, it).is_some()
     })
 }

@@ -27,8 +27,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
     let taken = fleet.first_memberships().map(RoutedAddresses::new);
     for taken in taken.filter(|it| !it.nodes.is_empty()) {
-        let sources = fleet.sources(&taken.member.entry.name);
-        for source in sources.map(|it| it.member) {
+        for source in fleet.sources(&taken.member.entry.name).map(|it| it.member) {
             let candidates = source.membership.candidates.iter();
             findings.extend(candidates.filter_map(|it| taken.finding(source, it)));
         }

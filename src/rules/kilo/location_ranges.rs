@@ -134,8 +134,7 @@ impl OfferReport<'_, '_> {
 
     /// Reports ranges that nodes of another location have for themselves.
     fn owned_elsewhere(&self, offer: &Offer) -> Option<Finding> {
-        let ranges = offer.ranges.iter();
-        let mut contested = ranges.filter_map(|range| {
+        let mut contested = offer.ranges.iter().filter_map(|range| {
             let (_, claim) = self.contestants.own_of_others(offer, *range).next()?;
             Some((range, claim))
         });
@@ -153,8 +152,7 @@ impl OfferReport<'_, '_> {
 
     /// Reports ranges that Kilo drops because Peers have overlapping ones.
     fn foreign(&self, offer: &Offer) -> Option<Finding> {
-        let ranges = offer.ranges.iter();
-        let mut contested = ranges.filter_map(|range| {
+        let mut contested = offer.ranges.iter().filter_map(|range| {
             let (given, owner) = self.contestants.of_peers(*range)?;
             Some((range, given, owner))
         });

@@ -52,8 +52,7 @@ pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     for (cluster, other) in foreign(fleet, &subnets) {
         met.entry(cluster).or_default().push(other);
     }
-    let findings = met.iter();
-    findings
+    met.iter()
         .filter_map(|(cluster, met)| finding(subnets.get(cluster)?, met))
         .collect()
 }

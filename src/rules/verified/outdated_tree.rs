@@ -36,10 +36,8 @@ impl OutdatedTree {
     pub fn renew(&self, findings: &mut [Finding]) {
         let is_meant = |it: &&mut Finding| {
             // A Peer that is not there has no place.
-            let of_target = || {
-                let mut cluster = it.cluster.iter();
-                it.rule == &NO_ROUTE && cluster.any(|it| self.targets.contains(it))
-            };
+            let of_target =
+                || it.rule == &NO_ROUTE && it.cluster.iter().any(|it| self.targets.contains(it));
             let first = it.labels.first();
             first.map_or_else(of_target, |label| self.files.contains(&*label.place.source))
         };

@@ -136,10 +136,9 @@ fn compare(inputs: &Inputs, meshes: &[Mesh], printer: &mut Printer) -> anyhow::R
         return Ok(Outcome::Clean);
     };
     let (was, is) = (rendered(&before)?, rendered(&after)?);
-    let paths = was
+    let differing: Vec<&String> = was
         .keys()
-        .chain(is.keys().filter(|it| !was.contains_key(*it)));
-    let differing: Vec<&String> = paths
+        .chain(is.keys().filter(|it| !was.contains_key(*it)))
         .filter(|path| was.get(*path) != is.get(*path))
         .collect();
     if differing.is_empty() {

@@ -202,8 +202,7 @@ fn check<'p>(
         let refusals = guard.refusals(&peer);
         all += 1;
         refused += usize::from(!refusals.is_empty());
-        let broken = refusals.iter();
-        lines.extend(broken.map(|it| format!("{}: {it}\n", peer.name)));
+        lines.extend(refusals.iter().map(|it| format!("{}: {it}\n", peer.name)));
     }
     printer.print(&lines.concat())?;
     printer.line(&format!(

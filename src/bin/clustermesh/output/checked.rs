@@ -28,10 +28,7 @@ impl CheckedCounts {
 
     /// Counts what a proof is about.
     pub(crate) fn fabric(fabric: &Fabric) -> Self {
-        let sites = || {
-            let sites = fabric.sites.iter();
-            sites.filter(|it| !it.cluster.is_external())
-        };
+        let sites = || fabric.sites.iter().filter(|it| !it.cluster.is_external());
         let peers = |file: &clustermesh::agent::applied::AppliedFile| file.content.peers.len();
         Self {
             clusters: sites().count(),

@@ -118,8 +118,7 @@ impl Redactions {
             }
         }
         // A whole command line where only the program belongs is a common mistake.
-        let command = plugin.command.iter().flat_map(|it| it.split_whitespace());
-        self.suspect_named(command);
+        self.suspect_named(plugin.command.iter().flat_map(|it| it.split_whitespace()));
         let arguments = || plugin.args.iter().flatten().map(String::as_str);
         self.suspect_named(arguments());
         // `-H "Authorization: Bearer …"`, and what a shell is given.

@@ -238,11 +238,10 @@ fn segment_of(inspected: &InspectedCluster) -> BTreeMap<usize, usize> {
 /// Returns the ranges and addresses of nodes.
 fn own_ranges<'f>(inspected: &InspectedCluster<'f>) -> Prefixes<OwnRange<'f>> {
     let segments = segment_of(inspected);
-    let nodes = inspected
+    inspected
         .all_nodes()
         .enumerate()
-        .filter_map(|(index, it)| Some((*segments.get(&index)?, it)));
-    nodes
+        .filter_map(|(index, it)| Some((*segments.get(&index)?, it)))
         .flat_map(|(segment, (node, kilo))| {
             let wireguard = kilo.wireguard_ip().map(|it| it.address);
             let host = |address: Option<IpAddr>| address.map(Cidr::host);

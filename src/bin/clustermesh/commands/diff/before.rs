@@ -190,8 +190,7 @@ impl Before {
         if self.inputs.is_some() {
             return;
         }
-        let renamed = self.applied.rename_left(fleet).into_iter();
-        self.notes.extend(renamed.map(|(was, is)| {
+        self.notes.extend(self.applied.rename_left(fleet).into_iter().map(|(was, is)| {
             format!(
                 "cluster {was} is now called {is}: its nodes have the same keys; its Kustomization or Application must \
                  apply the folder `{is}`"

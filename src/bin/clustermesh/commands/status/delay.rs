@@ -200,8 +200,7 @@ fn values(field: &str, end: u64) -> Option<Vec<u64>> {
 fn git_interval(text: &str) -> Option<Duration> {
     let source = Source::parse(GIT_REPOSITORY, text).ok()?;
     let is_meant = |kind: &str| kind == "GitRepository";
-    let mut objects = source.documents.iter();
-    let object = objects.find(|it| {
+    let object = source.documents.iter().find(|it| {
         it.get("kind")
             .and_then(|it| it.text())
             .is_some_and(is_meant)
