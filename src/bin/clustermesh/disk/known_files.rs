@@ -60,15 +60,21 @@ impl KnownFiles {
         self.lock().known.get(key).cloned()
     }
 
-    pub(super) fn add(
+    pub(super) fn add(&self, key: FileKey, file: TreeFile) {
+        self.lock().known.insert(key, file);
+    }
+
+    /// Adds a file with the text that was read from it.
+    pub(super) fn add_read(
         &self,
         key: FileKey,
         writer: Writer,
-        text: anyhow::Result<Arc<str>>,
+        text: anyhow::Result<String>,
     ) -> TreeFile {
         let mut files = self.lock();
         let text = text.map_err(|it| problem(&it)).map(|text| {
-            files.texts.get(&text).cloned().unwrap_or_else(|| {
+            files.texts.get(text.as_str()).cloned().unwrap_or_else(|| {
+                let text: Arc<str> = Arc::from(text);
                 files.texts.insert(Arc::clone(&text));
                 text
             })

@@ -46,14 +46,15 @@ pub(super) fn writer_unless(
         && let Some(rest) = wanted.as_bytes().strip_prefix(head.as_slice())
         && holds(&mut file, rest)?
     {
-        files.add(key, writer, Ok(Arc::clone(wanted)));
+        let text = Ok(Arc::clone(wanted));
+        files.add(key, TreeFile { writer, text });
         return Ok(None);
     }
     // The rest of a file of others is not needed.
     if writer == Writer::Generated {
         file.rewind()?;
         let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
-        files.add(key, writer, text.map(Arc::from));
+        files.add_read(key, writer, text);
     }
     Ok(Some(writer))
 }
@@ -79,7 +80,7 @@ fn file(roots: &Roots, path: &Path) -> anyhow::Result<TreeFile> {
         let text = bounded_text(&mut file, metadata.len(), MANIFEST_LIMIT);
         (head, text)
     };
-    Ok(files.add(key, Writer::of(&head), text.map(Arc::from)))
+    Ok(files.add_read(key, Writer::of(&head), text))
 }
 
 /// Returns whether a file is ours, as far as it was written.
