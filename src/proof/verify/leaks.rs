@@ -1,6 +1,6 @@
 //! Leaks: what the Peers of a cluster let out that no cluster declares.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use by_address::ByAddress;
 
@@ -50,8 +50,9 @@ pub struct Outsider {
     pub peer: PeerId,
 }
 
-/// Peers that let nothing out but what the cluster they lead to declares.
-pub(super) type BoundedPeers<'a> = BTreeSet<ByAddress<&'a Translation>>;
+/// Peers that let nothing out but what the cluster they lead to declares, sorted: they are looked up for each
+/// Peer of each cluster.
+pub(super) type BoundedPeers<'a> = Vec<ByAddress<&'a Translation>>;
 
 /// Finds the Peers of all clusters that do not lead to a node of the fleet.
 pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
@@ -69,8 +70,7 @@ pub(super) fn outsiders(fabric: &Fabric) -> Vec<Outsider> {
 
 /// Returns the addresses that a cluster declares.
 pub(super) fn declared(site: &Site) -> Prefixes<()> {
-    let all = site.entry.networks.all().into_iter();
-    Prefixes::union(all.map(|it| it.cidr))
+    Prefixes::union(site.entry.networks.all().into_iter().map(|it| it.cidr))
 }
 
 /// Finds the Peers whose ranges all are ranges that the cluster they lead to declares. Most clusters get the
@@ -87,7 +87,14 @@ pub(super) fn bounded<'a>(fabric: &Fabric<'a>, declared: &Sites<Prefixes<()>>) -
         let mut allowed = spec.allowed_ips.iter();
         allowed.all(|it| is_declared(&declared[at.site], it.interface.network))
     };
-    specs.filter(is_bounded).map(ByAddress).collect()
+    let mut bounded: BoundedPeers = specs.filter(is_bounded).map(ByAddress).collect();
+    bounded.sort_unstable();
+    bounded
+}
+
+fn include(bounded: &BoundedPeers, peer: &LinkedPeer) -> bool {
+    let peer = ByAddress(peer.share.translation);
+    bounded.binary_search(&peer).is_ok()
 }
 
 /// Returns whether a range is in one that is declared.
@@ -106,7 +113,7 @@ pub(super) fn undeclared(
 ) -> Vec<Leak> {
     let mut leaks: BTreeMap<SiteId, Vec<Leak>> = BTreeMap::new();
     let linked = linked_peers(fabric, number, links);
-    let open = linked.filter(|it| !bounded.contains(&ByAddress(it.share.translation)));
+    let open = linked.filter(|it| !include(bounded, it));
     for LinkedPeer { id, share, at } in open {
         let ranges = &declared[at.site];
         for kept in share.kept() {
