@@ -23,7 +23,7 @@ pub use bundle::{Bundle, KnownBundles};
 pub use estimate::{Estimate, estimates, value};
 pub use growth::{ClusterLoad, Fit, Growth, Room};
 pub use ledger::{Cost, Ledger};
-pub use lever::{AdvertisedRanges, Effect, Lever, Measure, levers};
+pub use lever::{AdvertisedRanges, Effect, Lever, Measure, NodeAddress, levers};
 pub use load::{FileLoad, Load, NodeLoad};
 pub use outgrowth::Outgrowth;
 pub use time::Applies;

@@ -1,12 +1,13 @@
 //! Ledgers: what a plan costs each cluster, and what it changes there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::estimate::{Estimate, estimates};
-use super::lever::{AdvertisedRanges, Lever, levers};
+use super::lever::{AdvertisedRanges, Lever, NodeAddress, levers};
 use super::load::{FileLoad, Load};
 use super::wave::Wave;
 use crate::agent::applied::AppliedFile;
@@ -225,9 +226,7 @@ impl<'a> Ledger<'a> {
     fn advertised(&self) -> AdvertisedRanges<'a> {
         let targets = self.plan.targets.iter();
         let topologies = targets.filter_map(|it| self.topology(&it.cluster));
-        let nodes = || topologies.clone().flat_map(|it| it.nodes.iter());
-        let members = self.fleet.members().iter();
-        let declaring = members.filter_map(|it| {
+        let declaring = self.fleet.members().iter().filter_map(|it| {
             let is_whole = it.cluster.granularity == Granularity::Location
                 && it.entry.selector.is_everything();
             let Networks::Typed { pods, .. } = &it.entry.networks else {
@@ -236,13 +235,17 @@ impl<'a> Ledger<'a> {
             let pods = pods.iter().map(|it| it.cidr).collect();
             is_whole.then(|| (it.entry.name.as_str(), pods))
         });
+        let mut addresses: BTreeMap<IpAddr, NodeAddress> = BTreeMap::new();
+        for node in topologies.flat_map(|it| it.nodes.iter()) {
+            if let Some(internal) = node.kilo.internal_address() {
+                addresses.entry(internal).or_default().is_internal = true;
+            }
+            if let Some(wireguard) = node.kilo.wireguard_ip() {
+                addresses.entry(wireguard.address).or_default().is_in_subnet = true;
+            }
+        }
         AdvertisedRanges {
-            internal: nodes()
-                .filter_map(|it| it.kilo.internal_address())
-                .collect(),
-            subnets: nodes()
-                .filter_map(|it| Some(it.kilo.wireguard_ip()?.address))
-                .collect(),
+            addresses: addresses.into_iter().collect(),
             pods: declaring.collect(),
         }
     }

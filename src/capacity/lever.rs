@@ -1,6 +1,6 @@
 //! Levers: what would make the load of a cluster less, and by how much.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
@@ -94,12 +94,26 @@ pub struct Effect {
 /// The addresses and ranges of all clusters that `advertise` can leave out or replace.
 #[derive(Debug, Default)]
 pub struct AdvertisedRanges<'a> {
-    /// The internal addresses of nodes.
-    pub internal: BTreeSet<IpAddr>,
-    /// Their addresses in Kilo's subnets.
-    pub subnets: BTreeSet<IpAddr>,
+    /// The addresses of nodes with what they are of any node, sorted: each of every Peer is looked up.
+    pub addresses: Vec<(IpAddr, NodeAddress)>,
     /// The pod ranges that clusters declare, of those that can give them as a whole.
     pub pods: BTreeMap<&'a str, Vec<Cidr>>,
+}
+
+impl AdvertisedRanges<'_> {
+    fn address(&self, address: IpAddr) -> Option<NodeAddress> {
+        let place = self.addresses.binary_search_by_key(&address, |it| it.0);
+        Some(self.addresses.get(place.ok()?)?.1)
+    }
+}
+
+/// The kinds of a node's address.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeAddress {
+    /// Whether it is the internal address.
+    pub is_internal: bool,
+    /// Whether it is the address in Kilo's subnet.
+    pub is_in_subnet: bool,
 }
 
 /// The share of the nodes that is left if no limit is set.
@@ -114,10 +128,27 @@ pub fn levers(
     capacity: &Capacity,
 ) -> Vec<Lever> {
     let scale = Scale::new(load, capacity);
-    let shares = || model.peers.iter().filter_map(ClusterPeer::share);
-    let without = |known: &BTreeSet<IpAddr>| shares().map(|it| addresses(it, known)).sum();
-    let (addresses, subnets) = (without(&advertised.internal), without(&advertised.subnets));
-    let (fewer, declared) = (shares().map(fewer).sum(), declared(model, &advertised.pods));
+    let (mut addresses, mut subnets, mut fewer) = (0, 0, 0);
+    for share in model.peers.iter().filter_map(ClusterPeer::share) {
+        let ranges = || share.kept().map(|it| it.allowed.interface.network);
+        let (mut internal, mut in_subnet, mut networks) = (0, 0, 0);
+        for range in ranges() {
+            if !range.is_host() {
+                networks += 1;
+            } else if let Some(known) = advertised.address(range.first()) {
+                internal += usize::from(known.is_internal);
+                in_subnet += usize::from(known.is_in_subnet);
+            }
+        }
+        // A Peer of nothing else would be none, and keeps one.
+        let most = share.count().saturating_sub(1);
+        addresses += most.min(internal);
+        subnets += most.min(in_subnet);
+        if 1 < networks {
+            fewer += networks - merged(ranges().filter(|it| !it.is_host())).len();
+        }
+    }
+    let declared = declared(model, &advertised.pods);
     let less = |measure: Measure, ranges: usize| {
         (0 < ranges).then(|| scale.lever(measure, scale.ranges - ranges))
     };
@@ -301,17 +332,6 @@ fn waves(wave: &Wave, load: &Load, capacity: &Capacity) -> Option<Lever> {
     })
 }
 
-/// Returns how many of a Peer's ranges are known addresses. A Peer of nothing else would be none, and keeps
-/// one.
-fn addresses(share: &PeerShare, known: &BTreeSet<IpAddr>) -> usize {
-    let number = share
-        .kept()
-        .map(|it| it.allowed.interface.network)
-        .filter(|it| it.is_host() && known.contains(&it.first()))
-        .count();
-    number.min(share.count().saturating_sub(1))
-}
-
 /// Returns how many ranges fewer there are if of each declared pod range, given by its cluster, the Peer with
 /// most of its pod CIDRs carries the whole.
 fn declared(model: &Model, pods: &BTreeMap<&str, Vec<Cidr>>) -> usize {
@@ -327,11 +347,4 @@ fn declared(model: &Model, pods: &BTreeMap<&str, Vec<Cidr>>) -> usize {
         }
     }
     most.into_values().map(|it| it.saturating_sub(1)).sum()
-}
-
-/// Returns how many ranges of a Peer are too many, because fewer have the same addresses.
-fn fewer(share: &PeerShare) -> usize {
-    let networks = share.kept().map(|it| it.allowed.interface.network);
-    let networks: Vec<Cidr> = networks.filter(|it| !it.is_host()).collect();
-    networks.len() - merged(networks.iter().copied()).len()
 }

@@ -15,8 +15,13 @@ fn lever_lines(levers: &[Lever]) -> String {
 fn levers_of(snapshot: &Snapshot, files: &[AppliedFile], capacity: &Capacity) -> String {
     with(snapshot, files, |model| {
         let load = Load::count(model, None);
+        let internal = NodeAddress {
+            is_internal: true,
+            ..NodeAddress::default()
+        };
+        let addresses = (0..200).map(|it| (IpAddr::from([10, 200, 0, it]), internal));
         let advertised = AdvertisedRanges {
-            internal: (0..200).map(|it| IpAddr::from([10, 200, 0, it])).collect(),
+            addresses: addresses.collect(),
             ..AdvertisedRanges::default()
         };
         let before = Model::new(&own(&snapshot.nodes, Granularity::Full), &[]);
