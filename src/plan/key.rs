@@ -8,6 +8,7 @@ use super::target_view::{TargetSource, TargetView};
 use super::withheld::TargetReason;
 use crate::membership::PeerCandidate;
 use crate::name::ClusterName;
+use crate::net::Cidr;
 
 /// The holder of a key in a target.
 pub(super) type Keepers<'f> = BTreeMap<[u8; 32], (&'f ClusterName, &'f PeerCandidate)>;
@@ -50,13 +51,14 @@ fn gives(
 ) -> bool {
     let own_loops = view.conflicts.own_loops(source.id);
     // An external peer carries its ranges in any case.
-    let is_anchor = candidate.endpoint.is_some() || source.member.entry.name.is_external();
-    let carried = source.member.shared().filter(|_| is_anchor);
-    let pods = source.member.cluster.carried.pods.iter().copied();
-    candidate.claims().chain(carried).chain(pods).any(|it| {
-        let is_withheld = decision.withheld.contains(&it) || own_loops.withheld.contains(&it);
-        view.can_route(it) && !is_withheld
-    })
+    let is_anchor = || candidate.endpoint.is_some() || source.member.entry.name.is_external();
+    let is_given = |it: Cidr| {
+        view.can_route(it) && !decision.withheld.contains(&it) && !own_loops.withheld.contains(&it)
+    };
+    let mut pods = source.member.cluster.carried.pods.iter().copied();
+    candidate.claims().any(is_given)
+        || pods.any(is_given)
+        || is_anchor() && source.member.shared().any(is_given)
 }
 
 /// Settles whether the target may have a candidate's key: it is neither that of one of its own nodes,

@@ -250,12 +250,15 @@ impl<'f> Doors<'f> {
 impl Surroundings {
     fn new(member: &Member) -> Self {
         let nodes = &member.cluster.nodes;
-        let addresses = || nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
-        let around = addresses().map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it)));
+        let doors = nodes.iter().flat_map(|it| it.doors().map(|it| it.0));
+        let addresses: Vec<IpAddr> = doors.collect();
+        let families = addresses.iter().copied().collect();
+        let around = addresses.into_iter();
+        let around = around.map(|it| private_network(it).unwrap_or_else(|| Cidr::host(it)));
         let networks = around.chain(nodes.iter().filter_map(|it| it.kilo.lan));
         Self {
             networks: networks.map(|network| (network, ())).collect(),
-            families: addresses().collect(),
+            families,
         }
     }
 
