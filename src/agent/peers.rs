@@ -175,18 +175,22 @@ impl PeerShare<'_> {
 
     /// Returns what it keeps of its allowed IPs, in their order.
     pub fn kept(&self) -> impl Iterator<Item = KeptRange> {
-        let ids = self.translation.allowed_ips.ids();
-        ids.filter_map(|id| self.range(id))
+        let allowed_ips = self.translation.allowed_ips.numbered();
+        allowed_ips.filter_map(|(id, it)| self.keep(id, *it))
     }
 
     /// Returns one of its allowed IPs, if it keeps it.
     pub fn range(&self, id: AllowedIpId) -> Option<KeptRange> {
+        self.keep(id, self.translation.allowed_ips[id])
+    }
+
+    fn keep(&self, id: AllowedIpId, allowed: AllowedIp) -> Option<KeptRange> {
         let disputed = self.disputed.as_deref();
         let is_lost = |it: &DisputedRanges| it.lost.binary_search_by_key(&id, |it| it.id).is_ok();
         let is_doubtful = |it: &DisputedRanges| it.doubtful.binary_search(&id).is_ok();
         (!disputed.is_some_and(is_lost)).then(|| KeptRange {
             id,
-            allowed: self.translation.allowed_ips[id],
+            allowed,
             is_certain: self.is_certain && !disputed.is_some_and(is_doubtful),
         })
     }

@@ -109,8 +109,7 @@ impl<'a> Lines<'a> {
         let start = self.next + "  name: ".len();
         let name: PeerName = self.field("  name")?.parse().ok()?;
         // The Peer of a cluster with the label of an external peer is not what clustermesh writes.
-        let set = PeerSetName::new(&mesh, &cluster);
-        if external.is_some() && name.as_str() != set.as_str() {
+        if external.is_some() && name.as_str() != PeerSetName::new(&mesh, &cluster).as_str() {
             return None;
         }
         let place = start..self.next - 1;
@@ -168,10 +167,15 @@ impl<'a> Lines<'a> {
     }
 
     fn exactly(&mut self, expected: &str) -> Option<()> {
-        let pairs = self.rest().bytes().zip(expected.bytes());
-        let alike = pairs.take_while(|(a, b)| a == b).count();
-        self.seen = self.next + alike;
-        (alike == expected.len()).then(|| self.next = self.seen)
+        let rest = self.rest();
+        if rest.starts_with(expected) {
+            self.next += expected.len();
+            self.seen = self.next;
+            return Some(());
+        }
+        let pairs = rest.bytes().zip(expected.bytes());
+        self.seen = self.next + pairs.take_while(|(a, b)| a == b).count();
+        None
     }
 
     /// Returns what stands behind the beginning of a line, and goes on to the next.
