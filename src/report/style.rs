@@ -14,10 +14,14 @@ pub fn coloured(colour: AnsiColor, text: &str) -> String {
 
 /// Returns a text without its styles. Texts from outside have no control characters, because they are escaped.
 pub fn plain(text: &str) -> String {
+    plain_parts(text).collect()
+}
+
+/// Returns the parts of a text between its styles.
+pub(super) fn plain_parts(text: &str) -> impl Iterator<Item = &str> {
     let mut parts = text.split('\u{1b}');
     let start = parts.next().into_iter();
-    let rest = parts.map(|it| it.split_once('m').map_or(it, |(_, rest)| rest));
-    start.chain(rest).collect()
+    start.chain(parts.map(|it| it.split_once('m').map_or(it, |(_, rest)| rest)))
 }
 
 fn styled(style: Style, text: &str) -> String {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::markdown::add_rows;
-use super::style::plain;
+use super::style::{plain, plain_parts};
 use super::width::{Width, broken};
 
 /// The smallest width of a wrapped cell.
@@ -63,8 +63,10 @@ impl TextTable {
     /// Returns the rows like [`TextTable::text`], but as several tables below each other if the terminal is
     /// too narrow. Each of them has the columns that name a row.
     pub fn folded(&self, width: Width) -> String {
+        let Some(room) = width.columns() else {
+            return self.text("", width);
+        };
         let total = self.columns.len();
-        let room = width.columns().unwrap_or(usize::MAX);
         let mut parts = Vec::new();
         let mut start = self.named;
         while start < total {
@@ -161,7 +163,7 @@ fn wrapped(cell: &str, before: usize, width: Width) -> String {
 
 /// Returns how wide a text is. Colours take no room.
 fn width(text: &str) -> usize {
-    plain(text).chars().count()
+    plain_parts(text).map(|it| it.chars().count()).sum()
 }
 
 #[cfg(test)]
