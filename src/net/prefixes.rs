@@ -4,7 +4,6 @@
 //! that it contains, and the boundaries of all ranges cut the addresses into pieces in which
 //! nothing changes.
 
-use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use crate::id::{Id, Numbered};
@@ -71,12 +70,11 @@ impl Slot {
 
     /// Returns whether it begins before `span`, or holds it from its beginning.
     fn precedes(&self, span: Span) -> bool {
-        let begins = (self.cidr.family(), number(self.cidr.first()));
-        match begins.cmp(&(span.family, span.first)) {
-            Ordering::Less => true,
-            Ordering::Equal => span.last <= number(self.cidr.last()),
-            Ordering::Greater => false,
+        let (family, first) = (self.cidr.family(), number(self.cidr.first()));
+        if family != span.family || first != span.first {
+            return (family, first) < (span.family, span.first);
         }
+        span.last <= number(self.cidr.last())
     }
 }
 
