@@ -1,6 +1,6 @@
 //! Captured endpoints: internal addresses of nodes at which nodes of other clusters are dialled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::CAPTURED_ENDPOINT;
@@ -25,8 +25,16 @@ struct RoutedAddresses<'f> {
 /// they dial the segment itself (`kilo.md` §2.6).
 pub(super) fn findings(fleet: &Fleet) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let candidates = fleet
+        .members()
+        .iter()
+        .flat_map(|it| it.membership.candidates.iter());
+    let dialled: BTreeSet<IpAddr> = candidates
+        .filter_map(PeerCandidate::outer_address)
+        .collect();
     let taken = fleet.first_memberships().map(RoutedAddresses::new);
-    for taken in taken.filter(|it| !it.nodes.is_empty()) {
+    // In most fleets no node has such an address, and no pair of clusters has to be looked at.
+    for taken in taken.filter(|it| it.nodes.keys().any(|it| dialled.contains(it))) {
         for source in fleet.sources(&taken.member.entry.name).map(|it| it.member) {
             let candidates = source.membership.candidates.iter();
             findings.extend(candidates.filter_map(|it| taken.finding(source, it)));
