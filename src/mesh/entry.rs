@@ -43,6 +43,7 @@ pub(super) struct Draft {
     pub(super) anchors: Option<Vec<Anchor>>,
     pub(super) advertise: Advertise,
     /// None of them where nothing is written.
+    #[expect(clippy::option_option, reason = "a field, and whether it is right")]
     dns: Option<Option<ClusterDns>>,
     inherited: Inherited,
 }

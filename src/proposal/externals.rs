@@ -58,9 +58,7 @@ impl Proposal {
     pub fn add_externals(&mut self, peers: &[HandMadePeer], snapshots: &[Snapshot]) {
         let nodes = snapshots.iter().flat_map(|it| &it.nodes);
         let keys = nodes.filter_map(|it| it.annotations.get(annotation::KEY));
-        let keys: BTreeSet<_> = keys
-            .filter_map(|it| PublicKey::bytes_as_kilo_reads(it))
-            .collect();
+        let keys: BTreeSet<_> = keys.filter_map(PublicKey::bytes_as_kilo_reads).collect();
         let mut groups: BTreeMap<Option<[u8; 32]>, Vec<&HandMadePeer>> = BTreeMap::new();
         for peer in peers {
             let key = peer.spec.as_ref().ok().map(|it| it.key);
@@ -91,41 +89,70 @@ impl Proposal {
         self.externals.left.extend(left);
     }
 
-    /// Leaves out the entries that the gate of meshes refuses. Of two that it refuses together, the first one may stay.
+    /// Leaves out the entries that the gate of meshes refuses: first those that are wrong alone, and then of each pair the
+    /// second one.
     fn leave_out_refused(&mut self) {
-        loop {
+        while !self.externals.proposed.is_empty() {
             let Ok(source) = Source::parse("mesh.yaml", self.to_checked_yaml()) else {
-                return;
+                let reason = "the Peers are too many or too large for one file";
+                let all = (0..self.externals.proposed.len()).map(|it| (it, reason.to_owned()));
+                return self.leave_out(all.collect());
             };
             let reading = mesh::read(&[source]);
-            let mut refused: BTreeMap<usize, String> = BTreeMap::new();
-            for finding in &reading.diagnostics {
-                if let Some(index) = entry_of(finding) {
-                    refused
-                        .entry(index)
-                        .or_insert_with(|| finding.message.to_string());
-                }
-            }
+            let refused = refused(&reading.diagnostics);
             if refused.is_empty() {
                 return;
             }
-            for (index, reason) in refused.into_iter().rev() {
-                if index < self.externals.proposed.len() {
-                    let entry = self.externals.proposed.remove(index);
-                    self.externals.left.push(LeftPeer {
-                        name: entry.name,
-                        clusters: entry.clusters,
-                        reason,
-                    });
-                }
+            self.leave_out(refused);
+        }
+    }
+
+    fn leave_out(&mut self, refused: BTreeMap<usize, String>) {
+        for (index, reason) in refused.into_iter().rev() {
+            if self.externals.proposed.len() <= index {
+                continue;
             }
+            let entry = self.externals.proposed.remove(index);
+            self.externals.left.push(LeftPeer {
+                name: entry.name,
+                clusters: entry.clusters,
+                reason,
+            });
         }
     }
 }
 
-/// Returns the index of the last entry that a mistake is about.
-fn entry_of(finding: &Finding) -> Option<usize> {
-    let indices = finding.labels.iter().filter_map(|it| {
+/// Returns the entries that mistakes are about, with the mistake of each.
+fn refused(findings: &[Finding]) -> BTreeMap<usize, String> {
+    let (mut alone, mut pairs) = (BTreeMap::new(), BTreeMap::new());
+    for finding in findings {
+        let entries = entries_of(finding);
+        let (Some(&first), Some(&last)) = (entries.first(), entries.last()) else {
+            continue;
+        };
+        let message = || finding.message.to_string();
+        if first == last {
+            alone.entry(last).or_insert_with(message);
+        } else {
+            pairs.entry((first, last)).or_insert_with(message);
+        }
+    }
+    if !alone.is_empty() {
+        return alone;
+    }
+    let mut refused = BTreeMap::new();
+    for ((first, last), reason) in pairs {
+        if !refused.contains_key(&first) {
+            refused.entry(last).or_insert(reason);
+        }
+    }
+    refused
+}
+
+/// Returns the indices of the entries that a mistake is about.
+fn entries_of(finding: &Finding) -> BTreeSet<usize> {
+    let labels = finding.labels.iter();
+    let indices = labels.filter_map(|it| {
         let mut steps = it
             .place
             .pointer
@@ -133,7 +160,7 @@ fn entry_of(finding: &Finding) -> Option<usize> {
             .skip_while(|it| it != "externalPeers");
         steps.nth(1)?.parse().ok()
     });
-    indices.max()
+    indices.collect()
 }
 
 /// Returns the entry for Peers with one key, or the reason why there is none.

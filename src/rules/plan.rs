@@ -171,8 +171,9 @@ fn new_key(clusters: [&ClusterName; 2]) -> String {
     };
     if host.is_external() {
         return format!(
-            "if `{host}` is that node, remove it from `externalPeers`; otherwise delete `/var/lib/kilo/key` on the node and \
-             restart Kilo, then run `clustermesh snapshot {rest}`"
+            "write the `publicKey` that `wg pubkey` prints on `{host}`; if it is that node, remove it from `externalPeers`; \
+             only if both have one private key, delete `/var/lib/kilo/key` on the node, restart Kilo, and run \
+             `clustermesh snapshot {rest}`"
         );
     }
     format!(

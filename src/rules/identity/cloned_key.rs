@@ -49,8 +49,8 @@ fn finding(claimant: &Claimant, other: &Claimant) -> Finding {
         .at(key(claimant), "second here")
         .at(key(other), format!("of {whose}"))
         .help(if is_host {
-            "delete `/var/lib/kilo/key` on the node, and restart its Kilo pod; if the external peer is this node, remove it \
-             from the mesh"
+            "write the `publicKey` that `wg pubkey` prints on the external peer; if it is this node, remove it from \
+             `externalPeers`"
         } else {
             "delete `/var/lib/kilo/key` on the cloned machine, and restart its Kilo pod"
         })

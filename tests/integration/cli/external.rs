@@ -146,7 +146,7 @@ fn helps_about_hosts_name_what_a_host_has() {
         let lines = text
             .lines()
             .filter(|it| it.contains("external.") || it.starts_with("help: "));
-        lines.map(|it| format!("{it}\n")).collect::<String>()
+        lines.collect::<Vec<_>>().join("\n")
     };
     let node = "FigdpOwdS0AIJayd3tNlTIe47m9i//26mnSjXcSkNhw=";
     insta::assert_snapshot!(helps("vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=", node), @"
@@ -155,14 +155,14 @@ fn helps_about_hosts_name_what_a_host_has() {
     warning[key-of-target-node]: external.laptop/laptop: left out: same public key as the target's own node `west-cp-1` (target west)
     warning[key-in-two-clusters]: west/west-cp-1: left out: same public key as external.laptop, which ranks higher (target east)
     warning[key-of-target-node]: west/west-cp-1: left out: same public key as the target's own node `laptop` (target external.laptop)
-    help: if `external.laptop` is that node, remove it from `externalPeers`; otherwise delete `/var/lib/kilo/key` on the node and restart Kilo, then run `clustermesh snapshot west`
+    help: write the `publicKey` that `wg pubkey` prints on `external.laptop`; if it is that node, remove it from `externalPeers`; only if both have one private key, delete `/var/lib/kilo/key` on the node, restart Kilo, and run `clustermesh snapshot west`
     help: if it should stay on one node, write `anchors: [{ ranges: [10.96.0.0/12], nodes: [west-cp-1] }]` in the entry of west; connections to it break once whenever it moves
     ");
     insta::assert_snapshot!(helps("7dCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc=", "5SrAi29zzvxDRoyISDE27q33BgLVXKHW1slqb/SgMmk="), @"
     warning[renamed-peer]: `external.router`: Peer quickstart--east--east-server-1 would be renamed to quickstart--external.router (target west)
     help: when Flux has deleted the old Peers, run `kubectl --context west annotate peers --overwrite -l kilo-clustermesh.io/external-peer=router touched=1`; Argo CD needs nothing if its Applications have `PrunePropagationPolicy=background`
     warning[key-in-two-clusters]: east/east-server-1: left out: same public key as external.router, which ranks higher (target west)
-    help: if `external.router` is that node, remove it from `externalPeers`; otherwise delete `/var/lib/kilo/key` on the node and restart Kilo, then run `clustermesh snapshot east`
+    help: write the `publicKey` that `wg pubkey` prints on `external.router`; if it is that node, remove it from `externalPeers`; only if both have one private key, delete `/var/lib/kilo/key` on the node, restart Kilo, and run `clustermesh snapshot east`
     ");
     insta::assert_snapshot!(helps("198.18.9.9:51820", "198.51.100.9:51820"), @"
     notice[documentation-endpoint]: external.router/router: endpoint 198.51.100.9:51820 is in 198.51.100.0/24, which is reserved for documentation
@@ -365,6 +365,19 @@ fn paths_to_and_from_them_are_proved() {
     ");
 }
 
+/// A render moves the range to another node, and the host learns that only from a new configuration.
+#[test]
+fn an_outage_that_a_render_repairs_leaves_the_host_behind() {
+    let folder = with(HOSTS);
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let run = folder.run(&["verify", "--without", "east/east-agent-1"]);
+    assert_contains(
+        &run.stdout,
+        "restores all of them, and no loss limit stops it. Paths of external peers also need the new output of \
+         `clustermesh wireguard laptop` on their hosts.",
+    );
+}
+
 #[test]
 fn expectations_name_them() {
     let folder = with(HOSTS);
@@ -524,8 +537,8 @@ fn scanned(picture: &str) -> String {
     let lines: Vec<Vec<char>> = picture.lines().map(|it| it.chars().collect()).collect();
     let is_light = |x: usize, y: usize| match lines[y / 2][x] {
         '█' => true,
-        '▀' => y % 2 == 0,
-        '▄' => y % 2 == 1,
+        '▀' => y.is_multiple_of(2),
+        '▄' => !y.is_multiple_of(2),
         _ => false,
     };
     // A module of one pixel is too small for the decoder.
@@ -580,7 +593,7 @@ fn a_qr_code_has_the_private_key_from_the_standard_input() {
         );
         run.stderr
     };
-    insta::assert_snapshot!(refused(&[], ""), @"error: the standard input is not a private key, as `wg genkey` prints it: 0 bytes instead of 32");
+    insta::assert_snapshot!(refused(&[], ""), @"error: no private key on the standard input; run `clustermesh wireguard laptop -o qr < FILE` with the file of the private key");
     insta::assert_snapshot!(refused(&[], "AAAA"), @"error: the standard input is not a private key, as `wg genkey` prints it: 3 bytes instead of 32");
     insta::assert_snapshot!(refused(&[], "secret\n"), @"error: the standard input is not a private key, as `wg genkey` prints it: not canonical base64");
     insta::assert_snapshot!(refused(&[], "edCOOaLcM8iC3X8kOu7djeP3DTMwTqW2gsTc0cEQamc="), @"error: the private key on the standard input is not that of `laptop`: its public key is 77QG2FSNjm7Dy7sIKwPH1zj0qx/XZkN/39f+iIThOyA=, and the mesh has hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=");

@@ -156,7 +156,7 @@ fn a_mesh_is_proposed_from_dumps() {
 }
 
 /// A Peer as `kubectl get peers -o json` prints it.
-fn peer(name: &str, key: &str, ranges: &[&str], rest: Value) -> Value {
+fn peer(name: &str, key: &str, ranges: &[&str], rest: &Value) -> Value {
     let mut spec = json!({ "publicKey": key, "allowedIPs": ranges });
     for (field, value) in rest.as_object().unwrap() {
         spec[field] = value.clone();
@@ -165,6 +165,7 @@ fn peer(name: &str, key: &str, ranges: &[&str], rest: Value) -> Value {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "whole texts")]
 fn peers_made_by_hand_are_proposed_as_comments() {
     let folder = dumps([1, 3]);
     let key = |number: u8| {
@@ -178,10 +179,10 @@ fn peers_made_by_hand_are_proposed_as_comments() {
             "laptop",
             &key(1),
             &["10.200.0.5/32"],
-            json!({ "persistentKeepalive": 10 }),
+            &json!({ "persistentKeepalive": 10 }),
         )
     };
-    let mut rendered = peer("prod--external.x", &key(9), &["10.200.0.9/32"], json!({}));
+    let mut rendered = peer("prod--external.x", &key(9), &["10.200.0.9/32"], &json!({}));
     rendered["metadata"]["labels"] = json!({ "app.kubernetes.io/managed-by": "clustermesh" });
     let list =
         |items: &[Value]| json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string();
@@ -193,19 +194,19 @@ fn peers_made_by_hand_are_proposed_as_comments() {
                 "router",
                 &key(2),
                 &["192.168.78.0/24", "192.168.77.0/24"],
-                endpoint,
+                &endpoint,
             ),
-            peer("node", node.as_str().unwrap(), &["10.9.0.0/24"], json!({})),
-            peer("moved", &key(3), &["10.200.0.6/32"], json!({})),
-            peer("inside", &key(4), &["10.1.7.0/24"], json!({})),
+            peer("node", node.as_str().unwrap(), &["10.9.0.0/24"], &json!({})),
+            peer("moved", &key(3), &["10.200.0.6/32"], &json!({})),
+            peer("inside", &key(4), &["10.1.7.0/24"], &json!({})),
             peer(
                 "secret",
                 &key(5),
                 &["10.200.0.7/32"],
-                json!({ "presharedKey": key(6) }),
+                &json!({ "presharedKey": key(6) }),
             ),
-            peer("laptop-2", &key(7), &["10.200.0.5/32"], json!({})),
-            peer("unread", "???", &["10.200.0.8/32"], json!({})),
+            peer("laptop-2", &key(7), &["10.200.0.5/32"], &json!({})),
+            peer("unread", "???", &["10.200.0.8/32"], &json!({})),
             rendered,
         ]),
     );
@@ -213,7 +214,7 @@ fn peers_made_by_hand_are_proposed_as_comments() {
         "west-peers.json",
         list(&[
             laptop(),
-            peer("moved", &key(3), &["10.200.0.16/32"], json!({})),
+            peer("moved", &key(3), &["10.200.0.16/32"], &json!({})),
         ]),
     );
     let peers = [
@@ -250,8 +251,8 @@ fn peers_made_by_hand_are_proposed_as_comments() {
      # - moved in east: its ranges, endpoint or keepalive in west differ from those in east
      # - moved in west: its ranges, endpoint or keepalive in west differ from those in east
      # - secret in east: it has a pre-shared key, which an entry cannot have
-     # - laptop-2 in east: 10.200.0.5/32 of `external.laptop-2` overlaps 10.200.0.5/32 of `external.laptop`
      # - inside in east: 10.1.7.0/24 of `external.inside` overlaps 10.1.0.0/16 of `east`
+     # - laptop-2 in east: 10.200.0.5/32 of `external.laptop-2` overlaps 10.200.0.5/32 of `external.laptop`
     "#);
     // The advice is followed.
     let externals = externals.split_once("from-kgctl.md.\n").unwrap().1;
@@ -271,6 +272,57 @@ fn peers_made_by_hand_are_proposed_as_comments() {
         &run.stdout,
         "router, which is now called mesh--external.router\n",
     );
+}
+
+/// Of entries that are refused together, the one goes that cannot stay anyway.
+#[test]
+fn a_refused_peer_costs_no_other_its_entry() {
+    let folder = dumps([1, 3]);
+    let key = |number: u8| {
+        let bytes = [[100 + number; 31].as_slice(), &[1]].concat();
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)
+    };
+    let one =
+        |name: &str, number: u8, ranges: &[&str]| peer(name, &key(number), ranges, &json!({}));
+    let mut leaving = one("leaving", 9, &["10.200.0.9/32"]);
+    leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    leaving["metadata"]["finalizers"] = json!(["example.org/wait"]);
+    let items = [
+        one("evil", 1, &["10.200.0.0/16", "10.1.0.0/24"]),
+        one("a", 2, &["10.200.0.5/32"]),
+        one("b", 3, &["10.200.0.4/31"]),
+        one("c", 4, &["10.200.0.4/32"]),
+        leaving,
+    ];
+    folder.write(
+        "peers.json",
+        json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string(),
+    );
+    let run = folder.run(&[&FROM[..], &["--peers=east=peers.json"]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let mesh = folder.read("mesh.yaml");
+    let lines = mesh
+        .lines()
+        .filter(|it| it.contains("  - name: ") || it.contains(" in east"));
+    let lines: Vec<&str> = lines.skip(2).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    #   - name: a
+    #   - name: c
+    # - evil in east: 10.1.0.0/24 of `external.evil` overlaps 10.1.0.0/16 of `east`
+    # - b in east: 10.200.0.4/31 of `external.b` overlaps 10.200.0.5/32 of `external.a`
+    ");
+
+    let folder = dumps([1, 3]);
+    folder.write(
+        "peers.json",
+        json!({ "apiVersion": "v1", "kind": "List", "items": [] }).to_string(),
+    );
+    let twice = [
+        &FROM[..],
+        &["--peers=east=peers.json", "--peers=east=peers.json"],
+    ]
+    .concat();
+    insta::assert_snapshot!(folder.run(&twice).stderr, @"error: --peers: `east` has more than one file; put all of its Peers into one");
 }
 
 #[test]

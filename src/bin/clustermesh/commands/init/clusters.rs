@@ -233,7 +233,11 @@ impl ClusterOptions {
     /// Reads the Peers that neither clustermesh nor its predecessor made.
     fn hand_made(&self, clusters: &BTreeSet<&ClusterName>) -> anyhow::Result<Vec<HandMadePeer>> {
         let mut peers = Vec::new();
+        let mut read = BTreeSet::new();
         for ClusterDump { cluster, path } in &self.peers {
+            if !read.insert(cluster) {
+                bail!("--peers: `{cluster}` has more than one file; put all of its Peers into one");
+            }
             if !clusters.contains(cluster) {
                 bail!(
                     "--peers: {} is not a cluster of --context or --from",
@@ -242,7 +246,8 @@ impl ClusterOptions {
             }
             let (_, _, file) = applied_files::read_file(cluster, path)?;
             let made = file.content.peers.iter();
-            let made = made.filter(|it| it.claims.source.is_none() && !it.claims.is_rendered);
+            let made = made
+                .filter(|it| it.claims.source.is_none() && !it.claims.is_rendered && !it.is_ending);
             peers.extend(made.map(|it| HandMadePeer {
                 cluster: cluster.clone(),
                 name: it.name.clone(),

@@ -21,13 +21,18 @@ const CODE_LIMIT: usize = 2_953;
 /// Returns the private key of an external peer from the standard input.
 pub(super) fn read_key(external: &ExternalPeer) -> anyhow::Result<PrivateKey> {
     let name = external.entry.name.external().unwrap_or_default();
-    if io::stdin().is_terminal() {
+    let is_terminal = io::stdin().is_terminal();
+    let input = if is_terminal {
+        Vec::new()
+    } else {
+        disk::standard_input(KEY_LIMIT)?
+    };
+    if input.is_empty() {
         bail!(
             "no private key on the standard input; run `clustermesh wireguard {name} -o qr < FILE` with the file of \
              the private key"
         );
     }
-    let input = disk::standard_input(KEY_LIMIT)?;
     // Nothing of the input may be in a message.
     let text = str::from_utf8(&input).unwrap_or_default();
     let key: PrivateKey = text.trim().parse().map_err(|error| {
@@ -49,8 +54,8 @@ pub(super) fn read_key(external: &ExternalPeer) -> anyhow::Result<PrivateKey> {
 pub(super) fn code(text: &str) -> anyhow::Result<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).map_err(|_| {
         anyhow!(
-            "the configuration has {} bytes, and a QR code holds {CODE_LIMIT}; use `--output conf`, or fewer clusters \
-             in the external peer's `clusters`",
+            "the configuration has {} bytes, and a QR code holds {CODE_LIMIT}; import the file that `--output conf` prints, \
+             or give the external peer fewer segments",
             text.len()
         )
     })?;

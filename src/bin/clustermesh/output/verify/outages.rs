@@ -1,5 +1,6 @@
 //! Outages: the declared paths of others that end, for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clustermesh::diagnostic::escaped;
@@ -120,13 +121,35 @@ impl Verified<'_, '_> {
                     let verb = if ended == 1 { "ends" } else { "end" };
                     format!("{without}, {paths} of other nodes {verb} until the next render:")
                 };
-                [head, Self::consequences(report, ended, outage)]
+                [head, self.consequences(report, ended, outage)]
             }
         }
     }
 
+    /// Returns the sentence about external peers, whose hosts keep their configuration when clusters get other Peers.
+    fn hosts(&self, report: &OutageReport, next: &NextRender) -> Option<String> {
+        let ended = report
+            .ended
+            .iter()
+            .flat_map(|it| [it.pair.from, it.pair.to]);
+        let clusters: BTreeSet<String> = ended.map(|it| self.cluster(it)).collect();
+        let hosts = clusters
+            .iter()
+            .filter_map(|it| it.strip_prefix("external."));
+        let commands: Vec<String> = hosts
+            .map(|it| format!("clustermesh wireguard {it}"))
+            .collect();
+        let is_restored = next.restored.as_ref().is_ok_and(|it| 0 < *it);
+        (is_restored && !commands.is_empty()).then(|| {
+            format!(
+                "Paths of external peers also need the new output of {} on their hosts.",
+                text::quoted(commands)
+            )
+        })
+    }
+
     /// Returns the sentences behind the table of a named outage.
-    fn consequences(report: &OutageReport, ended: u64, outage: &ProvedOutage) -> String {
+    fn consequences(&self, report: &OutageReport, ended: u64, outage: &ProvedOutage) -> String {
         let mut sentences = Vec::new();
         let unknown = report.unknown.iter().map(LostPaths::count).sum::<u64>();
         if 0 < unknown {
@@ -137,6 +160,7 @@ impl Verified<'_, '_> {
         }
         if let Some(next) = &outage.next_render {
             sentences.extend(restored(next, ended));
+            sentences.extend(self.hosts(report, next));
         }
         sentences.extend(own(report.own));
         sentences.join(" ")
