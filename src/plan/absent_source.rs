@@ -32,7 +32,7 @@ pub struct AbsentSource {
     /// source gives as little as one without nodes, and a target that had its Peers loses it. Never of
     /// an external peer: people left out its endpoint, and only nodes of the target the others.
     pub has_no_endpoint: bool,
-    /// The endpoints of its nodes in ranges that meshes declare.
+    /// The endpoints of its nodes in ranges of external peers, which no node gives or claims.
     pub looping: Vec<IpAddr>,
 }
 
@@ -104,7 +104,7 @@ impl AbsentSource {
     }
 
     /// Returns whether people let the target have a Peer that it had, with these ranges and this endpoint. If the endpoint
-    /// is in a declared range now, the node has not moved: a person declared the range.
+    /// is in a range of an external peer now, the node has not moved: a person wrote the range.
     pub fn lets(&self, ranges: &[Cidr], dialled: Option<IpAddr>) -> bool {
         let is_looping = dialled.is_some_and(|it| self.looping.contains(&it));
         !self.has_no_endpoint && !is_looping && ranges.iter().any(|it| self.lets_range(*it))
@@ -124,10 +124,10 @@ impl AbsentSource {
     }
 }
 
-/// Returns the endpoint that keeps a node out because a mesh declares a range around it.
+/// Returns the endpoint that keeps a node out because an external peer has a range around it.
 fn looping(reason: &TargetReason) -> Option<IpAddr> {
     match reason {
-        TargetReason::LoopingPeer(peer) if peer.is_declared => Some(peer.endpoint.address),
+        TargetReason::LoopingPeer(peer) if peer.owner.is_external() => Some(peer.endpoint.address),
         _ => None,
     }
 }

@@ -59,7 +59,6 @@ fn exclude_candidate(
                     place: source.member.endpoint_place(candidate),
                 },
                 range,
-                is_declared: true,
                 owner: owner.entry.name.clone(),
                 range_place: owner.declaration(range).map(|it| it.place.clone()),
             })));

@@ -139,7 +139,6 @@ impl OwnLoops {
                         place: member.endpoint_place(candidate),
                     },
                     range,
-                    is_declared: member.declaration(range).is_some(),
                     owner: member.entry.name.clone(),
                     range_place,
                 })));

@@ -104,8 +104,6 @@ pub struct LoopingPeer {
     pub endpoint: WithheldEndpoint,
     /// The range, of its own cluster or of another one.
     pub range: Cidr,
-    /// Whether a mesh declares the range; otherwise a node claims it.
-    pub is_declared: bool,
     /// The cluster that declares or has the range.
     pub owner: ClusterName,
     /// The source: the line, or the node that claims it.

@@ -39,10 +39,10 @@ pub(super) struct ClusterOptions {
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
     from: Vec<ClusterDump>,
 
-    /// Propose entries of `externalPeers` from a file with the Peers of a cluster; repeatable
+    /// Propose entries for laptops from a file with the Peers of a cluster; repeatable
     ///
     /// The file is the output of `kubectl get peers -o yaml`; `-` is standard input. Peers of laptops and other hosts, which
-    /// were made by hand, become comments in the proposed mesh. Those of nodes are left out.
+    /// were made by hand, become entries of `externalPeers` as comments in the proposed mesh. Those of nodes are left out.
     #[arg(long, value_name = "CLUSTER=FILE", value_parser = dump)]
     peers: Vec<ClusterDump>,
 
