@@ -14,7 +14,7 @@ use crate::planning::OutputCheck;
 use crate::settings::CommonOptions;
 use crate::{Outcome, allowance, inputs, planning};
 
-/// Print the DNS configuration with which a cluster resolves Services of others
+/// Print the DNS with which a cluster resolves Services of others
 ///
 /// A Service `web` in the namespace `shop` of `east` gets the name `web.shop.svc.east.mesh.internal` in the other clusters. Their
 /// CoreDNS forwards these names to the DNS service of `east`, which is the field `dns` of its entry in the mesh. Only clusters

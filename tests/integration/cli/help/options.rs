@@ -77,7 +77,7 @@ fn lists_its_commands_by_purpose() {
       status       Compare what clusters have with what is rendered
       guard        Print an admission policy for the Peers of a cluster
       rbac         Print the manifests that grant rights in a cluster
-      dns          Print the DNS configuration with which a cluster resolves Services of others
+      dns          Print the DNS with which a cluster resolves Services of others
       wireguard    Print the WireGuard configuration of an external peer
       firewall     List the ports that must be open
 

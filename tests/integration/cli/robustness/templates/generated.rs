@@ -127,6 +127,7 @@ fn facts() -> Facts {
         json!({
             "name": format!("c{number}"), "path": "rendered/c", "peers": 0, "files": [], "sources": [],
             "deliveryName": "c", "reconcileMinutes": 10, "capacity": {},
+            "firewall": { "endpoints": [], "listenPorts": [], "encapsulatedIPs": [] },
         })
     };
     let targets: Vec<_> = (0..30).map(target).collect();
