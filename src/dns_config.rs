@@ -39,15 +39,20 @@ struct ForwardedZone {
     own_zone: String,
     /// The address of the cluster's DNS service.
     service: IpAddr,
-    /// The number of the target's nodes that get no answers, because the cluster has no Peer with their addresses. Pods
-    /// without the network of the host get answers nevertheless.
-    silent_nodes: usize,
+    /// The target's nodes that get no answers, although its pods may get them.
+    silent_nodes: Vec<String>,
 }
 
 impl DnsConfig {
     /// Returns the zones of the clusters that give the target the address of their DNS service. Each is `svc.CLUSTER` under
-    /// the parent.
-    pub fn new(fleet: &Fleet, plan: &Plan, target: &Target, parent: &str) -> Self {
+    /// the parent. `silent` returns the target's nodes to which an address does not answer.
+    pub fn new(
+        fleet: &Fleet,
+        plan: &Plan,
+        target: &Target,
+        parent: &str,
+        silent: impl Fn(IpAddr) -> Vec<String>,
+    ) -> Self {
         let mut config = Self {
             target: target.cluster.to_string(),
             zones: Vec::new(),
@@ -65,7 +70,7 @@ impl DnsConfig {
                     zone: format!("svc.{cluster}.{parent}"),
                     own_zone: format!("svc.{}", dns.domain),
                     service: dns.service,
-                    silent_nodes: silent_nodes(fleet, plan, &target.cluster, cluster),
+                    silent_nodes: silent(dns.service),
                 });
             } else {
                 config.unreached.push(cluster.to_string());
@@ -84,10 +89,10 @@ impl DnsConfig {
         &self.unreached
     }
 
-    /// Returns the clusters whose answers some nodes of the target do not get.
-    pub fn silent(&self) -> impl Iterator<Item = &str> {
-        let silent = self.zones.iter().filter(|it| 0 < it.silent_nodes);
-        silent.map(|it| it.cluster.as_str())
+    /// Returns the addresses of DNS services that do not answer all nodes of the target, each with these nodes.
+    pub fn silent(&self) -> impl Iterator<Item = (IpAddr, &[String])> {
+        let zones = self.zones.iter().map(|it| (it.service, &*it.silent_nodes));
+        zones.filter(|it| !it.1.is_empty())
     }
 
     /// Returns the server blocks for the Corefile of CoreDNS.
@@ -146,16 +151,4 @@ fn given<'p>(
         .filter(move |it| it.source == *cluster)
         .flat_map(|it| &it.peers);
     peers.flat_map(|it| &it.allowed_ips)
-}
-
-/// Returns the number of a cluster's nodes without an address that the other cluster routes to them.
-fn silent_nodes(fleet: &Fleet, plan: &Plan, asking: &ClusterName, asked: &ClusterName) -> usize {
-    let targets = plan.targets.iter().filter(|it| it.cluster == *asked);
-    let ranges: Vec<&Cidr> = targets.flat_map(|it| given(plan, it, asking)).collect();
-    let mut members = fleet.members().iter();
-    let member = members.find(|it| it.entry.name == *asking);
-    let nodes = member.into_iter().flat_map(|it| &it.membership.local_nodes);
-    let is_routed = |address: IpAddr| ranges.iter().any(|it| it.contains(Cidr::host(address)));
-    let silent = nodes.filter(|node| !node.addresses.iter().any(|it| is_routed(*it)));
-    silent.count()
 }

@@ -29,8 +29,8 @@ pub struct AbsentSource {
     /// The number of reasons in which the data of the target's own nodes has a part.
     pub own_reasons: usize,
     /// Whether no node of the source has an endpoint, and most nodes of the target have none. Then the
-    /// source gives as little as one without nodes, and a target that had its Peers loses it. Never of
-    /// an external peer: people left out its endpoint, and only nodes of the target the others.
+    /// source gives as little as one without nodes, and a target that had its Peers loses it. Always false for
+    /// an external peer: a person left out its endpoint, so the nodes of the target are the only cause.
     pub has_no_endpoint: bool,
     /// The endpoints of its nodes in ranges of external peers, which no node gives or claims.
     pub looping: Vec<IpAddr>,

@@ -75,9 +75,9 @@ impl Proposal {
         self.leave_out_refused();
     }
 
-    /// Returns the number of entries that are proposed for Peers that were made by hand, and of the Peers that stay.
-    pub fn externals(&self) -> (usize, usize) {
-        (self.externals.proposed.len(), self.externals.left.len())
+    /// Returns whether it lists Peers that were made by hand.
+    pub fn lists_peers(&self) -> bool {
+        !self.externals.proposed.is_empty() || !self.externals.left.is_empty()
     }
 
     fn leave(&mut self, group: &[&HandMadePeer], reason: &str) {
@@ -163,7 +163,10 @@ fn entries_of(finding: &Finding) -> BTreeSet<usize> {
     indices.collect()
 }
 
-/// Returns the entry for Peers with one key, or the reason why there is none.
+/// Returns the entry for Peers with one key.
+///
+/// # Errors
+/// The reason why they cannot be an entry.
 fn entry(group: &[&HandMadePeer]) -> Result<ProposedExternal, String> {
     let unread = "Kilo does not accept it";
     let first = group.first().ok_or(unread)?;

@@ -13,6 +13,7 @@ use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
 
 use crate::disk::{Revision, Roots};
+use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::outputs;
@@ -65,10 +66,14 @@ impl CheckResult<'_> {
         Some(CheckedCounts::plan(fleet, plan))
     }
 
-    /// Returns the plan, unless a finding stops a render.
-    pub(crate) fn right(&self) -> Option<&(Fleet<'_>, Plan)> {
+    /// Returns the plan that `render` would write.
+    ///
+    /// # Errors
+    /// A finding that stops a render.
+    pub(crate) fn right(&self, inputs: &Inputs) -> Result<&(Fleet<'_>, Plan), CommandFailure> {
         let is_wrong = Strict::default().threshold().fails(&self.findings);
-        self.planned.as_ref().filter(|_| !is_wrong)
+        let planned = self.planned.as_ref().filter(|_| !is_wrong);
+        planned.ok_or_else(|| inputs.refusal(self.findings.clone()))
     }
 
     /// Adds what only a person may want.

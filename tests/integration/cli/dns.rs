@@ -1,7 +1,7 @@
 //! `dns`: the configuration with which a cluster resolves Services of others. A real CoreDNS reads it in `tests/delivery`.
 
 use super::Folder;
-use crate::support::{assert_contains, copy, project};
+use crate::support::{copy, project};
 
 /// The example with a DNS service in both clusters.
 fn example() -> Folder {
@@ -66,7 +66,7 @@ fn nodes_that_get_no_answers_are_reported_until_the_advice_is_followed() {
     let folder = example();
     let run = folder.run(&["dns", "west"]);
     assert_eq!(run.code, 0);
-    insta::assert_snapshot!(run.stderr, @"note: nodes of west get no answers from east, only pods do: for NodeLocal DNSCache, declare the addresses of the nodes in `additionalCIDRs` of west");
+    insta::assert_snapshot!(run.stderr, @"note: 10.43.0.10 does not answer 3 nodes of west, so NodeLocal DNSCache cannot ask it there; `clustermesh trace west/west-cp-1 10.43.0.10 --class node` shows the reason");
     let trace = ["trace", "west", "10.43.0.10"];
     assert_eq!(folder.run(&trace).code, 0);
     assert_eq!(
@@ -88,16 +88,25 @@ fn nodes_that_get_no_answers_are_reported_until_the_advice_is_followed() {
             .code,
         0
     );
-    // Here the addresses are kept by a word of the mesh.
+    // The LAN is one range of one node now, so the others send from an address that is not in their Peers.
     folder.edit(
         "mesh.yaml",
         "additionalCIDRs: [192.168.50.0/24]",
-        "advertise: { nodeAddresses: false }",
+        "additionalCIDRs: [192.168.50.0/24]\n      advertise: { nodeAddresses: false }",
     );
-    assert_contains(
-        &folder.run(&["dns", "west"]).stderr,
-        "nodes of west get no answers from east",
-    );
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let run = folder.run(&["dns", "west", "-o", "json"]).json();
+    let silent = &run["zones"][0]["silentNodes"];
+    let nodes = ["west-cp-1", "west-worker-1", "west-worker-2"];
+    let traced = nodes.iter().filter(|node| {
+        let from = format!("west/{node}");
+        folder
+            .run(&["trace", &from, "10.43.0.10", "--class", "node"])
+            .code
+            == 1
+    });
+    assert_eq!(*silent, serde_json::json!(traced.collect::<Vec<_>>()));
+    assert_ne!(*silent, serde_json::json!([]));
 }
 
 #[test]

@@ -1,13 +1,21 @@
 //! `clustermesh dns`
 
+use std::net::IpAddr;
+
 use anyhow::anyhow;
 use clap::ValueEnum;
+use clustermesh::agent::fabric::Fabric;
+use clustermesh::diagnostic::escaped;
 use clustermesh::dns_config::DnsConfig;
-use clustermesh::name::is_dns_subdomain;
+use clustermesh::manifest;
+use clustermesh::mesh::AddressClass;
+use clustermesh::name::{ClusterName, is_dns_subdomain};
+use clustermesh::packet::trace::EndFinder;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
-use clustermesh::text::{joined, listed};
+use clustermesh::text::{count, listed, shell_word};
 
+use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::output::{Printer, ReportFormat};
 use crate::planning::OutputCheck;
@@ -43,6 +51,9 @@ Examples:
   clustermesh dns west
   clustermesh dns west --output k3s | kubectl --context west apply --server-side -f -";
 
+/// The longest name of a node that is shown, in characters.
+const NAME_LIMIT: usize = 300;
+
 /// The format of the configuration.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum DnsFormat {
@@ -74,16 +85,17 @@ fn domain(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &DnsArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let inputs = inputs::gather(&args.common.files)?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let Some((fleet, plan)) = checked.right() else {
-        printer.findings(&inputs.files.of_people(), &checked.findings);
-        printer.counts(&checked.findings, None);
-        return Ok(inputs.failure());
-    };
+    let (fleet, plan) = checked.right(&inputs)?;
     let mut targets = plan.targets.iter();
     let Some(target) = targets.find(|it| it.cluster.as_str() == args.target) else {
         return Err(allowance::unknown_target(&args.target, plan).into());
     };
-    let config = DnsConfig::new(fleet, plan, target, &args.domain);
+    let texts = manifest::texts(plan);
+    let known = KnownContents::default();
+    let applied = AppliedFiles::planned(&inputs.settings, plan, &texts, &known);
+    let fabric = applied.fabric_of(&inputs, Some(fleet), None);
+    let silent = |service| silent_nodes(&fabric, &target.cluster, service);
+    let config = DnsConfig::new(fleet, plan, target, &args.domain, silent);
     if !config.unreached().is_empty() {
         printer.note(&format!(
             "left out {}, because {} gets no Peer with the address of the DNS service; run `clustermesh validate` for the \
@@ -104,14 +116,18 @@ pub(crate) fn run(args: &DnsArgs, printer: &mut Printer) -> Result<Outcome, Comm
         )
         .into());
     }
-    let silent: Vec<&str> = config.silent().collect();
-    if !silent.is_empty() {
+    for (service, nodes) in config.silent() {
+        let first = nodes
+            .iter()
+            .take(1)
+            .map(|it| format!("{}/{it}", target.cluster));
+        let first = shell_word(&first.collect::<String>());
         printer.note(&format!(
-            "nodes of {} get no answers from {}, only pods do: for NodeLocal DNSCache, declare the addresses of the nodes in \
-             `additionalCIDRs` of {}",
+            "{service} does not answer {} of {}, so NodeLocal DNSCache cannot ask it there; `clustermesh trace {} {service} \
+             --class node` shows the reason",
+            count(nodes.len(), "node"),
             target.cluster,
-            joined(silent, "and"),
-            target.cluster
+            escaped(&first, NAME_LIMIT)
         ));
     }
     match args.output {
@@ -120,4 +136,24 @@ pub(crate) fn run(args: &DnsArgs, printer: &mut Printer) -> Result<Outcome, Comm
         DnsFormat::Json => printer.print(&JsonDocument::of(config).text()?)?,
     }
     Ok(Outcome::Clean)
+}
+
+/// Returns the nodes of a cluster to which an address of another cluster does not answer.
+fn silent_nodes(fabric: &Fabric, asking: &ClusterName, service: IpAddr) -> Vec<String> {
+    let mut ends = EndFinder::new(fabric);
+    let service = ends.find(&service.to_string(), None);
+    let site = fabric.site_named(asking.as_str()).map(|it| fabric.site(it));
+    let nodes = site.into_iter().flat_map(|it| &it.reading.topology.nodes);
+    let mut answers = |node: &str| {
+        let from = ends
+            .find(&format!("{asking}/{node}"), Some(AddressClass::Node))
+            .ok()?;
+        let to = service.as_ref().ok()?;
+        Some(fabric.trace(from.end, to.end).ok()?.is_delivered())
+    };
+    let names = nodes.map(|it| &it.kilo.name);
+    names
+        .filter(|it| answers(it) != Some(true))
+        .cloned()
+        .collect()
 }

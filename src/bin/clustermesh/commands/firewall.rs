@@ -70,11 +70,7 @@ pub(crate) fn run(args: &FirewallArgs, printer: &mut Printer) -> Result<Outcome,
         .map(|it| applied_files::named(it, &clusters))
         .transpose()?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let Some((fleet, plan)) = checked.right() else {
-        printer.findings(&inputs.files.of_people(), &checked.findings);
-        printer.counts(&checked.findings, None);
-        return Ok(inputs.failure());
-    };
+    let (fleet, plan) = checked.right(&inputs)?;
     let firewall = Firewall::new(fleet, plan, only);
     if firewall.clusters.is_empty() {
         printer.note("no port must be open: no cluster dials an endpoint");

@@ -128,11 +128,7 @@ pub(crate) fn run(args: &GuardArgs, printer: &mut Printer) -> Result<Outcome, Co
         None
     };
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let Some((fleet, plan)) = checked.right() else {
-        printer.findings(&inputs.files.of_people(), &checked.findings);
-        printer.counts(&checked.findings, None);
-        return Ok(inputs.failure());
-    };
+    let (fleet, plan) = checked.right(&inputs)?;
     let guard = guard(args, cluster, &inputs, fleet)?;
     if let Some(dumped) = dumped {
         let files = dumped.files.into_values().flatten();

@@ -103,11 +103,7 @@ fn key_file(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let inputs = inputs::gather(&args.common.files)?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let Some((_, plan)) = checked.right() else {
-        printer.findings(&inputs.files.of_people(), &checked.findings);
-        printer.counts(&checked.findings, None);
-        return Ok(inputs.failure());
-    };
+    let (_, plan) = checked.right(&inputs)?;
     let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);
     let member = ClusterName::of_external(bare).ok();
     let found = member.and_then(|name| {

@@ -97,8 +97,8 @@ pub(super) struct ProposedMesh {
     pub(super) nodes: Vec<ListedNodes>,
     /// The `--subnet` with which Kilo is to be started, where it does not run yet.
     pub(super) subnets: Vec<(ClusterName, Cidr)>,
-    /// The number of entries for Peers that were made by hand, and of those Peers that stay as they are.
-    pub(super) externals: (usize, usize),
+    /// Whether it lists Peers that were made by hand.
+    pub(super) lists_peers: bool,
     /// Contexts that have other names than their clusters.
     pub(super) contexts: Vec<ClusterContext>,
     /// Findings about the servers that answered, which may not be those of the clusters.
@@ -193,7 +193,7 @@ impl ClusterOptions {
         })?;
         proposal.add_externals(&peers, &snapshots);
         let mut mesh = ProposedMesh::new(proposal.to_yaml(), read);
-        mesh.externals = proposal.externals();
+        mesh.lists_peers = proposal.lists_peers();
         mesh.subnets = proposal
             .subnets()
             .map(|(name, it)| (name.clone(), it))
@@ -299,7 +299,7 @@ impl ProposedMesh {
             findings: findings.collect(),
             nodes: read.into_iter().map(|it| it.nodes).collect(),
             subnets: Vec::new(),
-            externals: (0, 0),
+            lists_peers: false,
             contexts: Vec::new(),
         }
     }

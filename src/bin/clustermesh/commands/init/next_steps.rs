@@ -34,8 +34,7 @@ pub(super) fn next(
         contexts => proposed.filter(|_| has_config).map(|it| lines(contexts(it))),
         is_operators => proposed.is_some_and(|it| it.is_operators),
         is_proposed => proposed.is_some(),
-        externals => proposed.map_or(0, |it| it.externals.0),
-        left => proposed.map_or(0, |it| it.externals.1),
+        lists_peers => proposed.is_some_and(|it| it.lists_peers),
         has_mesh => kept.contains(&MESH),
         subnets => subnets
             .map(|(cluster, range)| [cluster.to_string(), range.to_string()])
