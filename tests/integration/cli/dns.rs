@@ -130,7 +130,7 @@ fn clusters_that_cannot_be_asked_are_left_out() {
     insta::assert_snapshot!(refused(&["dns", "west"]), @"error: west reaches no DNS service of another cluster; write `dns: { service: ADDRESS }` in the entries of the clusters whose Services it should resolve");
     insta::assert_snapshot!(refused(&["dns", "wets"]), @"error: no mesh contains a cluster `wets`; did you mean `west`?");
     insta::assert_snapshot!(refused(&["dns", "west", "--domain", "Mesh."]), @"
-    error: invalid value 'Mesh.' for '--domain <DOMAIN>': expected a lowercase DNS name, such as mesh.internal
+    error: invalid value 'Mesh.' for '--domain <DOMAIN>': expected a lowercase DNS name of at most 57 characters, such as mesh.internal
 
     For more information, try '--help'.
     ");

@@ -51,6 +51,9 @@ Examples:
   clustermesh dns west
   clustermesh dns west --output k3s | kubectl --context west apply --server-side -f -";
 
+/// The longest domain, in characters: a Service, its namespace and its cluster have up to 63 each, and a DNS name has 253.
+const DOMAIN_LIMIT: usize = 253 - "svc".len() - 3 * 63 - 4;
+
 /// The longest name of a node that is shown, in characters.
 const NAME_LIMIT: usize = 300;
 
@@ -76,10 +79,12 @@ impl From<DnsFormat> for ReportFormat {
 }
 
 fn domain(text: &str) -> Result<String, String> {
-    if is_dns_subdomain(text) {
+    if is_dns_subdomain(text) && text.len() <= DOMAIN_LIMIT {
         return Ok(text.to_owned());
     }
-    Err("expected a lowercase DNS name, such as mesh.internal".to_owned())
+    Err(format!(
+        "expected a lowercase DNS name of at most {DOMAIN_LIMIT} characters, such as mesh.internal"
+    ))
 }
 
 pub(crate) fn run(args: &DnsArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
