@@ -25,6 +25,8 @@ const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 pub(super) struct ExpectationJudge<'j, 'f, 'a> {
     reach: &'j Reach<'f, 'a>,
     stocks: Sites<Stock>,
+    /// Whether it is certain how packets end that do not leave the cluster.
+    keeps_for_certain: Sites<bool>,
     /// By both clusters: filled in when an expectation is about them.
     fates: Sites<Sites<OnceLock<KnownFates>>>,
 }
@@ -70,6 +72,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         Self {
             reach,
             stocks: sites.map(|it| Stock::new(it)),
+            keeps_for_certain: sites.map(|it| keeps_for_certain(it)),
             fates: sites.map(|_| sites.map(|_| OnceLock::new())),
         }
     }
@@ -118,7 +121,7 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
         let fabric = self.reach.fabric;
         check.judge_unready(fabric, pair, sent.chosen, taken.chosen);
         let SitePair { from, to } = pair;
-        if self.reach.is_kept(from, to) && keeps_for_certain(fabric.site(from)) {
+        if self.reach.is_kept(from, to) && self.keeps_for_certain[from] {
             check.judge_kept(fabric, pair, sent, taken);
             return;
         }
@@ -143,11 +146,14 @@ impl<'j, 'f, 'a> ExpectationJudge<'j, 'f, 'a> {
     }
 }
 
-/// Returns whether it is certain how packets end that do not leave a cluster: no other node could lead, and nothing else
-/// decides.
+/// Returns whether it is certain how packets end that do not leave a cluster: no other node could lead, every range has one
+/// tunnel (two nodes can report one address), and nothing else decides.
 fn keeps_for_certain(site: &Site) -> bool {
     let mut segments = site.model.topology.segments.ids();
-    site.is_regular() && segments.all(|it| matches!(site.leader(it), Leader::Certain(_)))
+    let mut tunnels = site.model.tunnels.iter();
+    site.is_regular()
+        && segments.all(|it| matches!(site.leader(it), Leader::Certain(_)))
+        && tunnels.all(|(_, claims)| matches!(claims, [one] if one.is_certain))
 }
 
 impl Check<'_> {

@@ -281,3 +281,57 @@ proptest! {
         }
     }
 }
+
+/// Two nodes report one address, which the range of another cluster contains: it is uncertain which of them gets the
+/// packets, although no packet leaves for the other cluster.
+#[test]
+fn an_address_of_two_nodes_is_not_kept_out() {
+    let spec = |host, lan, key| Spec {
+        location: "x",
+        host,
+        lan,
+        pods: Pods::V4,
+        shown: Shown::V4,
+        found: Found::Forced,
+        calls: false,
+        stale: false,
+        flaw: Flaw::None,
+        key,
+    };
+    let cluster = |nodes| Cluster {
+        granularity: "Full",
+        reported: None,
+        is_flat: false,
+        secret: None,
+        services: None,
+        nodes,
+    };
+    let shared = [(0, 28), (14, 24), (14, 24)].into_iter().zip(1..);
+    let world = World {
+        topology: "{ mode: FullMesh }",
+        addresses: Addresses::Apart,
+        clusters: vec![
+            cluster(
+                shared
+                    .map(|((host, length), key)| spec(host, Lan::Shared(length), key))
+                    .collect(),
+            ),
+            // With the key of a node of the first cluster, so that no Peer leads here.
+            cluster(vec![spec(0, Lan::V6, 1)]),
+        ],
+        externals: Vec::new(),
+        faults: Vec::new(),
+    };
+    let input = input(&world);
+    let fabric = fabric(&input);
+    let expectations = read(&[json!({
+        "expect": "Deny",
+        "from": { "cluster": "c0", "class": "Pod" },
+        "to": { "cluster": "c1", "addresses": ["192.168.0.0/24"] },
+        "class": "Network",
+    })]);
+    let reach = Reach::new(&fabric, u64::MAX);
+    let [check] = check(&reach, &expectations).try_into().ok().unwrap();
+    assert_eq!((check.pairs, check.broken), (3, 1));
+    assert_eq!(followed_all(&fabric, check.expectation), (3, 1));
+}
