@@ -11,6 +11,7 @@ pub mod name;
 pub mod net;
 pub mod wireguard;
 pub mod granularity;
+pub mod port;
 pub mod place;
 #[macro_use]
 pub mod diagnostic;

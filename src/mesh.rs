@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::diagnostic::{Finding, Severity, mistake};
 use crate::document::Source;
 use crate::granularity::Granularity;
-use crate::name::{ClusterName, MeshName, PeerSetName, is_peer_of};
+use crate::name::{ClusterName, MeshName, Namespace, PeerSetName, is_peer_of};
 use crate::net::Cidr;
 use crate::place::Place;
 use crate::schema;
@@ -38,6 +38,7 @@ mod reading;
 mod refused_link;
 mod secret_key_ref;
 mod selector;
+mod service;
 mod state;
 mod topology;
 
@@ -54,6 +55,7 @@ pub use refused_link::{
     Refusals, RefusedLink, RefusedLinks, acceptance, at_policies, refusals, refusing,
 };
 pub use secret_key_ref::SecretKeyRef;
+pub use service::MirroredService;
 pub use state::{Link, State};
 
 use defaults::Inherited;
@@ -104,6 +106,8 @@ pub struct Mesh {
     pub externals: Vec<ExternalPeer>,
     /// The fields for which it has defaults.
     pub defaults: Vec<&'static str>,
+    /// The Services of one cluster that others get.
+    pub services: Vec<MirroredService>,
     /// Clusters that expectations select under one name.
     pub groups: Vec<Group>,
     /// The links that policies refuse.
@@ -154,6 +158,8 @@ pub struct Entry {
     pub accepted: Option<Vec<Range>>,
     /// The ranges that it accepts by its policy. None for everything.
     pub accepted_by_policy: Option<Vec<Range>>,
+    /// The namespaces in which it gets Services of others.
+    pub accepted_services: BTreeSet<Namespace>,
     /// Networks of its own that no Peer may take over.
     pub local_networks: Vec<Range>,
     /// The nodes that carry the cluster-wide ranges.

@@ -41,6 +41,19 @@ pub struct NodeName(String);
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PeerSetName(String);
 
+/// The name of a namespace: a DNS-1123 label.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Namespace(String);
+
+/// The name of a Service, with its namespace.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct ServiceName {
+    /// The namespace.
+    pub namespace: Namespace,
+    /// A DNS-1035 label.
+    name: String,
+}
+
 /// The name of a Peer object, bit for bit the operator's.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PeerName(String);
@@ -131,6 +144,55 @@ impl FromStr for NodeName {
     fn from_str(text: &str) -> Result<Self, NameError> {
         subdomain(text, SUBDOMAIN_LIMIT)?;
         Ok(Self(text.to_owned()))
+    }
+}
+
+impl FromStr for Namespace {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let ClusterName(label) = text.parse()?;
+        Ok(Self(label))
+    }
+}
+
+impl Namespace {
+    /// Returns whether it belongs to Kubernetes itself, which reserves the prefix `kube-`.
+    pub fn is_of_kubernetes(&self) -> bool {
+        self.0.starts_with("kube-")
+    }
+}
+
+impl ServiceName {
+    /// Returns the name of a Service.
+    ///
+    /// # Errors
+    /// Before Kubernetes 1.34, API servers refuse other names than DNS-1035 labels.
+    pub fn new(namespace: Namespace, name: &str) -> Result<Self, NameError> {
+        within(name, LABEL_LIMIT)?;
+        if !is_dns_part(name) || name.starts_with(|it: char| it.is_ascii_digit()) {
+            return Err(NameError::Alphabet(
+                "a lowercase letter, then lowercase letters, digits and inner dashes (a DNS-1035 label)",
+            ));
+        }
+        let name = name.to_owned();
+        Ok(Self { namespace, name })
+    }
+
+    /// Returns the name in its namespace.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns whether it is that of the API server of the cluster that has it.
+    pub fn is_of_api_server(&self) -> bool {
+        self.namespace.0 == "default" && self.name == "kubernetes"
+    }
+}
+
+impl fmt::Display for ServiceName {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
     }
 }
 
@@ -300,7 +362,14 @@ macro_rules! texts {
     )*};
 }
 
-texts!(ClusterName, MeshName, NodeName, PeerSetName, PeerName);
+texts!(
+    ClusterName,
+    MeshName,
+    Namespace,
+    NodeName,
+    PeerSetName,
+    PeerName
+);
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,7 @@ pub mod difference;
 pub mod dump;
 mod file;
 pub mod listing;
+pub mod services;
 pub mod stray;
 
 pub(crate) use api::bounded_list;

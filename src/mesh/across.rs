@@ -10,6 +10,7 @@ use super::{Entry, Mesh};
 
 mod agreement;
 mod externals;
+mod services;
 mod sight;
 
 /// Returns all that is wrong between meshes of one run.
@@ -20,6 +21,7 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     findings.extend(agreement::check(&members));
     findings.extend(sight::overlaps(meshes, &members));
     findings.extend(externals::check(meshes));
+    findings.extend(services::check(meshes));
     findings.extend(colliding_names(meshes));
     findings
 }

@@ -5,12 +5,10 @@ use std::net::IpAddr;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::is_dns_subdomain;
-use crate::net::Cidr;
 use crate::place::Place;
 
 use super::networks::DeclaredNetworks;
 use super::raw::RawDns;
-use super::{Networks, Range};
 
 /// The domain of a cluster in which nothing else is configured.
 pub(super) const DEFAULT_DOMAIN: &str = "cluster.local";
@@ -56,33 +54,15 @@ pub(super) fn dns(
     let address = address.to_canonical();
     // Mistakes in the ranges are reported already.
     if let Some(networks) = &declared.networks
-        && !common(networks).any(|it| it.cidr.contains(Cidr::host(address)))
+        && !networks.has_common(address)
     {
-        let message = format!("{address} is in no range that the whole cluster shares");
-        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
-        findings.push(finding.help(match networks {
-            Networks::Typed { .. } => "write the Service range of the cluster in `serviceCIDR`",
-            Networks::Flat { .. } => "write the Service range of the cluster in `allowedNetworks`",
-        }));
+        findings.push(networks.not_common(address, place));
         return None;
     }
     is_domain.then_some(Some(ClusterDns {
         service: address,
         domain,
     }))
-}
-
-/// Returns the ranges in which a Service can have its address.
-fn common(networks: &Networks) -> impl Iterator<Item = &Range> {
-    let (services, others) = match networks {
-        Networks::Typed {
-            services,
-            additional,
-            ..
-        } => (services.as_ref(), additional),
-        Networks::Flat { allowed } => (None, allowed),
-    };
-    services.into_iter().chain(others)
 }
 
 impl fmt::Display for ClusterDns {

@@ -1,10 +1,11 @@
 //! Entries: what is written about one cluster, checked on its own.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 
 use crate::diagnostic::Mistakes;
 use crate::granularity::Granularity;
-use crate::name::ClusterName;
+use crate::name::{ClusterName, Namespace};
 use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
@@ -16,6 +17,7 @@ use super::fields;
 use super::mistakes::cluster_name;
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
+use super::service;
 use super::{
     Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, Range, SecretKeyRef, State, selector,
 };
@@ -39,6 +41,7 @@ pub(super) struct Draft {
     endpoint_domains: Option<Vec<String>>,
     /// None of them where nothing is written: what is written is never an empty list.
     accepted: Option<Vec<Range>>,
+    pub(super) accepted_services: Option<BTreeSet<Namespace>>,
     local_networks: Option<Vec<Range>>,
     pub(super) anchors: Option<Vec<Anchor>>,
     pub(super) advertise: Advertise,
@@ -63,6 +66,11 @@ pub(super) fn draft(
         Some(texts) => networks::accepted(texts, &place.key("acceptedNetworks"), findings),
         None => Some(Vec::new()),
     };
+    let accepted_services = service::accepted_services(
+        &cluster.accepted_services.unwrap_or_default(),
+        &place.key("acceptedServices"),
+        findings,
+    );
     let local_networks = networks::local_networks(
         &cluster.local_networks.unwrap_or_default(),
         &place.key("localNetworks"),
@@ -98,6 +106,7 @@ pub(super) fn draft(
         endpoint_domains: fields::endpoint_domains(cluster.endpoint_domains, &place, findings),
         inherited,
         accepted,
+        accepted_services,
         local_networks,
         anchors,
         advertise,
@@ -142,6 +151,7 @@ impl Draft {
             endpoint_domains: self.endpoint_domains?,
             accepted: Some(self.accepted?).filter(|it| !it.is_empty()),
             accepted_by_policy: None,
+            accepted_services: self.accepted_services?,
             local_networks: self.local_networks?,
             anchors: self.anchors?,
             advertise: self.advertise,

@@ -39,7 +39,7 @@ pub struct ExternalPeer {
 }
 
 /// The entries of a mesh by the names of their clusters.
-type Drafts<'d> = BTreeMap<&'d str, &'d Draft>;
+pub(super) type Drafts<'d> = BTreeMap<&'d str, &'d Draft>;
 
 /// Returns the external peers of a mesh, or reports what is wrong with them.
 pub(super) fn externals(
@@ -105,6 +105,7 @@ fn external(
             endpoint_domains: domains,
             accepted: None,
             accepted_by_policy: None,
+            accepted_services: BTreeSet::new(),
             local_networks: Vec::new(),
             anchors: Vec::new(),
             advertise: Advertise {
@@ -122,8 +123,8 @@ fn external(
     })
 }
 
-/// Returns the clusters that it reaches, or reports those that the mesh does not have.
-fn clusters(
+/// Returns the clusters of a list, or reports those that the mesh does not have.
+pub(super) fn clusters(
     written: &[String],
     drafts: &Drafts,
     place: &Place,

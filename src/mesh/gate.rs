@@ -14,7 +14,8 @@ use super::entry::{self, Draft};
 use super::mistakes::name_or_finding;
 use super::raw::{RawExternalPeer, RawMesh};
 use super::{
-    Entry, ExternalPeer, Group, Mesh, RefusedLinks, Topology, external, group, overlap, topology,
+    Entry, ExternalPeer, Group, Mesh, MirroredService, RefusedLinks, Topology, external, group,
+    overlap, service, topology,
 };
 
 /// A mesh of which some parts may be wrong; these are reported already and omitted.
@@ -28,6 +29,7 @@ pub(super) struct Outline {
     defaults: Vec<&'static str>,
     entries: Vec<Option<Entry>>,
     externals: Option<Vec<ExternalPeer>>,
+    services: Option<Vec<MirroredService>>,
     place: Place,
 }
 
@@ -65,8 +67,17 @@ pub(super) fn outline(resource: RawMesh, place: &Place, findings: &mut Mistakes)
             .flat_map(|it| it.unknown(known(), "this mesh has no cluster")),
     );
     let externals_place = spec_place.key("externalPeers");
+    let services = resource.spec.services.unwrap_or_default();
+    let services_place = spec_place.key("services");
     Outline {
         externals: external::externals(externals, &drafts, &externals_place, findings),
+        services: service::services(
+            &services,
+            &drafts,
+            topology.as_ref(),
+            &services_place,
+            findings,
+        ),
         named: drafts.iter().map(|draft| draft.text.clone()).collect(),
         name,
         namespace: resource.metadata.namespace,
@@ -88,6 +99,7 @@ impl Outline {
             topology: self.topology?,
             entries: entries?,
             externals: self.externals?,
+            services: self.services?,
             groups: self.groups,
             defaults: self.defaults,
             refused: RefusedLinks::default(),
@@ -114,6 +126,7 @@ impl Outline {
             namespace: self.namespace,
             entries: entries.collect(),
             externals: Vec::new(),
+            services: Vec::new(),
             groups: self.groups,
             defaults: self.defaults,
             refused: RefusedLinks::default(),

@@ -1,7 +1,9 @@
 //! Networks: the ranges that a cluster declares, in one of the two forms.
 
+use std::net::IpAddr;
+
 use crate::diagnostic::{Finding, Mistakes, Quoted, escaped, mistake};
-use crate::net::{CidrError, Interface};
+use crate::net::{Cidr, CidrError, Interface};
 use crate::place::Place;
 
 use super::raw::RawCluster;
@@ -49,6 +51,32 @@ impl Networks {
             } => pods.iter().chain([wireguard]).chain(services).collect(),
             Self::Flat { .. } => Vec::new(),
         }
+    }
+}
+
+impl Networks {
+    /// Returns whether an address is in a range that the whole cluster shares, as cluster IPs are.
+    pub(super) fn has_common(&self, address: IpAddr) -> bool {
+        let (services, others) = match self {
+            Self::Typed {
+                services,
+                additional,
+                ..
+            } => (services.as_ref(), additional),
+            Self::Flat { allowed } => (None, allowed),
+        };
+        let mut common = services.into_iter().chain(others);
+        common.any(|it| it.cidr.contains(Cidr::host(address)))
+    }
+
+    /// Returns the finding about a cluster IP that is in none.
+    pub(super) fn not_common(&self, address: IpAddr, place: Place) -> Finding {
+        let message = format!("{address} is in no range that the whole cluster shares");
+        let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
+        finding.help(match self {
+            Self::Typed { .. } => "write the Service range of the cluster in `serviceCIDR`",
+            Self::Flat { .. } => "write the Service range of the cluster in `allowedNetworks`",
+        })
     }
 }
 

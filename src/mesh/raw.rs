@@ -13,9 +13,11 @@ use crate::schema::{ExampleFile, pattern};
 
 mod external;
 mod schema;
+mod service;
 
 pub(super) use self::external::RawExternalPeer;
 use self::schema::{counts, one_form, only_with, values_to_compare};
+pub(super) use self::service::{RawService, RawServicePort};
 use super::group::{WrittenGroups, members};
 use super::{
     DEFAULT_DOMAIN, DEFAULT_ENDPOINT_FROM, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource,
@@ -145,6 +147,9 @@ pub(super) struct RawSpec {
     pub(super) defaults: Option<RawDefaults>,
     /// Laptops, routers and other hosts that belong to no cluster.
     pub(super) external_peers: Option<Vec<RawExternalPeer>>,
+    /// Services of one cluster that others get as Services of their own.
+    #[schemars(length(max = 1000))]
+    pub(super) services: Option<Vec<RawService>>,
     /// Clusters of this mesh that expectations select under one name.
     #[schemars(
         extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }, "additionalProperties" = members()),
@@ -275,6 +280,10 @@ pub(super) struct RawCluster {
     /// addresses of a range must be in both.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     pub(super) accepted_networks: Option<Vec<String>>,
+    /// The namespaces in which this cluster gets Services of other clusters that `services` names; none by default. A
+    /// cluster with any has a folder in `rendered-services`.
+    #[schemars(length(min = 1), inner(regex(pattern = pattern::CLUSTER_NAME)), example = ["shop"])]
+    pub(super) accepted_services: Option<Vec<String>>,
     /// Networks of this cluster that no Peer may take over, such as the LAN of its nodes.
     /// Overlapping ranges of other clusters are left out or cut.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["192.168.1.0/24"])]

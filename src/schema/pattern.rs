@@ -10,6 +10,9 @@ pub const CLUSTER_NAME: &str = "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 /// The name of a cluster, or of an external peer as it is called among clusters.
 pub const MEMBER_NAME: &str = r"^(external\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$";
 
+/// The name of a Service: a DNS-1035 label.
+pub const SERVICE_NAME: &str = "^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$";
+
 /// The value of a label.
 pub const LABEL_VALUE: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
 

@@ -1,5 +1,6 @@
 //! Node dumps: what `kubectl get nodes -o json` (or `yaml`) prints.
 
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::api::NodeObject;
@@ -37,7 +38,7 @@ pub enum DumpError {
 /// # Errors
 /// Anything else, also a list that is not whole.
 pub fn listing(text: &str) -> Result<Listing, DumpError> {
-    let object = parse(text)?;
+    let object: NodeObject = parse(text)?;
     let mut listing = Listing::default();
     match object.kind.as_deref() {
         Some("Node") => listing.add_node(object.node().ok_or(DumpError::Nameless)?),
@@ -53,7 +54,8 @@ pub fn listing(text: &str) -> Result<Listing, DumpError> {
     Ok(listing)
 }
 
-fn parse(text: &str) -> Result<NodeObject, DumpError> {
+/// Reads JSON or YAML that a program wrote.
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DumpError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
         return Ok(serde_json::from_str(text)?);

@@ -21,6 +21,7 @@ const MODULES: &[(&str, &str)] = &[
     ("net", "id"),
     ("wireguard", "name net"),
     ("granularity", ""),
+    ("port", ""),
     ("place", ""),
     ("diagnostic", "text name place"),
     ("string_map", "diagnostic"),
@@ -31,9 +32,12 @@ const MODULES: &[(&str, &str)] = &[
     ("document", "text place diagnostic"),
     (
         "mesh",
-        "text name net wireguard granularity selector place diagnostic schema document",
+        "text name net wireguard granularity port selector place diagnostic schema document",
     ),
-    ("snapshot", "text name place diagnostic string_map schema"),
+    (
+        "snapshot",
+        "text name port place diagnostic string_map schema",
+    ),
     ("config", "text name place diagnostic schema document mesh"),
     ("policy", "text name place diagnostic schema document mesh"),
     (

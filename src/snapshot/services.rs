@@ -1,0 +1,337 @@
+//! Service snapshots: the Services of one cluster that meshes name, as kept in git beside its nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::API_VERSION;
+use super::dump::{DumpError, parse};
+use super::file::UniqueObject;
+use crate::diagnostic::{Quoted, plain_json};
+use crate::name::{ClusterName, ServiceName, is_dns_label};
+use crate::port::{Protocol, ServicePort};
+use crate::schema::{self, ExampleFile, pattern};
+use crate::text::{CONFLICT, conflict};
+
+/// The kind of the file.
+pub const KIND: &str = "ServiceSnapshot";
+
+/// The label of everything that clustermesh renders.
+const OURS: &str = "kilo-clustermesh.io/mesh";
+
+/// The Services of one cluster that meshes name, as `clustermesh snapshot --services` writes them to
+/// `snapshots/<cluster>.services.json`.
+///
+/// The values are copied from the API and not checked here.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[schemars(example = ExampleFile(include_str!("services/example.json")))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ServiceSnapshot {
+    /// The version of this format.
+    #[schemars(extend("const" = API_VERSION))]
+    api_version: String,
+    /// The name of the cluster, which is also the beginning of the name of the file.
+    #[schemars(regex(pattern = pattern::CLUSTER_NAME), example = &"east")]
+    cluster: String,
+    /// The kind of this document.
+    #[schemars(extend("const" = KIND))]
+    kind: String,
+    /// The Services, by namespace and name.
+    services: Vec<ObservedService>,
+}
+
+/// A Service that a mesh names.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ObservedService {
+    /// What the cluster has under this name; `null` if there is nothing.
+    found: Option<FoundService>,
+    /// Its name.
+    name: String,
+    /// Its namespace.
+    namespace: String,
+}
+
+/// A Service of a cluster.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct FoundService {
+    /// Its cluster IPs; none if it is headless.
+    #[schemars(with = "Vec<String>")]
+    #[serde(rename = "clusterIPs")]
+    pub cluster_ips: Vec<IpAddr>,
+    /// Whether it selects pods. The endpoints of others are written by somebody else.
+    pub has_selector: bool,
+    /// Whether clustermesh rendered it, according to its labels.
+    pub is_mirror: bool,
+    /// Its ports.
+    pub ports: Vec<ServicePort>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: ServiceType,
+    /// Whether it leads only to pods of the node that a packet is on: `internalTrafficPolicy: Local`.
+    pub uses_local_endpoints: bool,
+}
+
+/// The type of a Service.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum ServiceType {
+    /// A cluster IP only.
+    #[default]
+    ClusterIP,
+    /// And a port of every node.
+    NodePort,
+    /// And an address of a load balancer.
+    LoadBalancer,
+    /// A DNS name and no address.
+    ExternalName,
+}
+
+/// The reason why a text is not the service snapshot of a cluster.
+#[derive(Debug, Error)]
+pub enum ServiceSnapshotError {
+    /// Not JSON, or not these fields.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// A merge that was not finished.
+    #[error("{CONFLICT}")]
+    Conflict,
+    /// Of another kind or version.
+    #[error("expected `{KIND}` of `{API_VERSION}`, found {} of {}", Quoted(.kind), Quoted(.version))]
+    Header {
+        /// Its kind.
+        kind: String,
+        /// Its version.
+        version: String,
+    },
+    /// Another cluster's file.
+    #[error("it contains cluster {}, but the file is named after another", Quoted(.0))]
+    Cluster(String),
+}
+
+/// The Services that a cluster has, by name.
+pub type FoundServices = BTreeMap<ServiceName, FoundService>;
+
+/// A Service as the API has it, or a list of them.
+#[derive(Deserialize)]
+struct ApiService {
+    #[serde(default)]
+    items: Option<Vec<ApiService>>,
+    metadata: Option<ApiMetadata>,
+    spec: Option<ApiSpec>,
+}
+
+#[derive(Deserialize)]
+struct ApiMetadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ApiSpec {
+    #[serde(rename = "clusterIP")]
+    cluster_ip: Option<String>,
+    #[serde(rename = "clusterIPs")]
+    cluster_ips: Option<Vec<String>>,
+    selector: Option<BTreeMap<String, String>>,
+    internal_traffic_policy: Option<String>,
+    ports: Option<Vec<ApiPort>>,
+    #[serde(default, rename = "type")]
+    kind: ServiceType,
+}
+
+#[derive(Deserialize)]
+struct ApiPort {
+    name: Option<String>,
+    port: NonZeroU16,
+    protocol: Option<Protocol>,
+}
+
+impl ServiceSnapshot {
+    /// Returns what a cluster has under these names.
+    pub fn new<'n>(
+        cluster: &ClusterName,
+        names: impl IntoIterator<Item = &'n ServiceName>,
+        mut found: FoundServices,
+    ) -> Self {
+        let names: BTreeSet<&ServiceName> = names.into_iter().collect();
+        let services = names.into_iter().map(|name| ObservedService {
+            found: found.remove(name),
+            name: name.name().to_owned(),
+            namespace: name.namespace.to_string(),
+        });
+        Self {
+            api_version: API_VERSION.to_owned(),
+            cluster: cluster.to_string(),
+            kind: KIND.to_owned(),
+            services: services.collect(),
+        }
+    }
+
+    /// Reads the file of `cluster`.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn read(cluster: &ClusterName, text: &str) -> Result<Self, ServiceSnapshotError> {
+        if conflict(text).is_some() {
+            return Err(ServiceSnapshotError::Conflict);
+        }
+        let UniqueObject(file): UniqueObject<Self> = serde_json::from_str(text)?;
+        if file.kind != KIND || file.api_version != API_VERSION {
+            return Err(ServiceSnapshotError::Header {
+                kind: file.kind,
+                version: file.api_version,
+            });
+        }
+        if file.cluster != cluster.as_str() {
+            return Err(ServiceSnapshotError::Cluster(file.cluster));
+        }
+        Ok(file)
+    }
+
+    /// Returns what the cluster has under a name; none if it was not looked for.
+    #[expect(
+        clippy::option_option,
+        reason = "whether it was looked for, and whether it is there"
+    )]
+    pub fn get(&self, name: &ServiceName) -> Option<Option<&FoundService>> {
+        let is_it = |it: &&ObservedService| {
+            it.name == name.name() && it.namespace == name.namespace.as_str()
+        };
+        let observed = self.services.iter().find(is_it);
+        observed.map(|it| it.found.as_ref())
+    }
+
+    /// Returns how many Services were looked for, and how many there are.
+    pub fn counts(&self) -> (usize, usize) {
+        let found = self.services.iter().filter(|it| it.found.is_some());
+        (self.services.len(), found.count())
+    }
+
+    /// Returns the file's text.
+    ///
+    /// # Errors
+    /// None that these types can cause.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string_pretty(self)?;
+        text.push('\n');
+        Ok(plain_json(text))
+    }
+}
+
+impl ServiceType {
+    /// Returns whether such a Service can have a cluster IP.
+    pub fn has_address(self) -> bool {
+        self != Self::ExternalName
+    }
+}
+
+/// Returns the JSON Schema of the file.
+pub fn schema() -> Schema {
+    schema::of_input::<ServiceSnapshot>()
+}
+
+/// Reads a Service, or a list of Services, as the API or `kubectl get services -o json` prints it. Everything that
+/// has no namespace, no name or other values than Kubernetes gives is left out.
+///
+/// # Errors
+/// Neither JSON nor YAML, or not of this form.
+pub fn found(text: &str) -> Result<FoundServices, DumpError> {
+    let object: ApiService = parse(text)?;
+    let (items, single) = match object.items {
+        Some(items) => (items, None),
+        None => (Vec::new(), Some(object)),
+    };
+    let services = items.into_iter().chain(single);
+    Ok(services.filter_map(ApiService::named).collect())
+}
+
+impl ApiService {
+    fn named(self) -> Option<(ServiceName, FoundService)> {
+        let metadata = self.metadata?;
+        let namespace = metadata.namespace?.parse().ok()?;
+        let name = ServiceName::new(namespace, &metadata.name?).ok()?;
+        let spec = self.spec?;
+        let addresses = spec.cluster_ips.unwrap_or_default().into_iter();
+        let addresses = addresses.chain(spec.cluster_ip);
+        let addresses: BTreeSet<IpAddr> = addresses.filter_map(|it| it.parse().ok()).collect();
+        let ports = spec.ports.unwrap_or_default().into_iter();
+        let ports = ports
+            .map(ApiPort::known)
+            .filter(|it| it.name.is_empty() || is_dns_label(&it.name));
+        let labels = metadata.labels.unwrap_or_default();
+        let found = FoundService {
+            cluster_ips: addresses.into_iter().collect(),
+            has_selector: spec.selector.is_some_and(|it| !it.is_empty()),
+            is_mirror: labels.contains_key(OURS),
+            ports: ports.collect(),
+            kind: spec.kind,
+            uses_local_endpoints: spec.internal_traffic_policy.as_deref() == Some("Local"),
+        };
+        Some((name, found))
+    }
+}
+
+impl ApiPort {
+    /// Returns the part of it that a mesh depends on.
+    fn known(self) -> ServicePort {
+        ServicePort {
+            app_protocol: None,
+            name: self.name.unwrap_or_default(),
+            port: self.port,
+            protocol: self.protocol.unwrap_or(Protocol::Tcp),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = r#"{"kind": "List", "items": [
+        {"metadata": {"namespace": "shop", "name": "api", "labels": {"kilo-clustermesh.io/mesh": "m"}},
+         "spec": {"clusterIP": "10.45.0.20", "clusterIPs": ["10.45.0.20", "fd00:45::20"], "selector": {"app": "api"},
+                  "internalTrafficPolicy": "Cluster", "type": "LoadBalancer",
+                  "ports": [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]}},
+        {"metadata": {"namespace": "shop", "name": "db"}, "spec": {"clusterIP": "None", "internalTrafficPolicy": "Local"}},
+        {"metadata": {"namespace": "shop"}, "spec": {}},
+        {"metadata": {"namespace": "shop", "name": "\u001b[2J"}, "spec": {}}
+    ]}"#;
+
+    #[test]
+    fn keeps_what_was_asked_for_and_reads_it_back() {
+        let name = |name| ServiceName::new("shop".parse().unwrap(), name).unwrap();
+        let names = [name("api"), name("gone")];
+        let cluster = "west".parse().unwrap();
+        let snapshot = ServiceSnapshot::new(&cluster, &names, found(LIST).unwrap());
+        let text = snapshot.to_json().unwrap();
+        insta::assert_snapshot!(text, @"");
+        assert_eq!(ServiceSnapshot::read(&cluster, &text).unwrap(), snapshot);
+        assert!(snapshot.get(&name("db")).is_none());
+        assert_eq!(snapshot.counts(), (2, 1));
+        let headless = &found(LIST).unwrap()[&name("db")];
+        assert!(headless.cluster_ips.is_empty() && headless.uses_local_endpoints);
+    }
+
+    #[test]
+    fn refuses_other_files() {
+        let cluster = "west".parse().unwrap();
+        let text = ServiceSnapshot::new(&"east".parse().unwrap(), [], FoundServices::new());
+        let read = |text: &str| {
+            ServiceSnapshot::read(&cluster, text)
+                .unwrap_err()
+                .to_string()
+        };
+        let text = text.to_json().unwrap();
+        assert!(read(&text).contains("cluster `east`"));
+        assert!(read(&text.replace(KIND, "NodeSnapshot")).contains("found `NodeSnapshot`"));
+        assert!(read("<<<<<<< a\n=======\n>>>>>>> b\n").contains("conflict"));
+        assert!(read("[]").contains("expected an object"));
+    }
+}
