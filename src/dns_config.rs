@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::fleet::Fleet;
 use crate::mesh::ClusterDns;
 use crate::name::ClusterName;
-use crate::net::Cidr;
 use crate::plan::{Plan, Target};
 use crate::schema::ExampleFile;
 
@@ -64,7 +63,7 @@ impl DnsConfig {
             .filter_map(|it| Some((&it.name, it.dns.as_ref()?)))
             .collect();
         for (cluster, dns) in services {
-            if given(plan, target, cluster).any(|it| it.contains(Cidr::host(dns.service))) {
+            if plan.gives(target, cluster, dns.service) {
                 config.zones.push(ForwardedZone {
                     cluster: cluster.to_string(),
                     zone: format!("svc.{cluster}.{parent}"),
@@ -135,20 +134,4 @@ impl ForwardedZone {
              forward . {service}\n}}\n"
         );
     }
-}
-
-/// Returns the ranges that a target gets of a cluster.
-fn given<'p>(
-    plan: &'p Plan,
-    target: &'p Target,
-    cluster: &'p ClusterName,
-) -> impl Iterator<Item = &'p Cidr> {
-    let sets = target
-        .peer_sets
-        .iter()
-        .filter_map(|&it| plan.peer_sets.get(it));
-    let peers = sets
-        .filter(move |it| it.source == *cluster)
-        .flat_map(|it| &it.peers);
-    peers.flat_map(|it| &it.allowed_ips)
 }

@@ -36,6 +36,7 @@ pub mod dns_config;
 pub mod firewall;
 pub mod template;
 pub mod manifest;
+pub mod mirror;
 pub mod tree_diff;
 pub mod engine;
 pub mod agent;

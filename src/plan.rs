@@ -1,6 +1,7 @@
 //! The plan: which Peers every cluster gets, and which Peers and ranges it does not get.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use crate::fleet::Fleet;
 use crate::kilo::peer::Peer;
@@ -111,6 +112,17 @@ impl Plan {
         let sets = target.into_iter().flat_map(|it| &it.peer_sets);
         let sets = sets.filter_map(|&it| self.peer_sets.get(it));
         sets.flat_map(|it| &it.peers)
+    }
+
+    /// Returns whether a target gets a Peer of a cluster that carries an address.
+    pub fn gives(&self, target: &Target, source: &ClusterName, address: IpAddr) -> bool {
+        let sets = target.peer_sets.iter();
+        let sets = sets.filter_map(|&it| self.peer_sets.get(it));
+        let peers = sets
+            .filter(|it| it.source == *source)
+            .flat_map(|it| &it.peers);
+        let mut ranges = peers.flat_map(|it| &it.allowed_ips);
+        ranges.any(|it| it.contains(Cidr::host(address)))
     }
 
     /// Returns the targets that get no Peer because of the data of their own nodes.

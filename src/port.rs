@@ -14,7 +14,7 @@ pub struct ServicePort {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<String>,
     /// The name, which may be empty if it is the only port.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// The number.
     pub port: NonZeroU16,

@@ -4,11 +4,12 @@ use super::command::with_access;
 use super::kilo::DIFFERENT_FAMILIES;
 use super::rendered::PlannedFleet;
 use super::{
-    Finding, Levels, Purpose, access, capacity, costs, findings, gitops, rendered, states,
+    Finding, Levels, Purpose, access, capacity, costs, findings, gitops, rendered, services, states,
 };
 use crate::config::{Config, Date};
 use crate::fleet::Fleet;
 use crate::mesh::Mesh;
+use crate::mirror::Mirrors;
 use crate::plan::Plan;
 use crate::rules::capacity::target_load;
 use crate::tree_diff::{OnDiskTree, TreeDiff};
@@ -28,6 +29,8 @@ pub struct CheckInputs<'a> {
     pub planned: Option<CheckedPlan<'a>>,
     /// The rendered tree, if something becomes of it.
     pub tree: Option<CheckedTree<'a>>,
+    /// The Services that clusters get, if there is a plan.
+    pub mirrors: Option<&'a Mirrors<'a>>,
     /// The guards in the repository.
     pub guards: &'a [gitops::GuardFile],
 }
@@ -105,6 +108,7 @@ fn facts(inputs: &CheckInputs) -> Vec<Finding> {
             plan,
         ))
         .chain(of_clusters)
+        .chain(inputs.mirrors.into_iter().flat_map(services::findings))
         .chain(of_files)
         .map(|it| match it.rule {
             // Its help may be about nodes of the other cluster, which it names.

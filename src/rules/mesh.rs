@@ -18,6 +18,7 @@ use crate::kilo::cluster::Cluster;
 use crate::mesh::Entry;
 use crate::name::ClusterName;
 use crate::place::Place;
+use crate::snapshot::services::ServiceSnapshotError;
 use crate::snapshot::stray::Stray;
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::text::shell_word;
@@ -73,6 +74,22 @@ pub fn missing_snapshot(
     Finding::new(&MISSING_SNAPSHOT, message)
         .at(place.clone(), "named here")
         .help(help)
+}
+
+/// Returns the finding about a file that is not a valid service snapshot.
+pub fn invalid_service_snapshot(
+    cluster: &ClusterName,
+    place: Place,
+    error: &ServiceSnapshotError,
+) -> Finding {
+    let message = format!(
+        "not a snapshot of Services: {}",
+        escaped(&error.to_string(), 400)
+    );
+    Finding::on_cluster(&INVALID_SNAPSHOT, cluster, message)
+        .at(place, "")
+        .help(format!("run `clustermesh snapshot {cluster} --services`"))
+        .quoting(Quotes::FileExceptHelp)
 }
 
 /// Returns the finding about a file that is not a valid snapshot.

@@ -2,7 +2,7 @@
 
 use super::{
     Rule, access, capacity, clusters, config, costs, endpoints, gitops, identity, kilo, nodes,
-    ranges, rendered, snapshots, states,
+    ranges, rendered, services, snapshots, states,
 };
 use crate::diagnostic::{Question, mistake};
 use crate::proof::rule;
@@ -16,6 +16,7 @@ pub static QUESTIONS: &[&Question] = &[
     &kilo::QUESTION,
     &nodes::QUESTION,
     &states::QUESTION,
+    &services::QUESTION,
     &rendered::QUESTION,
     &costs::QUESTION,
     &gitops::QUESTION,

@@ -80,6 +80,10 @@ const MODULES: &[(&str, &str)] = &[
         "name net wireguard diagnostic yaml document kilo plan template",
     ),
     (
+        "mirror",
+        "name net port place yaml mesh snapshot expectations kilo fleet plan template manifest",
+    ),
+    (
         "tree_diff",
         "name net place diagnostic config kilo plan manifest",
     ),
@@ -111,7 +115,8 @@ const MODULES: &[(&str, &str)] = &[
     ),
     (
         "changes",
-        "name net wireguard granularity place diagnostic mesh config kilo fleet engine agent packet proof capacity",
+        "name net wireguard granularity port place diagnostic mesh config kilo fleet mirror engine agent packet proof \
+         capacity",
     ),
     (
         "outage",
@@ -131,7 +136,7 @@ const MODULES: &[(&str, &str)] = &[
     (
         "rules",
         "text name net wireguard granularity place diagnostic document mesh snapshot config kilo membership \
-         guard fleet plan yaml manifest tree_diff agent admission packet proof capacity changes proposal",
+         guard fleet plan yaml manifest mirror tree_diff agent admission packet proof capacity changes proposal",
     ),
     // Results
     ("report", "text diagnostic schema"),

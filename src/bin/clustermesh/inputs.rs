@@ -12,13 +12,15 @@ use clustermesh::diagnostic::{Quoted, Severity};
 use clustermesh::document::Source;
 use clustermesh::fleet::{SnapshotFile, external_snapshots};
 use clustermesh::mesh::{self, AssumedValue, Entry, KnownGroups, Mesh, State};
+use clustermesh::mirror::ServiceSnapshots;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
 use clustermesh::proof::verify::Asked;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::{
-    beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,
+    beyond_ceiling, dropped_labels, invalid_service_snapshot, invalid_snapshot, stray as stray_file,
 };
+use clustermesh::snapshot::services::ServiceSnapshot;
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
@@ -33,6 +35,7 @@ use crate::settings::{FileOptions, Settings};
 mod cluster_files;
 mod known_snapshots;
 mod policies;
+pub(crate) mod services;
 
 pub(crate) use known_snapshots::KnownSnapshots;
 
@@ -51,6 +54,8 @@ pub(crate) struct Inputs {
     pub(crate) meshes: Vec<Mesh>,
     /// The snapshots of their clusters, as far as there are any.
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
+    /// What clusters have under the names of Services that meshes mirror.
+    pub(crate) services: ServiceSnapshots,
     /// The files of the recorded guards.
     pub(crate) guards: Vec<(ClusterName, PathBuf)>,
     /// The clusters that have a snapshot and that no mesh names.
@@ -121,6 +126,7 @@ fn gather_all(
         settings,
         meshes,
         snapshots: BTreeMap::new(),
+        services: ServiceSnapshots::new(),
         guards: Vec::new(),
         unnamed: Vec::new(),
         findings,
@@ -132,6 +138,7 @@ fn gather_all(
         return Ok(inputs);
     }
     inputs.read_snapshots(known)?;
+    inputs.read_services()?;
     let externals = external_snapshots(&inputs.meshes);
     inputs.snapshots.extend(externals);
     let nodes = inputs
@@ -300,6 +307,33 @@ impl Inputs {
                     let place = place(&source, &error);
                     self.findings
                         .push(invalid_snapshot(&cluster, place, &error));
+                    self.files.add(source);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what clusters have under the names of Services. A missing file is left to the plan.
+    fn read_services(&mut self) -> anyhow::Result<()> {
+        let folder = &self.settings.snapshots.value;
+        let roots = self.settings.roots_of(&self.settings.snapshots);
+        for cluster in services::concerned(&self.meshes) {
+            let path = services::file(folder, &cluster);
+            if !disk::is_there(&roots, &path) {
+                continue;
+            }
+            let text = disk::read_text(&roots, &path, SIZE_LIMIT)?;
+            match ServiceSnapshot::read(&cluster, &text) {
+                Ok(snapshot) => {
+                    self.services.insert(cluster, snapshot);
+                }
+                Err(error) => {
+                    self.is_whole = false;
+                    let source = Source::unread(input_file::name(&path), text);
+                    let place = Place::document(&source.name, 0);
+                    self.findings
+                        .push(invalid_service_snapshot(&cluster, place, &error));
                     self.files.add(source);
                 }
             }

@@ -58,8 +58,8 @@ pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
 pub(crate) use verify::{
-    JoinVerification, NextRender, ProvedOutage, ProvedOutages, Verified, VerifyFormat,
-    WrittenVerification,
+    JoinVerification, NextRender, ProvedOutage, ProvedOutages, ProvedService, Verified,
+    VerifyFormat, WrittenVerification,
 };
 
 /// Describes the clusters whose entries keep all addresses of their nodes.

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::fleet::Fleet;
+use clustermesh::mirror::{self, FOLDER_SUFFIX, Mirrors};
 use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wrong_output};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
@@ -75,14 +76,13 @@ pub(crate) fn facts<'a>(
     FleetFacts::new(fleet, plan, &loads, &config.limits.capacity, rendered)
 }
 
-/// Compares the outputs on disk with those rendered from their templates for a plan whose sets of Peers
-/// have these sizes.
+/// Compares the outputs on disk with the wanted ones: the Services that clusters get, and what is rendered from templates for
+/// a plan whose sets of Peers have these sizes.
 ///
 /// # Errors
 /// Mistakes in templates and paths, and files in the way.
 pub(crate) fn compare(
-    fleet: &Fleet,
-    plan: &Plan,
+    (fleet, plan, mirrors): (&Fleet, &Plan, &Mirrors),
     bytes: &[usize],
     settings: &Settings,
 ) -> Result<Outputs, Vec<Finding>> {
@@ -92,15 +92,18 @@ pub(crate) fn compare(
     }
     let record = read_record(settings).map_err(|finding| vec![*finding])?;
     let wanted = &config.content.outputs;
-    if wanted.is_empty() && record.is_none() {
+    let mirrored = mirror::tree(mirrors, &mirror_folder(settings))
+        .map_err(|error| vec![wrong_output(error.to_string())])?;
+    if wanted.is_empty() && record.is_none() && mirrored.is_empty() {
         return Ok(Outputs::default());
     }
-    if let (None, Some(record)) = (&config.path.value, &record)
-        && !record.0.is_empty()
-    {
+    let is_mirror = |path: &str| Path::new(path).starts_with(mirror_folder(settings));
+    let mut recorded = record.iter().flat_map(|it| it.0.keys());
+    let has_outputs = recorded.any(|it| !is_mirror(it));
+    if let (None, Some(record), true) = (&config.path.value, &record, has_outputs) {
         return Err(vec![without_config(settings, record)]);
     }
-    let texts = if wanted.is_empty() {
+    let mut texts = if wanted.is_empty() {
         TemplateTexts::new()
     } else {
         let facts = facts(fleet, plan, bytes, settings);
@@ -111,11 +114,18 @@ pub(crate) fn compare(
             process.fill(order, |path| load(path).ok())
         })?
     };
+    if let Some(path) = texts.keys().find(|it| is_mirror(it)) {
+        let message = format!("`{path}` is in the folder of the Services of other clusters");
+        return Err(vec![
+            wrong_output(message).help("give the output another path"),
+        ]);
+    }
+    texts.extend(mirrored);
     let mut survey = OutputSurvey {
         settings,
         reserved: reserved(settings),
         outputs: Outputs {
-            is_given_up: wanted.is_empty(),
+            is_given_up: wanted.is_empty() && has_outputs,
             ..Outputs::default()
         },
         findings: Vec::new(),
@@ -152,6 +162,14 @@ fn without_config(settings: &Settings, record: &Record) -> Finding {
 fn is_own_tree(settings: &Settings) -> bool {
     let own = settings.config.join(own_tree(settings));
     disk::canonical(&own) == disk::canonical(&settings.rendered.value)
+}
+
+/// Returns the folder of the Services that clusters get of others, beside the rendered tree of the config.
+fn mirror_folder(settings: &Settings) -> String {
+    format!(
+        "{}{FOLDER_SUFFIX}",
+        own_tree(settings).trim_end_matches('/')
+    )
 }
 
 fn own_tree(settings: &Settings) -> &str {
@@ -348,7 +366,12 @@ impl OutputSurvey<'_> {
             let help = "delete the file, then run `clustermesh render`";
             (format!("`{name}` has {CONFLICT}"), help)
         } else {
-            let help = "make the change in its template, then delete the file";
+            let help = if file.starts_with(self.settings.config.join(&mirror_folder(self.settings)))
+            {
+                "make the change in `services` of the mesh, then delete the file"
+            } else {
+                "make the change in its template, then delete the file"
+            };
             (
                 format!("`{name}` was changed since `render` wrote it"),
                 help,

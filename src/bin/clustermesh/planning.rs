@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clustermesh::config::ceilings::{Counted, Exceeded};
 use clustermesh::fleet::{Fleet, Member, MissingSnapshot, UnreadMember};
 use clustermesh::manifest;
+use clustermesh::mirror::Mirrors;
 use clustermesh::plan::{self, Plan};
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::{Allowing, PlannedFleet};
@@ -108,13 +109,16 @@ pub(crate) fn check(
     mistakes.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
     let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
     let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
+    let mirrors = plan.as_ref().map(|plan| mirrors(inputs, &fleet, plan));
     let mut rendered = plan
         .as_ref()
         .filter(|_| fate.is_some())
         .map(|plan| tree_comparison::compare(plan, &texts, settings))
         .transpose()?;
-    if let (OutputCheck::Compared, Some(plan), Some(rendered)) = (outputs, &plan, &mut rendered) {
-        match outputs::compare(&fleet, plan, &bytes, settings) {
+    if let (OutputCheck::Compared, Some(plan), Some(mirrors), Some(rendered)) =
+        (outputs, &plan, &mirrors, &mut rendered)
+    {
+        match outputs::compare((&fleet, plan, mirrors), &bytes, settings) {
             Ok(outputs) => rendered.outputs = outputs,
             Err(wrong) => mistakes.extend(wrong),
         }
@@ -141,6 +145,7 @@ pub(crate) fn check(
                 changes: rendered.as_ref().map(|it| &it.changes),
                 fate,
             }),
+            mirrors: mirrors.as_ref(),
             guards: &guard_files::read(inputs)?,
         },
         standard(settings, purpose),
@@ -150,6 +155,11 @@ pub(crate) fn check(
         planned: plan.map(|plan| (fleet, plan)),
         rendered,
     })
+}
+
+/// Returns the Services that clusters get of others.
+pub(crate) fn mirrors<'a>(inputs: &'a Inputs, fleet: &Fleet, plan: &Plan) -> Mirrors<'a> {
+    Mirrors::new(&inputs.meshes, fleet, plan, &inputs.services)
 }
 
 /// Returns the levels of findings today.

@@ -1,0 +1,243 @@
+//! Mirrors: Services with which a cluster reaches Services of other clusters, and the reasons why it does not get some.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use crate::fleet::Fleet;
+use crate::mesh::{Mesh, MirroredService};
+use crate::name::{ClusterName, MeshName, ServiceName};
+use crate::net::{self, Family};
+use crate::plan::{Plan, Target};
+use crate::port::ServicePort;
+use crate::snapshot::services::{FoundService, ServiceSnapshot};
+
+mod paths;
+mod tree;
+
+pub use paths::ServicePath;
+pub use tree::{FOLDER_SUFFIX, tree};
+
+/// The service snapshots of clusters.
+pub type ServiceSnapshots = BTreeMap<ClusterName, ServiceSnapshot>;
+
+/// The Services that clusters get of others.
+#[derive(Debug, Default)]
+pub struct Mirrors<'a> {
+    /// The Services that each cluster gets, in the order of their names. A cluster that accepts Services and gets none has
+    /// an empty list, so that what it has is deleted.
+    pub targets: BTreeMap<&'a ClusterName, Vec<Mirror<'a>>>,
+    /// What is wrong with Services as clusters have them.
+    pub flaws: Vec<Flawed<'a>>,
+    /// The clusters of which it is unknown what they have under a name, with the first such name.
+    pub unknown: BTreeMap<&'a ClusterName, &'a ServiceName>,
+}
+
+/// A Service that a cluster gets.
+#[derive(Debug)]
+pub struct Mirror<'a> {
+    /// The mesh that names it.
+    pub mesh: &'a MeshName,
+    /// The Service.
+    pub service: &'a MirroredService,
+    /// Its cluster IP in the cluster that has it.
+    pub address: IpAddr,
+}
+
+/// A flaw of a Service.
+#[derive(Debug)]
+pub struct Flawed<'a> {
+    /// The Service.
+    pub service: &'a MirroredService,
+    /// The cluster that does not get it, or gets one that does not work; none if that holds for all.
+    pub target: Option<&'a ClusterName>,
+    /// The flaw.
+    pub flaw: Flaw,
+}
+
+/// What is wrong with a Service as a cluster has it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Flaw {
+    /// It has no cluster IP.
+    Headless,
+    /// It is a DNS name.
+    ExternalName,
+    /// It leads only to pods of the node that a packet is on, and packets arrive at the nodes of an anchor.
+    LocalEndpoints,
+    /// It is the mirror of a Service of yet another cluster.
+    IsMirror,
+    /// The target has a Service of this name that clustermesh did not render.
+    Taken,
+    /// The target routes another family than its cluster IPs have.
+    OtherFamily(Family),
+    /// The cluster has it no more.
+    Vanished,
+    /// It has other cluster IPs: these.
+    Moved(Vec<IpAddr>),
+    /// It does not have this port.
+    NoPort(ServicePort),
+    /// No Peer of the target carries its cluster IP.
+    Uncarried(IpAddr),
+}
+
+impl Flaw {
+    /// Returns whether the Service is left out because of it.
+    pub fn leaves_out(&self) -> bool {
+        match self {
+            Self::Headless
+            | Self::ExternalName
+            | Self::LocalEndpoints
+            | Self::IsMirror
+            | Self::Taken
+            | Self::OtherFamily(_) => true,
+            Self::Vanished | Self::Moved(_) | Self::NoPort(_) | Self::Uncarried(_) => false,
+        }
+    }
+}
+
+impl<'a> Mirrors<'a> {
+    /// Finds what each cluster gets. Only a person can take a Service away that a cluster has: one that has vanished stays.
+    pub fn new(
+        meshes: &'a [Mesh],
+        fleet: &Fleet,
+        plan: &Plan,
+        snapshots: &ServiceSnapshots,
+    ) -> Self {
+        let mut mirrors = Self::default();
+        let accepting = meshes.iter().flat_map(|it| &it.entries);
+        let accepting = accepting.filter(|it| !it.accepted_services.is_empty());
+        mirrors.targets = accepting.map(|it| (&it.name, Vec::new())).collect();
+        for mesh in meshes {
+            for service in &mesh.services {
+                mirrors.add(mesh, service, (fleet, plan), snapshots);
+            }
+        }
+        for services in mirrors.targets.values_mut() {
+            services.sort_by_key(|it| (it.mesh, &it.service.source, &it.service.local));
+        }
+        mirrors
+    }
+
+    fn add(
+        &mut self,
+        mesh: &'a Mesh,
+        service: &'a MirroredService,
+        (fleet, plan): (&Fleet, &Plan),
+        snapshots: &ServiceSnapshots,
+    ) {
+        let flaws = self.look(&service.source, &service.name, snapshots);
+        let flaws = flaws.map_or_else(Vec::new, |it| flaws_of(service, it));
+        let is_left_out = flaws.iter().any(Flaw::leaves_out);
+        self.flaws.extend(flaws.into_iter().map(|flaw| Flawed {
+            service,
+            target: None,
+            flaw,
+        }));
+        let targets = plan.targets.iter();
+        for target in targets.filter(|it| service.targets.contains(&it.cluster)) {
+            // Clusters that have not joined yet, or are leaving, get nothing.
+            let own = mesh.peer_set_name(&service.source);
+            let name = service.targets.get(&target.cluster);
+            let (Some(name), true) = (name, target.seen.contains(&own)) else {
+                continue;
+            };
+            let family = fleet.family(name);
+            let known = self.look(name, &service.local, snapshots);
+            let found = Found {
+                family,
+                is_taken: known.flatten().is_some_and(|it| !it.is_mirror),
+            };
+            let flaw = found.flaw(service, target, plan);
+            let is_kept = flaw.as_ref().is_none_or(|it| !it.leaves_out());
+            let target = Some(name);
+            self.flaws.extend(flaw.map(|flaw| Flawed {
+                service,
+                target,
+                flaw,
+            }));
+            let address = address(service, family);
+            if let (false, true, Some(address)) = (is_left_out, is_kept, address) {
+                self.targets.entry(name).or_default().push(Mirror {
+                    mesh: &mesh.name,
+                    service,
+                    address,
+                });
+            }
+        }
+    }
+
+    /// Returns what a cluster has under a name, if that is known.
+    #[expect(
+        clippy::option_option,
+        reason = "whether it is known, and whether it is there"
+    )]
+    fn look<'s>(
+        &mut self,
+        cluster: &'a ClusterName,
+        name: &'a ServiceName,
+        snapshots: &'s ServiceSnapshots,
+    ) -> Option<Option<&'s FoundService>> {
+        let known = snapshots.get(cluster).and_then(|it| it.get(name));
+        if known.is_none() {
+            self.unknown.entry(cluster).or_insert(name);
+        }
+        known
+    }
+}
+
+/// What matters of a target.
+struct Found {
+    family: Option<Family>,
+    is_taken: bool,
+}
+
+impl Found {
+    /// Returns what is wrong with a Service in the target.
+    fn flaw(&self, service: &MirroredService, target: &Target, plan: &Plan) -> Option<Flaw> {
+        if self.is_taken {
+            return Some(Flaw::Taken);
+        }
+        let Some(address) = address(service, self.family) else {
+            return self.family.map(Flaw::OtherFamily);
+        };
+        let is_carried = plan.gives(target, &service.source, address);
+        (!is_carried).then_some(Flaw::Uncarried(address))
+    }
+}
+
+/// Returns the cluster IP to which a target of a family sends; any one if the family is unknown.
+fn address(service: &MirroredService, family: Option<Family>) -> Option<IpAddr> {
+    let mut addresses = service.addresses.iter().copied();
+    addresses.find(|it| family.is_none_or(|family| net::family(*it) == family))
+}
+
+/// Returns what is wrong with a Service where it comes from.
+fn flaws_of(service: &MirroredService, found: Option<&FoundService>) -> Vec<Flaw> {
+    let Some(found) = found else {
+        return vec![Flaw::Vanished];
+    };
+    if !found.kind.has_address() {
+        return vec![Flaw::ExternalName];
+    }
+    if found.cluster_ips.is_empty() {
+        return vec![Flaw::Headless];
+    }
+    if found.uses_local_endpoints {
+        return vec![Flaw::LocalEndpoints];
+    }
+    if found.is_mirror {
+        return vec![Flaw::IsMirror];
+    }
+    let known: BTreeSet<&IpAddr> = found.cluster_ips.iter().collect();
+    let moved = service.addresses.iter().any(|it| !known.contains(it));
+    let moved = moved.then(|| Flaw::Moved(found.cluster_ips.clone()));
+    let is_there = |port: &&ServicePort| {
+        let same = |it: &ServicePort| (it.port, it.protocol) == (port.port, port.protocol);
+        found.ports.iter().any(same)
+    };
+    let missing = service.ports.iter().filter(|it| !is_there(it));
+    let missing = missing.map(|it| Flaw::NoPort(it.clone()));
+    moved.into_iter().chain(missing).collect()
+}
+
+#[cfg(test)]
+mod tests;
