@@ -51,6 +51,7 @@ mod prover;
 mod reasons;
 mod renamed;
 mod seen_stages;
+mod service_change;
 mod settings;
 mod passage;
 mod stage;
@@ -73,6 +74,7 @@ pub use path_change::{EndedPaths, OpenedPaths, PathChange, PathCounts};
 pub use peer_change::{ChangedPeer, Difference, PeerChange, PeerChangeKind};
 pub use reasons::{BRIEF_SECONDS, SILENCE_SECONDS};
 pub use renamed::renamed_clusters;
+pub use service_change::{ServiceChange, ServiceChangeKind};
 pub use target::TargetChange;
 pub use watched::WatchedPaths;
 
@@ -124,6 +126,8 @@ pub struct Changes {
     pub targets: Vec<TargetChange>,
     /// The changes of the paths between clusters, where any path is gained, lost or interrupted.
     pub paths: Vec<PathChange>,
+    /// The differences of the Services that clusters get of others, which [`ServiceChange::all`] finds.
+    pub services: Vec<ServiceChange>,
     /// The number of states that were proved: of two clusters each, with old or new Peers or those in
     /// between on either side.
     pub states: usize,
@@ -135,13 +139,23 @@ impl Changes {
     /// Returns the grade of all changes together: that of the worst.
     pub fn grade(&self) -> Grade {
         let grades = self.targets.iter().map(TargetChange::grade);
-        grades.max().unwrap_or(Grade::None)
+        grades
+            .chain(self.service_grades())
+            .max()
+            .unwrap_or(Grade::None)
     }
 
     /// Returns the grade that they have once every node sends keepalives, so that nothing pauses.
     pub fn grade_without_pause(&self) -> Grade {
         let grades = self.targets.iter().map(TargetChange::grade_without_pause);
-        grades.max().unwrap_or(Grade::None)
+        grades
+            .chain(self.service_grades())
+            .max()
+            .unwrap_or(Grade::None)
+    }
+
+    fn service_grades(&self) -> impl Iterator<Item = Grade> {
+        self.services.iter().map(ServiceChange::grade)
     }
 
     /// Proves the paths on the way, and judges the targets by them.
@@ -205,6 +219,7 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
         causes: Vec::new(),
         targets: target::changes(versions, &counterparts, &passages, delivery),
         paths: Vec::new(),
+        services: Vec::new(),
         states: 0,
         unwatched: BTreeSet::new(),
     };

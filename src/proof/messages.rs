@@ -3,3 +3,4 @@
 pub mod denied;
 pub mod expectation;
 pub mod hostile;
+pub mod service;

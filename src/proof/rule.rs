@@ -13,6 +13,7 @@ rules! {
     UNPROVED_NODES = "unproved-nodes" Warning;
     OUTDATED_TREE = "outdated-tree" Warning;
     UNREACHED_PODS = "unreached-pods" Notice;
+    UNREACHED_SERVICE = "unreached-service" Error;
     OUTSIDE_PEER = "outside-peer" Warning;
     UNDECLARED_PATH = "undeclared-path" Error;
     UNUSED_EXCEPTION = "unused-exception" Warning;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::mem::{self, ManuallyDrop};
 
 use clap::builder::OsStringValueParser;
-use clustermesh::changes::{self, Changes, Delivery, Grade, Version, WatchedPaths};
+use clustermesh::changes::{self, Changes, Delivery, Grade, ServiceChange, Version, WatchedPaths};
 use clustermesh::engine::{Engine, Engines};
 use clustermesh::fleet::Fleet;
 use clustermesh::name::ClusterName;
@@ -156,7 +156,8 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
     };
     before.find_renamed(&planned.fleet);
     let watched = new_paths::watched(&args.fail_on_new_path, &inputs, before.inputs.as_ref())?;
-    let changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before, &watched)?);
+    let mut changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before, &watched)?);
+    changes.services = services(before.inputs.as_ref(), &inputs, &planned)?;
     let check = || losses::check(&before, &inputs, &name, files);
     let losses = args.check_losses.then(check).transpose()?;
     let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
@@ -230,6 +231,24 @@ fn changes(
         before.notes.extend(uncertain_leaders(&after));
     }
     Ok(changes)
+}
+
+/// Compares the Services that clusters get of others, if the old version can be planned.
+fn services(
+    before: Option<&Inputs>,
+    inputs: &Inputs,
+    planned: &RenderPlan,
+) -> anyhow::Result<Vec<ServiceChange>> {
+    let names_any = |it: &&Inputs| it.meshes.iter().any(|it| !it.services.is_empty());
+    let Some(before) = before.filter(|it| [it, &inputs].iter().any(|it| names_any(it))) else {
+        return Ok(Vec::new());
+    };
+    let after = planning::mirrors(inputs, &planned.fleet, &planned.plan);
+    let old = planning::plan(before)?;
+    Ok(old.map_or_else(Vec::new, |old| {
+        let old = planning::mirrors(before, &old.fleet, &old.plan);
+        ServiceChange::all(&old, &after)
+    }))
 }
 
 /// Returns whether a flag makes differences a failure.

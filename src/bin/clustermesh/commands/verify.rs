@@ -31,6 +31,7 @@ mod held_back;
 mod hostile;
 mod joining;
 mod outages;
+mod services;
 mod wanted;
 
 use joining::JoinPlan;
@@ -258,6 +259,8 @@ fn verify(
     let request = read.request(gaps, args.undeclared);
     let reach = look(&fabric, inputs.settings.ceilings)?;
     let proof = Proof::new(&reach, request, || wanted.excused());
+    let service_paths = wanted.service_paths(inputs);
+    let (services, unreached) = services::prove(&reach, &service_paths);
     let outages = args.outages.prove(inputs, &reach)?;
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
@@ -270,6 +273,7 @@ fn verify(
     let mut found = read.findings(&missing);
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
+    found.extend(unreached);
     let attacks = hostiles.iter();
     found.extend(attacks.flat_map(|it| messages::hostile::findings(&fabric, it)));
     if let Some(outdated) = &wanted.outdated {
@@ -284,6 +288,7 @@ fn verify(
         unchecked: missing.len(),
         outdated: wanted.outdated.as_ref().map(|_| &*folder),
         checks: &proof.checks,
+        services: &services,
         hostiles: &hostiles,
         is_passed: !threshold.fails(&findings),
         findings: &findings,

@@ -113,6 +113,11 @@ impl Compared<'_> {
         targets
     }
 
+    /// Returns whether nothing changes for any cluster.
+    fn is_unchanged(&self) -> bool {
+        self.changes.targets.is_empty() && self.changes.services.is_empty()
+    }
+
     /// Returns the summary in a line, with what was compared with as it is shown there.
     fn headline(&self, against: &str) -> String {
         if self.changes.targets.is_empty() {
@@ -148,6 +153,7 @@ impl Compared<'_> {
         }
         match self.changes.grade() {
             Grade::None => "Nothing changes.",
+            _ if self.changes.targets.is_empty() => "No path between clusters changes, but their Services.",
             Grade::Additive => "Paths are only gained, and nothing that works is disturbed.",
             Grade::Cleanup => {
                 "Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed."

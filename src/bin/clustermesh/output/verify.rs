@@ -28,11 +28,13 @@ mod hostile;
 mod joining;
 mod json;
 mod outages;
+mod services;
 mod undeclared;
 
 pub(crate) use joining::JoinVerification;
 pub(crate) use json::WrittenVerification;
 pub(crate) use outages::{NextRender, ProvedOutage, ProvedOutages};
+pub(crate) use services::ProvedService;
 
 /// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
 const SHOWN: usize = 30;
@@ -94,6 +96,8 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) outdated: Option<&'a str>,
     /// The results of the expectations.
     pub(crate) checks: &'a [Check<'a>],
+    /// The Services that clusters get of others.
+    pub(crate) services: &'a [ProvedService<'a>],
     /// The possible attacks of the clusters of `--assume-hostile`.
     pub(crate) hostiles: &'a [Hostile],
     /// The same as text.
@@ -326,6 +330,7 @@ impl Verified<'_, '_> {
                 (held, all) => format!("{held} of {} met.", met(all)),
             });
         }
+        sentences.extend(self.services_sentence());
         sentences.extend(match self.unchecked {
             0 => None,
             1 => Some(

@@ -139,6 +139,7 @@ impl JoinPlan {
             unchecked: 0,
             outdated: None,
             checks: &it.proof.checks,
+            services: &[],
             hostiles: &[],
             is_passed: !threshold.fails(&it.new),
             findings: &it.new,

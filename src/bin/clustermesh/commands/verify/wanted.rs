@@ -4,6 +4,7 @@
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
+use clustermesh::mirror::ServicePath;
 use clustermesh::plan::Plan;
 use clustermesh::proof::verify::Excused;
 use clustermesh::rules::gitops::Fate;
@@ -64,6 +65,14 @@ impl<'a> WantedPeers<'a> {
             Some(undelivered) => undelivered.to(fabric),
             None => fabric,
         }
+    }
+
+    /// Returns the paths to Services that clusters get of others; none without a plan.
+    pub(super) fn service_paths(&self, inputs: &'a Inputs) -> Vec<ServicePath<'a>> {
+        let plan = self.plan.as_ref();
+        plan.map_or_else(Vec::new, |it| {
+            planning::mirrors(inputs, &self.fleet, it).paths()
+        })
     }
 
     /// Returns what only the nodes of single clusters cause.

@@ -30,7 +30,8 @@ pub(super) fn text(compared: &Compared) -> String {
         text.push_str(&self::target(target, compared, width));
     }
     text.push_str(&paths(compared));
-    if !changes.targets.is_empty() {
+    text.push_str(&services(compared));
+    if !compared.is_unchanged() {
         let grade = changes.grade();
         let verdict = format!("{}: {}", grade.name(), compared.verdict());
         // Colours have no width.
@@ -114,6 +115,22 @@ fn paths(compared: &Compared) -> String {
         text.push('\n');
     }
     more(&mut text, paths.len(), "", "cluster pair");
+    text
+}
+
+/// Returns what becomes of the Services that clusters get of others.
+fn services(compared: &Compared) -> String {
+    let services = &compared.changes.services;
+    let mut text = String::new();
+    for change in services.iter().take(LISTED) {
+        let line = format!("{}: {}", change.target, wording::service(change));
+        let line = terminal::stdout().hanging(2, &line);
+        let _ = write!(text, "\n{line} ({})", graded(change.grade()));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    more(&mut text, services.len(), "", "Service");
     text
 }
 

@@ -2,7 +2,7 @@
 
 use clustermesh::changes::{
     CarrierMove, Cause, CauseEffect, Difference, ForgottenAddresses, LoadChange, NewPaths, NodeRef,
-    OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, TargetChange,
+    OpenedPaths, PathChange, PathCounts, PeerChange, PeerChangeKind, ServiceChange, TargetChange,
 };
 use clustermesh::diagnostic::escaped;
 use clustermesh::name::ClusterName;
@@ -20,7 +20,7 @@ pub(crate) use form::WrittenDiff;
 use form::{
     WrittenCarrier, WrittenDiffCause, WrittenEffect, WrittenExample, WrittenForgotten,
     WrittenKeyMove, WrittenNewPaths, WrittenPath, WrittenPeer, WrittenPeerChangeKind,
-    WrittenQuantity, WrittenReason, WrittenTargetChange,
+    WrittenQuantity, WrittenReason, WrittenServiceChange, WrittenTargetChange,
 };
 
 /// The longest name that is written, in characters.
@@ -42,10 +42,22 @@ pub(super) fn text(compared: &Compared) -> serde_json::Result<String> {
         targets: targets.map(|it| target(it, compared)).collect(),
         paths: changes.paths.iter().map(path).collect(),
         new_paths: new_paths.map(new_path).collect(),
+        services: changes.services.iter().map(service).collect(),
         findings: findings(&report),
         states: changes.states,
     });
     document.text()
+}
+
+fn service(change: &ServiceChange) -> WrittenServiceChange<'_> {
+    WrittenServiceChange {
+        cluster: change.target.as_str(),
+        grade: change.grade(),
+        message: wording::service(change),
+        name: change.name.name(),
+        namespace: change.name.namespace.as_str(),
+        source: change.source.as_str(),
+    }
 }
 
 fn cause<'a>(effect: &'a CauseEffect, compared: &'a Compared<'a>) -> WrittenDiffCause<'a> {

@@ -24,7 +24,7 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     let grade = changes.grade().name();
     let mut page = format!("### clustermesh diff: {grade}\n\n");
     let headline = compared.headline(&code(&compared.against));
-    let _ = if changes.targets.is_empty() {
+    let _ = if compared.is_unchanged() {
         writeln!(page, "{headline}")
     } else {
         writeln!(page, "{} {headline}", compared.verdict())
@@ -42,6 +42,8 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     targets(&mut page, compared, half);
     let half = page.len() + limit.saturating_sub(page.len()) / 2;
     paths(&mut page, compared, half);
+    let half = page.len() + limit.saturating_sub(page.len()) / 2;
+    services(&mut page, compared, half);
     details(&mut page, compared, limit);
     page
 }
@@ -89,6 +91,23 @@ fn targets(page: &mut String, compared: &Compared, limit: usize) {
         )
     });
     add_rows(page, rows, limit, "target");
+}
+
+fn services(page: &mut String, compared: &Compared, limit: usize) {
+    let services = &compared.changes.services;
+    if services.is_empty() {
+        return;
+    }
+    page.push_str("\n| target | grade | Service |\n| --- | --- | --- |\n");
+    let rows = services.iter().map(|change| {
+        format!(
+            "| {} | {} | {} |\n",
+            cell(change.target.as_str()),
+            change.grade().name(),
+            cell(&wording::service(change))
+        )
+    });
+    add_rows(page, rows, limit, "Service");
 }
 
 fn paths(page: &mut String, compared: &Compared, limit: usize) {

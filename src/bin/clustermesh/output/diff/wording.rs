@@ -4,7 +4,7 @@ use clustermesh::capacity::units;
 use clustermesh::changes::cause::{ChangedSetting, ChangedValue, FORM};
 use clustermesh::changes::{
     Cause, CauseEffect, Difference, LoadChange, NodeChange, NodeRef, PathChange, PathCounts,
-    PeerChange, PeerChangeKind, PeerCounts,
+    PeerChange, PeerChangeKind, PeerCounts, ServiceChange, ServiceChangeKind,
 };
 use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::mesh::State;
@@ -12,7 +12,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::net::{Cidr, without};
 use clustermesh::place::Place;
 use clustermesh::rules;
-use clustermesh::text::{count, first};
+use clustermesh::text::{count, first, listed};
 use clustermesh::wireguard::Endpoint;
 
 use super::Compared;
@@ -38,6 +38,26 @@ pub(in crate::output) fn counts(counts: PeerCounts) -> String {
         removed,
     } = counts;
     format!("+{added} ~{changed} -{removed}")
+}
+
+/// Returns what becomes of a Service.
+pub(super) fn service(change: &ServiceChange) -> String {
+    let (name, source) = (&change.name, &change.source);
+    match &change.kind {
+        ServiceChangeKind::Added => format!("gets the Service {name} of {source}"),
+        ServiceChangeKind::Removed => format!("loses the Service {name} of {source}"),
+        ServiceChangeKind::Moved { from, to } => format!(
+            "its Service {name} of {source} leads to {to} instead of {from}; open connections go on to the old address"
+        ),
+        ServiceChangeKind::Ports { lost, gained } => {
+            let parts = [("loses", lost), ("gains", gained)].into_iter();
+            let parts = parts.filter(|it| !it.1.is_empty()).map(|(verb, ports)| {
+                format!("{verb} {}", listed(ports.iter().map(ToString::to_string)))
+            });
+            let parts: Vec<String> = parts.collect();
+            format!("its Service {name} of {source} {}", parts.join(" and "))
+        }
+    }
 }
 
 /// Returns what a cause changes in each target, at most `limit` of them one by one.

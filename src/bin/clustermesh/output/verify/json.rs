@@ -16,7 +16,7 @@ use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Verified;
+use super::{Verified, services};
 use crate::output::json::{WrittenFinding, written};
 
 mod expected;
@@ -66,6 +66,9 @@ pub(crate) struct WrittenVerification<'a> {
     unowned: Vec<undeclared::WrittenUnowned>,
     /// The results of the expectations, in the order of the file.
     expectations: Vec<expected::WrittenExpectationResult>,
+    /// The Services that clusters get of others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    services: Vec<services::WrittenService<'a>>,
     /// The powers of the clusters of `--assume-hostile`.
     hostile: Vec<hostile::WrittenHostile>,
     /// The parts of `--without` and `--without-agent`. They affect neither `holds` nor the exit code.
@@ -237,6 +240,7 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         unallowed: each(&verification.unallowed, |it| verified.unallowed(it)),
         unowned: each(&verification.unowned, |it| verified.written_unowned(it)),
         expectations: expected::written(verified)?,
+        services: verified.written_services(),
         hostile: hostile::written(verified),
         outage: (verified.outages).and_then(|it| Some(verified.written_outage(it.named.as_ref()?))),
         survival: (verified.outages)

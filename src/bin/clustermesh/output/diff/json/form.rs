@@ -32,6 +32,8 @@ pub(crate) struct WrittenDiff<'a> {
     pub(super) paths: Vec<WrittenPath<'a>>,
     /// The paths of `--fail-on-new-path` that the change opens.
     pub(super) new_paths: Vec<WrittenNewPaths<'a>>,
+    /// The changed Services that clusters get of others.
+    pub(super) services: Vec<WrittenServiceChange<'a>>,
     /// The findings of `--check-losses` and `--fail-on-new-path`. With any, the exit code is 1.
     pub(super) findings: Vec<WrittenFinding<'a>>,
     /// The number of states on the way from the old to the new Peers that were proved.
@@ -61,6 +63,29 @@ pub(super) struct WrittenNewPaths<'a> {
     pub(super) example: Option<WrittenExample>,
     /// The causes, as indexes of `causes`: of many, the first ones.
     pub(super) causes: Vec<usize>,
+}
+
+/// The change of a Service that a cluster gets of another one.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ServiceChange")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenServiceChange<'a> {
+    /// The cluster that gets it.
+    #[schemars(example = &"east")]
+    pub(super) cluster: &'a str,
+    /// The grade.
+    pub(super) grade: Grade,
+    /// The difference, for people.
+    pub(super) message: String,
+    /// Its name in the cluster that gets it.
+    #[schemars(example = &"api")]
+    pub(super) name: &'a str,
+    /// Its namespace there.
+    #[schemars(example = &"shop")]
+    pub(super) namespace: &'a str,
+    /// The cluster that has it.
+    #[schemars(example = &"west")]
+    pub(super) source: &'a str,
 }
 
 /// A path: its ends, each as a cluster and a node or range.

@@ -1,0 +1,98 @@
+//! Services that clusters get of others, as far as their paths are proved.
+
+use std::net::IpAddr;
+
+use clustermesh::mirror::ServicePath;
+use clustermesh::text::{count, listed};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Verified;
+
+/// The paths to a Service, with how many there are and how many of these fail.
+pub(crate) struct ProvedService<'a> {
+    /// The Service, its address, and the clusters that get it.
+    pub(crate) path: &'a ServicePath<'a>,
+    /// The paths of pods.
+    pub(crate) pods: (u64, u64),
+    /// The paths of nodes.
+    pub(crate) nodes: (u64, u64),
+}
+
+/// A Service that clusters get of another one. That its cluster IP leads on to pods is not proved.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ServicePaths")]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WrittenService<'a> {
+    /// The cluster that has it.
+    #[schemars(example = &"west")]
+    source: &'a str,
+    /// Its namespace there.
+    #[schemars(example = &"shop")]
+    namespace: &'a str,
+    /// Its name there.
+    #[schemars(example = &"api")]
+    name: &'a str,
+    /// Its cluster IP.
+    address: IpAddr,
+    /// The clusters that get it.
+    targets: Vec<&'a str>,
+    /// The paths from their pods.
+    pods: WrittenPaths,
+    /// The paths from their nodes. They work only for clusters that give the addresses of their nodes.
+    nodes: WrittenPaths,
+}
+
+/// How many paths there are.
+#[derive(JsonSchema, Serialize)]
+struct WrittenPaths {
+    /// All.
+    paths: u64,
+    /// Those that fail.
+    failing: u64,
+}
+
+impl Verified<'_, '_> {
+    /// Returns a sentence about the Services.
+    pub(super) fn services_sentence(&self) -> Option<String> {
+        let services = self.services;
+        let reached = services.iter().filter(|it| it.pods.1 == 0).count();
+        let first = match (reached, services.len()) {
+            (_, 0) => return None,
+            (reached, all) if reached == all => {
+                format!("Pods reach {} of other clusters", count(all, "Service"))
+            }
+            (reached, all) => format!(
+                "Pods reach {reached} of {} of other clusters",
+                count(all, "Service")
+            ),
+        };
+        let silent = services.iter().filter(|it| 0 < it.nodes.1);
+        let silent = listed(silent.map(|it| it.path.service.name.to_string()));
+        let rest = match &*silent {
+            "" => String::new(),
+            silent => format!("; nodes do not all reach {silent}"),
+        };
+        Some(format!(
+            "{first} (behind their cluster IPs, the proxies there are assumed to work){rest}."
+        ))
+    }
+
+    /// Returns the Services.
+    pub(super) fn written_services(&self) -> Vec<WrittenService<'_>> {
+        let paths = |(paths, failing)| WrittenPaths { paths, failing };
+        let services = self.services.iter().map(|it| {
+            let service = it.path.service;
+            WrittenService {
+                source: service.source.as_str(),
+                namespace: service.name.namespace.as_str(),
+                name: service.name.name(),
+                address: it.path.address,
+                targets: it.path.targets.iter().map(|it| it.as_str()).collect(),
+                pods: paths(it.pods),
+                nodes: paths(it.nodes),
+            }
+        });
+        services.collect()
+    }
+}

@@ -1,0 +1,114 @@
+//! Service changes: what becomes of the Services that clusters get of others.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::grade::Grade;
+use crate::mirror::{Mirror, Mirrors};
+use crate::name::{ClusterName, ServiceName};
+use crate::port::ServicePort;
+
+/// The difference of a Service that a cluster gets.
+#[derive(Clone, Debug)]
+pub struct ServiceChange {
+    /// The cluster that gets it.
+    pub target: ClusterName,
+    /// Its name there.
+    pub name: ServiceName,
+    /// The cluster that has it; if that changes, the new one.
+    pub source: ClusterName,
+    /// The difference.
+    pub kind: ServiceChangeKind,
+}
+
+/// The difference of a Service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ServiceChangeKind {
+    /// The cluster did not get it before.
+    Added,
+    /// The cluster gets it no more: programs that use it fail.
+    Removed,
+    /// It leads to another address. Connections that exist go on to the old one.
+    Moved {
+        /// The address before.
+        from: IpAddr,
+        /// The address now.
+        to: IpAddr,
+    },
+    /// Its ports are others.
+    Ports {
+        /// Those that it has no more.
+        lost: Vec<ServicePort>,
+        /// Those that it did not have.
+        gained: Vec<ServicePort>,
+    },
+}
+
+impl ServiceChange {
+    /// Returns the grade.
+    pub fn grade(&self) -> Grade {
+        match &self.kind {
+            ServiceChangeKind::Added => Grade::Additive,
+            ServiceChangeKind::Removed => Grade::Disruptive,
+            ServiceChangeKind::Moved { .. } => Grade::Brief,
+            ServiceChangeKind::Ports { lost, .. } if lost.is_empty() => Grade::Additive,
+            ServiceChangeKind::Ports { .. } => Grade::Disruptive,
+        }
+    }
+
+    /// Returns the differences between two versions, in the order of clusters and names.
+    pub fn all(before: &Mirrors, after: &Mirrors) -> Vec<Self> {
+        let (before, after) = (by_name(before), by_name(after));
+        let mut changes = Vec::new();
+        for ((target, name), now) in &after {
+            let kind = match before.get(&(*target, *name)) {
+                Some(then) => difference(then, now),
+                None => Some(ServiceChangeKind::Added),
+            };
+            changes.extend(kind.map(|kind| Self::new(target, now, kind)));
+        }
+        let gone = before.iter().filter(|it| !after.contains_key(it.0));
+        changes.extend(
+            gone.map(|((target, _), then)| Self::new(target, then, ServiceChangeKind::Removed)),
+        );
+        changes.sort_by(|a, b| (&a.target, &a.name).cmp(&(&b.target, &b.name)));
+        changes
+    }
+
+    fn new(target: &ClusterName, mirror: &Mirror, kind: ServiceChangeKind) -> Self {
+        Self {
+            target: target.clone(),
+            name: mirror.service.local.clone(),
+            source: mirror.service.source.clone(),
+            kind,
+        }
+    }
+}
+
+/// The Services of all clusters.
+type NamedMirrors<'m> = BTreeMap<(&'m ClusterName, &'m ServiceName), &'m Mirror<'m>>;
+
+fn by_name<'m>(mirrors: &'m Mirrors) -> NamedMirrors<'m> {
+    let targets = mirrors.targets.iter();
+    let services =
+        targets.flat_map(|(target, services)| services.iter().map(move |it| (target, it)));
+    services
+        .map(|(target, it)| ((*target, &it.service.local), it))
+        .collect()
+}
+
+fn difference(before: &Mirror, after: &Mirror) -> Option<ServiceChangeKind> {
+    let without = |some: &Mirror, others: &Mirror| -> Vec<ServicePort> {
+        let ports = some.service.ports.iter();
+        let lacking = ports.filter(|it| !others.service.ports.contains(it));
+        lacking.cloned().collect()
+    };
+    let (lost, gained) = (without(before, after), without(after, before));
+    if !lost.is_empty() || before.address == after.address && !gained.is_empty() {
+        return Some(ServiceChangeKind::Ports { lost, gained });
+    }
+    (before.address != after.address).then_some(ServiceChangeKind::Moved {
+        from: before.address,
+        to: after.address,
+    })
+}
