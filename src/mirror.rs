@@ -124,38 +124,41 @@ impl<'a> Mirrors<'a> {
         (fleet, plan): (&Fleet, &Plan),
         snapshots: &ServiceSnapshots,
     ) {
-        let flaws = self.look(&service.source, &service.name, snapshots);
-        let flaws = flaws.map_or_else(Vec::new, |it| flaws_of(service, it));
+        // Clusters that have not joined yet, or are leaving, get nothing.
+        let own = mesh.peer_set_name(&service.source);
+        let targets = plan.targets.iter().filter(|it| it.seen.contains(&own));
+        let targets = targets.filter_map(|it| Some((it, service.targets.get(&it.cluster)?)));
+        let targets: Vec<(&Target, &ClusterName)> = targets.collect();
+        if targets.is_empty() {
+            return;
+        }
+        let known = self.look(&service.source, &service.name, snapshots);
+        let flaws = known.map_or_else(Vec::new, |it| flaws_of(service, it));
         let is_left_out = flaws.iter().any(Flaw::leaves_out);
         self.flaws.extend(flaws.into_iter().map(|flaw| Flawed {
             service,
             target: None,
             flaw,
         }));
-        let targets = plan.targets.iter();
-        for target in targets.filter(|it| service.targets.contains(&it.cluster)) {
-            // Clusters that have not joined yet, or are leaving, get nothing.
-            let own = mesh.peer_set_name(&service.source);
-            let name = service.targets.get(&target.cluster);
-            let (Some(name), true) = (name, target.seen.contains(&own)) else {
-                continue;
-            };
+        for (target, name) in targets {
             let family = fleet.family(name);
             let known = self.look(name, &service.local, snapshots);
-            let found = Found {
-                family,
-                is_taken: known.flatten().is_some_and(|it| !it.is_mirror),
+            let is_taken = known.flatten().is_some_and(|it| !it.is_mirror);
+            let address = address(service, family);
+            let flaw = match address {
+                _ if is_taken => Some(Flaw::Taken),
+                None => family.map(Flaw::OtherFamily),
+                Some(it) if plan.gives(target, &service.source, it) => None,
+                Some(it) => Some(Flaw::Uncarried(it)),
             };
-            let flaw = found.flaw(service, target, plan);
-            let is_kept = flaw.as_ref().is_none_or(|it| !it.leaves_out());
+            let is_kept = !is_left_out && flaw.as_ref().is_none_or(|it| !it.leaves_out());
             let target = Some(name);
             self.flaws.extend(flaw.map(|flaw| Flawed {
                 service,
                 target,
                 flaw,
             }));
-            let address = address(service, family);
-            if let (false, true, Some(address)) = (is_left_out, is_kept, address) {
+            if let Some(address) = address.filter(|_| is_kept) {
                 self.targets.entry(name).or_default().push(Mirror {
                     mesh: &mesh.name,
                     service,
@@ -181,26 +184,6 @@ impl<'a> Mirrors<'a> {
             self.unknown.entry(cluster).or_insert(name);
         }
         known
-    }
-}
-
-/// What matters of a target.
-struct Found {
-    family: Option<Family>,
-    is_taken: bool,
-}
-
-impl Found {
-    /// Returns what is wrong with a Service in the target.
-    fn flaw(&self, service: &MirroredService, target: &Target, plan: &Plan) -> Option<Flaw> {
-        if self.is_taken {
-            return Some(Flaw::Taken);
-        }
-        let Some(address) = address(service, self.family) else {
-            return self.family.map(Flaw::OtherFamily);
-        };
-        let is_carried = plan.gives(target, &service.source, address);
-        (!is_carried).then_some(Flaw::Uncarried(address))
     }
 }
 

@@ -311,7 +311,41 @@ mod tests {
         let cluster = "west".parse().unwrap();
         let snapshot = ServiceSnapshot::new(&cluster, &names, found(LIST).unwrap());
         let text = snapshot.to_json().unwrap();
-        insta::assert_snapshot!(text, @"");
+        insta::assert_snapshot!(text, @r#"
+        {
+          "apiVersion": "kilo-clustermesh.io/v1",
+          "cluster": "west",
+          "kind": "ServiceSnapshot",
+          "services": [
+            {
+              "found": {
+                "clusterIPs": [
+                  "10.45.0.20",
+                  "fd00:45::20"
+                ],
+                "hasSelector": true,
+                "isMirror": true,
+                "ports": [
+                  {
+                    "name": "http",
+                    "port": 80,
+                    "protocol": "TCP"
+                  }
+                ],
+                "type": "LoadBalancer",
+                "usesLocalEndpoints": false
+              },
+              "name": "api",
+              "namespace": "shop"
+            },
+            {
+              "found": null,
+              "name": "gone",
+              "namespace": "shop"
+            }
+          ]
+        }
+        "#);
         assert_eq!(ServiceSnapshot::read(&cluster, &text).unwrap(), snapshot);
         assert!(snapshot.get(&name("db")).is_none());
         assert_eq!(snapshot.counts(), (2, 1));

@@ -153,7 +153,7 @@ impl Compared<'_> {
         }
         match self.changes.grade() {
             Grade::None => "Nothing changes.",
-            _ if self.changes.targets.is_empty() => "No path between clusters changes, but their Services.",
+            _ if self.changes.targets.is_empty() => "No Peer changes, only Services of other clusters.",
             Grade::Additive => "Paths are only gained, and nothing that works is disturbed.",
             Grade::Cleanup => {
                 "Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed."
