@@ -26,7 +26,7 @@ pub struct Mirrors<'a> {
     /// The Services that each cluster gets, in the order of their names. A cluster that accepts Services and gets none has
     /// an empty list, so that what it has is deleted.
     pub targets: BTreeMap<&'a ClusterName, Vec<Mirror<'a>>>,
-    /// What is wrong with Services as clusters have them.
+    /// The flaws of Services as clusters have them.
     pub flaws: Vec<Flawed<'a>>,
     /// The clusters of which it is unknown what they have under a name, with the first such name.
     pub unknown: BTreeMap<&'a ClusterName, &'a ServiceName>,
@@ -54,7 +54,7 @@ pub struct Flawed<'a> {
     pub flaw: Flaw,
 }
 
-/// What is wrong with a Service as a cluster has it.
+/// A flaw of a Service as a cluster has it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Flaw {
     /// It has no cluster IP.
@@ -95,7 +95,7 @@ impl Flaw {
 }
 
 impl<'a> Mirrors<'a> {
-    /// Finds what each cluster gets. Only a person can take a Service away that a cluster has: one that has vanished stays.
+    /// Finds what each cluster gets. Only a person can take a Service away from a cluster: one that is deleted elsewhere stays.
     pub fn new(
         meshes: &'a [Mesh],
         fleet: &Fleet,

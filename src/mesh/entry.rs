@@ -17,7 +17,6 @@ use super::fields;
 use super::mistakes::cluster_name;
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
-use super::service;
 use super::{
     Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, Range, SecretKeyRef, State, selector,
 };
@@ -66,7 +65,7 @@ pub(super) fn draft(
         Some(texts) => networks::accepted(texts, &place.key("acceptedNetworks"), findings),
         None => Some(Vec::new()),
     };
-    let accepted_services = service::accepted_services(
+    let accepted_services = fields::accepted_services(
         &cluster.accepted_services.unwrap_or_default(),
         &place.key("acceptedServices"),
         findings,

@@ -1,10 +1,12 @@
 //! Fields of an entry, or of the defaults of a mesh, that are checked on their own.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
-use crate::name::{is_dns_subdomain, is_label_key};
+use crate::name::{Namespace, is_dns_subdomain, is_label_key};
 use crate::place::Place;
 
-use super::mistakes::REMOVE_ONE;
+use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::{DEFAULT_ENDPOINT_FROM, DEFAULT_TOPOLOGY_LABEL, EndpointSource, selector};
 
 /// Returns the node label with the location, or reports why it is not a label.
@@ -83,4 +85,32 @@ fn not_a_domain(text: &str, place: Place) -> Finding {
         ));
     }
     diagnostic
+}
+
+/// Returns the namespaces in which a cluster accepts Services of others, or reports what is wrong with them.
+pub(super) fn accepted_services(
+    written: &[String],
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<BTreeSet<Namespace>> {
+    let mut accepted = BTreeMap::new();
+    let before = findings.len();
+    for (index, text) in written.iter().enumerate() {
+        let own = place.index(index);
+        let parsed = text.parse::<Namespace>();
+        let Some(namespace) = name_or_finding("namespace", text, parsed, &own, findings) else {
+            continue;
+        };
+        if namespace.is_of_kubernetes() {
+            let message = format!("{} is a namespace of Kubernetes", Quoted(text));
+            let finding = Finding::new(&mistake::INVALID_VALUE, message).at(own, "");
+            findings
+                .push(finding.help("accept Services of other clusters in a namespace of yours"));
+        } else if let Some(first) = accepted.insert(namespace, own.clone()) {
+            let message = format!("duplicate namespace {}", Quoted(text));
+            let finding = Finding::new(&mistake::DUPLICATE_ITEM, message);
+            findings.push(finding.at_both(own, first).help(REMOVE_ONE));
+        }
+    }
+    (findings.len() == before).then(|| accepted.into_keys().collect())
 }

@@ -1,4 +1,4 @@
-//! What clusters get, and what is wrong with it: a whole mesh each, as text.
+//! The Services that clusters get, and their flaws: a whole mesh each, as text.
 
 use std::fmt::Write as _;
 
@@ -131,7 +131,7 @@ fn what_cannot_be_mirrored_is_left_out_everywhere() {
     a: Taken
     c: OtherFamily(V6)
     ");
-    // Ours is no obstacle.
+    // One of ours may be there.
     assert_eq!(
         report(MESH, Some(api()), Some(mirror)),
         report(MESH, Some(api()), None)

@@ -64,7 +64,7 @@ fn message(service: &MirroredService, flaw: &Flaw) -> String {
             service.source
         ),
         Flaw::OtherFamily(family) => format!(
-            "does not get `{local}` of `{}`, because its Kilo routes {family} and `clusterIPs` has no such address",
+            "does not get `{local}` of `{}`, because its Kilo routes {family}, and no address in `clusterIPs` is of this family",
             service.source
         ),
         Flaw::Vanished => format!("has no Service `{name}` any more; other clusters keep theirs"),

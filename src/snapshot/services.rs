@@ -48,7 +48,7 @@ pub struct ServiceSnapshot {
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct ObservedService {
-    /// What the cluster has under this name; `null` if there is nothing.
+    /// The Service that the cluster has under this name; `null` if there is none.
     found: Option<FoundService>,
     /// Its name.
     name: String,
@@ -64,7 +64,7 @@ pub struct FoundService {
     #[schemars(with = "Vec<String>")]
     #[serde(rename = "clusterIPs")]
     pub cluster_ips: Vec<IpAddr>,
-    /// Whether it selects pods. The endpoints of others are written by somebody else.
+    /// Whether it selects pods.
     pub has_selector: bool,
     /// Whether clustermesh rendered it, according to its labels.
     pub is_mirror: bool,

@@ -54,7 +54,7 @@ pub(crate) struct Inputs {
     pub(crate) meshes: Vec<Mesh>,
     /// The snapshots of their clusters, as far as there are any.
     pub(crate) snapshots: BTreeMap<ClusterName, SnapshotFile>,
-    /// What clusters have under the names of Services that meshes mirror.
+    /// The Services that clusters have under the names in meshes.
     pub(crate) services: ServiceSnapshots,
     /// The files of the recorded guards.
     pub(crate) guards: Vec<(ClusterName, PathBuf)>,

@@ -271,8 +271,23 @@ fn describes_every_field_of_a_verification() {
     folder.keep("later", &[node(4, 1)]);
     let subnet = "wireguardCIDR: 10.103.0.0/24";
     let fields = "granularity: Location\n      anchors: [{ nodes: [n1] }]\n      \
+                  acceptedServices: [shop]\n      \
                   advertise: { podCIDRs: Declared, nodeAddresses: false, wireguardAddresses: None }";
     folder.edit("mesh.yaml", subnet, &format!("{subnet}\n      {fields}"));
+    let services = "  services:\n    - { name: api, namespace: shop, cluster: east, clusterIPs: [10.96.0.9], \
+                    ports: [{ port: 80 }], in: [west] }\n";
+    folder.write("mesh.yaml", folder.read("mesh.yaml") + services);
+    for cluster in ["east", "west"] {
+        let observed = json!({ "found": null, "name": "api", "namespace": "shop" });
+        let snapshot = json!({
+            "apiVersion": "kilo-clustermesh.io/v1",
+            "cluster": cluster,
+            "kind": "ServiceSnapshot",
+            "services": [observed],
+        });
+        let path = format!("snapshots/{cluster}.services.json");
+        folder.write(&path, snapshot.to_string());
+    }
     folder.keep("west", &location(vec![node(3, 1), node(3, 2)]));
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.edit(
@@ -328,6 +343,7 @@ spec:
         ("Unallowed", "/unallowed/0"),
         ("Unowned", "/unowned/0"),
         ("Expectation", "/expectations/0"),
+        ("ServicePaths", "/services/0"),
         ("Hostile", "/hostile/0"),
         ("Exposure", "/hostile/0/exposures/0"),
         ("Joining", "/joining"),

@@ -185,6 +185,7 @@ fn every_example_holds_what_it_promises() {
         "joining",
         "multi-cloud-location",
         "quickstart",
+        "services",
     ];
     let names = examples()
         .into_iter()
@@ -313,7 +314,12 @@ fn makes_the_snapshots_from_the_dumps() {
         for path in committed.keys() {
             let cluster = path.file_stem().unwrap().to_str().unwrap();
             let dump = format!("nodes/{cluster}.json");
-            let run = clustermesh(scratch.path(), &["snapshot", cluster, "--from", &dump]);
+            let (cluster, services) = match cluster.strip_suffix(".services") {
+                Some(cluster) => (cluster, "--services"),
+                None => (cluster, "--quiet"),
+            };
+            let arguments = ["snapshot", cluster, services, "--from", &dump];
+            let run = clustermesh(scratch.path(), &arguments);
             assert_eq!(run.code, 0, "{}", run.stderr);
         }
         assert_eq!(files(&snapshots), committed);

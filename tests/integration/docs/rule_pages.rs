@@ -10,7 +10,7 @@ use super::generated::{GENERATED, compare};
 use crate::support::project;
 
 /// The file names of the questions' pages, in the order of the questions.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "input",
     "ranges",
     "identity",
@@ -18,6 +18,7 @@ const NAMES: [&str; 16] = [
     "kilo",
     "nodes",
     "states",
+    "services",
     "changes",
     "costs",
     "gitops",

@@ -52,6 +52,15 @@ pub(super) fn whole_mesh() -> Value {
                 "persistentKeepalive": 25,
                 "clusters": ["east"],
             }],
+            "services": [{
+                "name": "api",
+                "namespace": "shop",
+                "cluster": "west",
+                "clusterIPs": ["10.8.0.9"],
+                "ports": [{ "name": "http", "port": 80, "protocol": "TCP", "appProtocol": "http" }],
+                "in": ["east"],
+                "as": { "name": "west-api", "namespace": "shop" },
+            }],
             "defaults": {
                 "wireguardPort": 51820,
                 "nodeSelector": { "example.org/role": "gateway" },
@@ -89,6 +98,7 @@ pub(super) fn whole_mesh() -> Value {
                     "endpointFrom": ["Annotation", "Kilo"],
                     "endpointDomains": ["nodes.example.org"],
                     "acceptedNetworks": ["10.0.0.0/8"],
+                    "acceptedServices": ["shop"],
                     "localNetworks": ["192.168.1.0/24"],
                     "dns": { "service": "10.43.0.10", "domain": "cluster.local" },
                     "advertise": {

@@ -38,14 +38,14 @@ pub(super) struct WrittenService<'a> {
     /// The clusters that get it.
     targets: Vec<&'a str>,
     /// The paths from their pods.
-    pods: WrittenPaths,
+    pods: WrittenServicePaths,
     /// The paths from their nodes. They work only for clusters that give the addresses of their nodes.
-    nodes: WrittenPaths,
+    nodes: WrittenServicePaths,
 }
 
-/// How many paths there are.
+/// Numbers of paths.
 #[derive(JsonSchema, Serialize)]
-struct WrittenPaths {
+struct WrittenServicePaths {
     /// All.
     paths: u64,
     /// Those that fail.
@@ -80,7 +80,7 @@ impl Verified<'_, '_> {
 
     /// Returns the Services.
     pub(super) fn written_services(&self) -> Vec<WrittenService<'_>> {
-        let paths = |(paths, failing)| WrittenPaths { paths, failing };
+        let paths = |(paths, failing)| WrittenServicePaths { paths, failing };
         let services = self.services.iter().map(|it| {
             let service = it.path.service;
             WrittenService {
