@@ -246,7 +246,7 @@ fn ports(
             let finding = Finding::new(rule, message).at(place.key(field), "");
             findings.push(finding.help(help));
         };
-        if name.is_empty() && 1 < written.len() {
+        if port.name.is_none() && 1 < written.len() {
             let message = "a Service with several ports needs a name for each".to_owned();
             wrong(
                 &mistake::MISSING_FIELD,
@@ -254,7 +254,7 @@ fn ports(
                 message,
                 "write the `name` that the Service has",
             );
-        } else if !name.is_empty() && !is_dns_label(&name) {
+        } else if port.name.is_some() && !is_dns_label(&name) {
             let message = format!("{} is not a DNS-1123 label", Quoted(&name));
             wrong(
                 &mistake::INVALID_VALUE,

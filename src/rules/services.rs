@@ -100,8 +100,10 @@ fn help(cluster: &ClusterName, flaw: &Flaw) -> String {
         Flaw::Vanished => "remove this item if that is for good".to_owned(),
         Flaw::Moved(_) => "write these in `clusterIPs`".to_owned(),
         Flaw::NoPort(_) => "remove the port, or add it to the Service".to_owned(),
-        Flaw::Uncarried(_) => format!(
-            "run `clustermesh explain uncarried-service`; until then, pods of `{cluster}` get no answer"
-        ),
+        Flaw::Uncarried(address) => {
+            format!(
+                "run `clustermesh render`, then `clustermesh trace {cluster} {address}`, which shows the reason"
+            )
+        }
     }
 }

@@ -38,14 +38,14 @@ pub(super) struct WrittenService<'a> {
     /// The clusters that get it.
     targets: Vec<&'a str>,
     /// The paths from their pods.
-    pods: WrittenServicePaths,
+    pods: WrittenServiceReach,
     /// The paths from their nodes. They work only for clusters that give the addresses of their nodes.
-    nodes: WrittenServicePaths,
+    nodes: WrittenServiceReach,
 }
 
 /// Numbers of paths.
 #[derive(JsonSchema, Serialize)]
-struct WrittenServicePaths {
+struct WrittenServiceReach {
     /// All.
     paths: u64,
     /// Those that fail.
@@ -80,7 +80,7 @@ impl Verified<'_, '_> {
 
     /// Returns the Services.
     pub(super) fn written_services(&self) -> Vec<WrittenService<'_>> {
-        let paths = |(paths, failing)| WrittenServicePaths { paths, failing };
+        let paths = |(paths, failing)| WrittenServiceReach { paths, failing };
         let services = self.services.iter().map(|it| {
             let service = it.path.service;
             WrittenService {
