@@ -127,7 +127,7 @@ fn items<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<NodeItem>, D:
 }
 
 /// Reads a list that is short in every honest node.
-fn few<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+pub(super) fn few<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     bounded_list(deserializer, (ENTRIES, "items"), |item| item)

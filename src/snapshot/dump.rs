@@ -1,4 +1,4 @@
-//! Node dumps: what `kubectl get nodes -o json` (or `yaml`) prints.
+//! Dumps: what `kubectl get nodes -o json` (or `yaml`) prints.
 
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -6,25 +6,24 @@ use thiserror::Error;
 use super::api::NodeObject;
 use super::listing::{Listing, PageError, kind};
 
-/// The reason why a text is not a dump of nodes.
+/// The kind of a node.
+const NODE: &str = "Node";
+
+/// The reason why a text is not a dump of objects of a kind.
 #[derive(Debug, Error)]
 pub enum DumpError {
     /// Not JSON, though it begins like it.
-    #[error("not the JSON of a node list: error at line {}, column {}", .0.line(), .0.column())]
+    #[error("not the JSON that `kubectl get -o json` prints: error at line {}, column {}", .0.line(), .0.column())]
     Json(#[from] serde_json::Error),
     /// Not YAML.
-    #[error("not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`{}", place(.0.as_ref()))]
+    #[error("not the JSON or YAML that `kubectl get -o json` prints{}", place(.0.as_ref()))]
     Yaml(Option<(u64, u64)>),
     /// Some other object.
-    #[error("expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o \
-        json`, found {}", kind(.0))]
-    Kind(String),
+    #[error("expected a {0}List, a List of {0}s or a {0}, as printed by `{command}`, found {found}", command = command(.0), found = kind(.1))]
+    Kind(&'static str, String),
     /// A page of a longer list.
-    #[error(
-        "the list is incomplete (it has a continue token); list all nodes with `kubectl get nodes \
-         -o json`"
-    )]
-    Incomplete,
+    #[error("the list is incomplete (it has a continue token); list all {}s with `{}`", .0.to_lowercase(), command(.0))]
+    Incomplete(&'static str),
     /// A node without a name.
     #[error("the node has no name")]
     Nameless,
@@ -41,15 +40,15 @@ pub fn listing(text: &str) -> Result<Listing, DumpError> {
     let object: NodeObject = parse(text)?;
     let mut listing = Listing::default();
     match object.kind.as_deref() {
-        Some("Node") => listing.add_node(object.node().ok_or(DumpError::Nameless)?),
+        Some(NODE) => listing.add_node(object.node().ok_or(DumpError::Nameless)?),
         Some("NodeList" | "List") => {
             let token = object.metadata.as_ref().and_then(|it| it.more.as_deref());
             if token.is_some_and(|token| !token.is_empty()) {
-                return Err(DumpError::Incomplete);
+                return Err(DumpError::Incomplete(NODE));
             }
             listing.add(object)?;
         }
-        other => return Err(DumpError::Kind(other.unwrap_or_default().to_owned())),
+        other => return Err(DumpError::Kind(NODE, other.unwrap_or_default().to_owned())),
     }
     Ok(listing)
 }
@@ -75,6 +74,14 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, DumpError> {
         let place = error.location().filter(|it| 0 < it.line());
         DumpError::Yaml(place.map(|it| (it.line(), it.column())))
     })
+}
+
+/// Returns the command that lists all objects of a kind.
+fn command(kind: &str) -> &'static str {
+    match kind {
+        NODE => "kubectl get nodes -o json",
+        _ => "kubectl get services -A -o json",
+    }
 }
 
 /// Describes where a problem is without quoting the text, because it may be any file.
@@ -134,6 +141,6 @@ status: { addresses: [{ type: Hostname, address: a }, { type: InternalIP, addres
         insta::assert_snapshot!(error("kind: Peer"), @"expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found the kind `Peer`");
         insta::assert_snapshot!(error(r#"{"kind":"List","items":[{"kind":"Pod"}]}"#), @"item 0 of the list has kind `Pod`, expected Node");
         insta::assert_snapshot!(error(r#"{"kind":"NodeList","metadata":{"continue":"x"},"items":[]}"#), @"the list is incomplete (it has a continue token); list all nodes with `kubectl get nodes -o json`");
-        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"not the JSON of a node list: error at line 1, column 29");
+        insta::assert_snapshot!(error(r#"{"kind":"NodeList","items":[{"#), @"not the JSON that `kubectl get -o json` prints: error at line 1, column 29");
     }
 }

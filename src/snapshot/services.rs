@@ -6,9 +6,12 @@ use std::num::NonZeroU16;
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::API_VERSION;
+use super::api::few;
+use super::difference::value_change;
 use super::dump::{DumpError, parse};
 use super::file::UniqueObject;
 use crate::diagnostic::{Quoted, plain_json};
@@ -116,11 +119,14 @@ pub enum ServiceSnapshotError {
 /// The Services that a cluster has, by name.
 pub type FoundServices = BTreeMap<ServiceName, FoundService>;
 
+/// The kind of a Service.
+const SERVICE: &str = "Service";
+
 /// A Service as the API has it, or a list of them.
 #[derive(Deserialize)]
 struct ApiService {
-    #[serde(default)]
     items: Option<Vec<ApiService>>,
+    kind: Option<String>,
     metadata: Option<ApiMetadata>,
     spec: Option<ApiSpec>,
 }
@@ -130,6 +136,9 @@ struct ApiMetadata {
     name: Option<String>,
     namespace: Option<String>,
     labels: Option<BTreeMap<String, String>>,
+    /// The token for the next page of a list.
+    #[serde(rename = "continue")]
+    more: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -137,11 +146,12 @@ struct ApiMetadata {
 struct ApiSpec {
     #[serde(rename = "clusterIP")]
     cluster_ip: Option<String>,
-    #[serde(rename = "clusterIPs")]
-    cluster_ips: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "few", rename = "clusterIPs")]
+    cluster_ips: Vec<String>,
     selector: Option<BTreeMap<String, String>>,
     internal_traffic_policy: Option<String>,
-    ports: Option<Vec<ApiPort>>,
+    #[serde(default, deserialize_with = "few")]
+    ports: Vec<ApiPort>,
     #[serde(default, rename = "type")]
     kind: ServiceType,
 }
@@ -214,6 +224,31 @@ impl ServiceSnapshot {
         (self.services.len(), found.count())
     }
 
+    /// Returns what is another in `after`, a line each, in order of Services and fields.
+    pub fn differences(&self, after: &Self) -> Vec<String> {
+        let by_name = |file: &Self| -> BTreeMap<String, Value> {
+            let services = file.services.iter();
+            let services =
+                services.map(|it| (format!("{}/{}", it.namespace, it.name), json!(it.found)));
+            services.collect()
+        };
+        let (before, after) = (by_name(self), by_name(after));
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let lines = names.into_iter().flat_map(|name| {
+            let changes = match (before.get(name), after.get(name)) {
+                (None, _) => vec!["added to the file".to_owned()],
+                (_, None) => vec!["removed from the file".to_owned()],
+                (Some(Value::Null), Some(Value::Object(_))) => vec!["added".to_owned()],
+                (Some(Value::Object(_)), Some(Value::Null)) => vec!["removed".to_owned()],
+                (Some(before), Some(after)) => changed_fields(before, after),
+            };
+            changes
+                .into_iter()
+                .map(move |it| format!("{}: {it}", Quoted(name)))
+        });
+        lines.collect()
+    }
+
     /// Returns the file's text.
     ///
     /// # Errors
@@ -237,19 +272,56 @@ pub fn schema() -> Schema {
     schema::of_input::<ServiceSnapshot>()
 }
 
-/// Reads a Service, or a list of Services, as the API or `kubectl get services -o json` prints it. Everything that
-/// has no namespace, no name or other values than Kubernetes gives is left out.
+/// Returns the fields that differ, with both values.
+fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
+    let fields = after.as_object().into_iter().flatten();
+    let changed = fields.filter(|(field, value)| before.get(field) != Some(value));
+    let changes = changed.map(|(field, value)| {
+        let before = before.get(field).map(Value::to_string);
+        format!(
+            "{field} {}",
+            value_change(before.as_deref(), Some(&value.to_string()))
+        )
+    });
+    changes.collect()
+}
+
+/// Reads a Service, or a list of Services, as `kubectl get services -o json` prints it. Everything that has no
+/// namespace, no name or other values than Kubernetes gives is left out.
 ///
 /// # Errors
-/// Neither JSON nor YAML, or not of this form.
+/// Neither JSON nor YAML, not of this form, or not whole.
 pub fn found(text: &str) -> Result<FoundServices, DumpError> {
     let object: ApiService = parse(text)?;
-    let (items, single) = match object.items {
-        Some(items) => (items, None),
-        None => (Vec::new(), Some(object)),
+    let services = match object.kind.as_deref() {
+        Some(SERVICE) => vec![object],
+        Some("ServiceList" | "List") => {
+            let token = object.metadata.and_then(|it| it.more);
+            if token.is_some_and(|token| !token.is_empty()) {
+                return Err(DumpError::Incomplete(SERVICE));
+            }
+            object.items.unwrap_or_default()
+        }
+        other => return Err(wrong_kind(other)),
     };
-    let services = items.into_iter().chain(single);
-    Ok(services.filter_map(ApiService::named).collect())
+    // The API server leaves out the kind in a `ServiceList`.
+    let mut kinds = services.iter().filter_map(|it| it.kind.as_deref());
+    if let Some(other) = kinds.find(|it| *it != SERVICE) {
+        return Err(wrong_kind(Some(other)));
+    }
+    Ok(services.into_iter().filter_map(ApiService::named).collect())
+}
+
+fn wrong_kind(kind: Option<&str>) -> DumpError {
+    DumpError::Kind(SERVICE, kind.unwrap_or_default().to_owned())
+}
+
+/// Returns the Service of this name that an API server answered; none if the answer is anything else.
+pub fn answered(name: &ServiceName, answer: &Value) -> Option<FoundService> {
+    let object = ApiService::deserialize(answer).ok()?;
+    let is_service = object.kind.as_deref() == Some(SERVICE);
+    let (answered, found) = object.named().filter(|_| is_service)?;
+    (answered == *name).then_some(found)
 }
 
 impl ApiService {
@@ -258,10 +330,10 @@ impl ApiService {
         let namespace = metadata.namespace?.parse().ok()?;
         let name = ServiceName::new(namespace, &metadata.name?).ok()?;
         let spec = self.spec?;
-        let addresses = spec.cluster_ips.unwrap_or_default().into_iter();
+        let addresses = spec.cluster_ips.into_iter();
         let addresses = addresses.chain(spec.cluster_ip);
         let addresses: BTreeSet<IpAddr> = addresses.filter_map(|it| it.parse().ok()).collect();
-        let ports = spec.ports.unwrap_or_default().into_iter();
+        let ports = spec.ports.into_iter();
         let ports = ports
             .map(ApiPort::known)
             .filter(|it| it.name.is_empty() || is_dns_label(&it.name));
@@ -295,7 +367,7 @@ mod tests {
     use super::*;
 
     const LIST: &str = r#"{"kind": "List", "items": [
-        {"metadata": {"namespace": "shop", "name": "api", "labels": {"kilo-clustermesh.io/mesh": "m"}},
+        {"kind": "Service", "metadata": {"namespace": "shop", "name": "api", "labels": {"kilo-clustermesh.io/mesh": "m"}},
          "spec": {"clusterIP": "10.45.0.20", "clusterIPs": ["10.45.0.20", "fd00:45::20"], "selector": {"app": "api"},
                   "internalTrafficPolicy": "Cluster", "type": "LoadBalancer",
                   "ports": [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]}},
@@ -351,6 +423,64 @@ mod tests {
         assert_eq!(snapshot.counts(), (2, 1));
         let headless = &found(LIST).unwrap()[&name("db")];
         assert!(headless.cluster_ips.is_empty() && headless.uses_local_endpoints);
+    }
+
+    #[test]
+    fn believes_only_services() {
+        let error = |text: &str| found(text).unwrap_err().to_string();
+        insta::assert_snapshot!(error(r#"{"kind": "NodeList", "items": []}"#), @"expected a ServiceList, a List of Services or a Service, as printed by `kubectl get services -A -o json`, found the kind `NodeList`");
+        insta::assert_snapshot!(error("kind: List\nitems: [{kind: Pod}]"), @"expected a ServiceList, a List of Services or a Service, as printed by `kubectl get services -A -o json`, found the kind `Pod`");
+        insta::assert_snapshot!(error(r#"{"kind": "ServiceList", "metadata": {"continue": "x"}, "items": []}"#), @"the list is incomplete (it has a continue token); list all services with `kubectl get services -A -o json`");
+        let name = ServiceName::new("shop".parse().unwrap(), "api").unwrap();
+        let list: Value = serde_json::from_str(LIST).unwrap();
+        let answer = &list["items"][0];
+        assert!(answered(&name, answer).is_some_and(|it| it.is_mirror && it.has_selector));
+        let other = |pointer: &str, value: Value| {
+            let mut other = answer.clone();
+            *other.pointer_mut(pointer).unwrap() = value;
+            answered(&name, &other)
+        };
+        let wrong = [
+            ("/kind", json!("Pod")),
+            ("/metadata/name", json!("db")),
+            ("/metadata/namespace", json!("pay")),
+            ("/spec/type", json!("\u{1b}[2J")),
+            ("/spec/ports", json!(vec![json!({"port": 1}); 1001])),
+            ("/spec/ports/0/port", json!(0)),
+        ];
+        for (pointer, value) in wrong {
+            assert_eq!(other(pointer, value), None, "{pointer}");
+        }
+        assert_eq!(answered(&name, &list), None);
+    }
+
+    #[test]
+    fn lists_what_differs() {
+        let of = |names: &[&str], text: &str| {
+            let names: Vec<ServiceName> = names
+                .iter()
+                .map(|it| ServiceName::new("shop".parse().unwrap(), it).unwrap())
+                .collect();
+            ServiceSnapshot::new(&"west".parse().unwrap(), &names, found(text).unwrap())
+        };
+        let before = of(&["api", "db", "old"], LIST);
+        let after = LIST
+            .replace("10.45.0.20", "10.45.0.21")
+            .replace("\"db\"", "\"old\"");
+        let after = of(&["api", "db", "old", "new"], &after);
+        insta::assert_snapshot!(before.differences(&after).join("\n"), @r#"
+        `shop/api`: clusterIPs was `["10.45.0.20","fd00:45::20"]`, is `["10.45.0.21","fd00:45::20"]`
+        `shop/db`: removed
+        `shop/new`: added to the file
+        `shop/old`: added
+        "#);
+        insta::assert_snapshot!(after.differences(&of(&["api"], LIST)).join("\n"), @r#"
+        `shop/api`: clusterIPs was `["10.45.0.21","fd00:45::20"]`, is `["10.45.0.20","fd00:45::20"]`
+        `shop/db`: removed from the file
+        `shop/new`: removed from the file
+        `shop/old`: removed from the file
+        "#);
+        assert!(before.differences(&before).is_empty());
     }
 
     #[test]

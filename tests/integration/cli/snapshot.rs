@@ -387,7 +387,7 @@ fn leaves_nothing_else_behind() {
 #[test]
 fn refuses_what_is_no_list_of_nodes() {
     insta::assert_snapshot!(refusal("kind: Pod\n"), @"error: the standard input is not a usable node list: expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found the kind `Pod`");
-    insta::assert_snapshot!(refusal("[]"), @"error: the standard input is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 1");
+    insta::assert_snapshot!(refusal("[]"), @"error: the standard input is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 1");
     insta::assert_snapshot!(refusal("{}"), @"error: the standard input is not a usable node list: expected a NodeList, a List of Nodes or a Node, as printed by `kubectl get nodes -o json`, found an object without a kind");
     insta::assert_snapshot!(refusal(r#"{"kind":"List","items":[{"kind":"Peer"}]}"#), @"error: the standard input is not a usable node list: item 0 of the list has kind `Peer`, expected Node");
 }

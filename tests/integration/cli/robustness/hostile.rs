@@ -74,7 +74,7 @@ fn survives_deep_lists() {
     insta::assert_snapshot!(first_lines(&report("[".repeat(100_000))), @"
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
-    error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 256
+    error: `hostile` is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 256
     ");
 }
 
@@ -83,7 +83,7 @@ fn survives_deep_maps() {
     insta::assert_snapshot!(first_lines(&report("{a: ".repeat(100_000))), @"
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
-    error: `hostile` is not a usable node list: not the JSON of a node list: error at line 1, column 2
+    error: `hostile` is not a usable node list: not the JSON that `kubectl get -o json` prints: error at line 1, column 2
     ");
 }
 
@@ -92,7 +92,7 @@ fn survives_deep_blocks() {
     insta::assert_snapshot!(first_lines(&report("- ".repeat(100_000))), @"
     error[too-large]: values nested more than 64 deep, aliases expanded
     error[too-large]: values nested more than 64 deep, aliases expanded
-    error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 1
+    error: `hostile` is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 1
     ");
 }
 
@@ -101,7 +101,7 @@ fn survives_deep_json() {
     insta::assert_snapshot!(first_lines(&report("{\"a\":".repeat(100_000))), @"
     error[too-large]: values nested more than 64 deep, aliases expanded
     error[too-large]: values nested more than 64 deep, aliases expanded
-    error: `hostile` is not a usable node list: not the JSON of a node list: error at line 1, column 500000
+    error: `hostile` is not a usable node list: not the JSON that `kubectl get -o json` prints: error at line 1, column 500000
     ");
 }
 
@@ -140,12 +140,12 @@ fn survives_bytes_of_zero() {
     insta::assert_snapshot!(first_lines(&report("kind: a\0b\n")), @"
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
-    error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 8
+    error: `hostile` is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 8
     ");
     insta::assert_snapshot!(first_lines(&report([0; 1000])), @"
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
     error[syntax-error]: `apiVersion` is missing or unknown, so details are hidden
-    error: `hostile` is not a usable node list: not the JSON or YAML of a node list, as printed by `kubectl get nodes -o json`: error at line 1, column 1
+    error: `hostile` is not a usable node list: not the JSON or YAML that `kubectl get -o json` prints: error at line 1, column 1
     ");
 }
 
