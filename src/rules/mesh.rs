@@ -172,18 +172,23 @@ pub fn stray(
         Stray::Unnamed(cluster) => (
             &UNUSED_SNAPSHOT,
             format!("snapshot of {}, which is in no mesh", Quoted(cluster)),
-            match nearest(cluster, named.iter().map(String::as_str)) {
-                Some(name) if lacking.contains(name) => format!(
-                    "if this is the cluster that a mesh calls {}, correct the name there; otherwise delete the file",
-                    Quoted(name)
-                ),
-                Some(name) => format!(
-                    "if {} is meant, take a new snapshot with `clustermesh snapshot {name}`, and \
-                     delete this file",
-                    Quoted(name)
-                ),
-                None => "add the cluster to a mesh, or delete the file".to_owned(),
-            },
+            remedy_of_unnamed(nearest(cluster, named.iter().map(String::as_str)), lacking),
+        ),
+        Stray::Services(cluster) if own.is_empty() => (
+            &UNUSED_SNAPSHOT,
+            format!(
+                "Services of {}, although no mesh names a Service that it has or gets",
+                Quoted(cluster)
+            ),
+            "delete the file".to_owned(),
+        ),
+        Stray::Services(cluster) => (
+            &DUPLICATE_SNAPSHOT,
+            format!(
+                "second file with Services of {}, which is not read",
+                Quoted(cluster)
+            ),
+            format!("keep the newer one as `{own}`, and delete the other"),
         ),
         Stray::Foreign => (
             &FOREIGN_SNAPSHOT,
@@ -199,10 +204,28 @@ pub fn stray(
     };
     let (place, quotes) = match stray {
         Stray::Foreign | Stray::NodeList => (whole, Quotes::Nothing),
-        Stray::Duplicate(_) | Stray::Unnamed(_) => (whole.key("cluster"), Quotes::File),
+        Stray::Duplicate(_) | Stray::Unnamed(_) | Stray::Services(_) => {
+            (whole.key("cluster"), Quotes::File)
+        }
     };
     let finding = Finding::new(rule, message).at(place, "");
     finding.help(help).quoting(quotes)
+}
+
+/// Returns the remedy for the snapshot of a cluster that no mesh names; `nearest` is one that a mesh names.
+fn remedy_of_unnamed(nearest: Option<&str>, lacking: &BTreeSet<&str>) -> String {
+    match nearest {
+        Some(name) if lacking.contains(name) => format!(
+            "if this is the cluster that a mesh calls {}, correct the name there; otherwise delete the file",
+            Quoted(name)
+        ),
+        Some(name) => format!(
+            "if {} is meant, take a new snapshot with `clustermesh snapshot {name}`, and \
+             delete this file",
+            Quoted(name)
+        ),
+        None => "add the cluster to a mesh, or delete the file".to_owned(),
+    }
 }
 
 /// Returns whether a finding is that there is no mesh at all.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{API_VERSION, KIND};
+use super::{API_VERSION, KIND, services};
 
 /// A file that no cluster of a mesh is read from.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -13,6 +13,8 @@ pub enum Stray {
     Duplicate(String),
     /// It holds a cluster that no mesh names.
     Unnamed(String),
+    /// It holds Services of a cluster, in a file that is not read.
+    Services(String),
     /// It holds nodes as the API server lists them.
     NodeList,
     /// It is something else.
@@ -36,6 +38,9 @@ impl Stray {
         }
         let header: Result<StrayHeader, _> = serde_json::from_str(text);
         match header {
+            Ok(it) if it.kind == services::KIND && it.api_version == API_VERSION => {
+                Self::Services(it.cluster)
+            }
             Ok(it) if it.kind != KIND || it.api_version != API_VERSION => Self::Foreign,
             Ok(it) if named.contains(&it.cluster) => Self::Duplicate(it.cluster),
             Ok(it) => Self::Unnamed(it.cluster),
@@ -100,6 +105,10 @@ mod tests {
         assert_eq!(
             stray(&snapshot("east").replace("/v1", "/v9")),
             Stray::Foreign
+        );
+        assert_eq!(
+            stray(&snapshot("east").replace(KIND, services::KIND)),
+            Stray::Services("east".to_owned())
         );
         let list = |kind: &str| {
             format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{{"kind": "{kind}"}}]}}"#)

@@ -1,4 +1,4 @@
-//! An API server that tests can script: it serves nodes and Secrets, and fails in every way.
+//! An API server that tests can script: it serves nodes, Secrets and Services, and fails in every way.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -47,7 +47,7 @@ pub(crate) struct ApiServer {
 #[derive(Default)]
 pub(crate) struct Setup {
     nodes: Vec<Value>,
-    secrets: BTreeMap<String, Value>,
+    objects: BTreeMap<String, Value>,
     login: Option<Login>,
     fault: Option<Fault>,
     tls: Option<Arc<ServerConfig>>,
@@ -68,7 +68,7 @@ type Fault = Box<dyn Fn(&Request, usize) -> Option<Reply> + Send + Sync>;
 struct Site {
     nodes: Mutex<Vec<Value>>,
     peers: Mutex<Option<Vec<Value>>>,
-    secrets: BTreeMap<String, Value>,
+    objects: BTreeMap<String, Value>,
     login: Option<Login>,
     fault: Option<Fault>,
     requests: Mutex<Vec<Request>>,
@@ -105,7 +105,20 @@ impl Setup {
             "type": "Opaque",
         });
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
-        self.secrets.insert(path, secret);
+        self.objects.insert(path, secret);
+        self
+    }
+
+    /// Adds a Service.
+    pub(crate) fn service(mut self, [namespace, name]: [&str; 2], spec: &Value) -> Self {
+        let service = json!({
+            "kind": "Service",
+            "apiVersion": "v1",
+            "metadata": { "name": name, "namespace": namespace },
+            "spec": spec,
+        });
+        let path = format!("/api/v1/namespaces/{namespace}/services/{name}");
+        self.objects.insert(path, service);
         self
     }
 
@@ -139,7 +152,7 @@ impl Setup {
         let site = Arc::new(Site {
             nodes: Mutex::new(self.nodes),
             peers: Mutex::default(),
-            secrets: self.secrets,
+            objects: self.objects,
             login: self.login,
             fault: self.fault,
             requests: Mutex::default(),
@@ -271,8 +284,8 @@ impl Site {
                 _ => {}
             }
         }
-        match self.secrets.get(&request.path) {
-            Some(secret) => Answer::json(secret),
+        match self.objects.get(&request.path) {
+            Some(object) => Answer::json(object),
             None => Answer::not_found(&request.path),
         }
     }

@@ -86,6 +86,7 @@ impl Command {
             #[cfg(feature = "snapshot")]
             Self::Status(args) => (&args.common.files, args.common.printing),
             Self::Guard(args) => (&args.common.files, args.common.printing),
+            Self::Rbac(args) => (&args.common.files.0, args.common.printing),
             Self::Dns(args) => (&args.common.files, args.common.printing),
             Self::Wireguard(args) => (&args.common.files, args.common.printing),
             Self::Firewall(args) => (&args.common.files, args.common.printing),
@@ -94,7 +95,7 @@ impl Command {
             Self::Explain(ExplainArgs { colour, .. }) => {
                 return GivenOptions::without_files(*colour);
             }
-            Self::Rbac(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => {
+            Self::Schema(_) | Self::Completions(_) | Self::Man(_) => {
                 return GivenOptions::without_files(Colour::default());
             }
         };

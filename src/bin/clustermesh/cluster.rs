@@ -2,16 +2,17 @@
 //!
 //! The only module that opens a socket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clustermesh::diagnostic::Finding;
-use clustermesh::name::ClusterName;
+use clustermesh::name::{ClusterName, ServiceName};
 use clustermesh::rules::clusters::{self, Fault, UNREADABLE, Weakness};
 use clustermesh::snapshot::listing::Listing;
+use clustermesh::snapshot::services::FoundServices;
 use serde_json::Value;
 use tokio::runtime;
 use tokio::sync::OwnedSemaphorePermit;
@@ -46,13 +47,17 @@ mod pem;
 mod program;
 mod proxy;
 mod secret;
+mod services;
 mod turn;
 
 /// The limit for all answers of a cluster together, as a multiple of the limit for one answer.
 const ANSWERS: u32 = 10;
 
+/// The names of Services, by cluster.
+pub(crate) type ServiceNames = BTreeMap<ClusterName, BTreeSet<ServiceName>>;
+
 /// The objects that are requested from a cluster.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Wanted {
     /// Its nodes.
     Nodes,
@@ -60,15 +65,18 @@ pub(crate) enum Wanted {
     Peers,
     /// Both, and the guard.
     All,
+    /// Those of these Services that it has.
+    Services(Arc<ServiceNames>),
 }
 
 impl Wanted {
     /// Returns what the answers contain, for people.
-    fn answers(self) -> &'static str {
+    fn answers(&self) -> &'static str {
         match self {
             Self::Nodes => "node list",
             Self::Peers => "Peers",
             Self::All => "nodes and the Peers",
+            Self::Services(_) => "Services",
         }
     }
 }
@@ -105,37 +113,38 @@ pub(crate) struct ClusterAnswer {
     pub(crate) peers: PeerList,
     /// The policy and the binding of the guard, as far as they are there, or the fault that prevented an answer.
     pub(crate) guard: Result<Vec<Value>, Fault>,
+    /// The Services that were found.
+    pub(crate) services: FoundServices,
     /// Reasons for which another server may have answered.
     weaknesses: Vec<Weakness>,
     /// The secrets that no message may show.
     pub(crate) hidden: Redactions,
-    /// The requested objects.
-    wanted: Wanted,
+    /// What was requested, for people.
+    answers: &'static str,
 }
 
 impl ClusterAnswer {
     /// Returns the findings about what weakens the trust in it.
     pub(crate) fn findings(&self, cluster: &ClusterName) -> Vec<Finding> {
         let weaknesses = self.weaknesses.iter();
-        let answers = self.wanted.answers();
         weaknesses
-            .map(|it| clusters::weakness(cluster, *it, answers))
+            .map(|it| clusters::weakness(cluster, *it, self.answers))
             .collect()
     }
 }
 
 /// The time of a cluster, without what it waits for its turn.
 struct Time {
-    wanted: Wanted,
+    answers: &'static str,
     limit: Duration,
     taken: Duration,
 }
 
 impl Time {
-    fn new(wanted: Wanted, limit: Duration) -> Self {
+    fn new(answers: &'static str, limit: Duration) -> Self {
         let taken = Duration::ZERO;
         Self {
-            wanted,
+            answers,
             limit,
             taken,
         }
@@ -158,7 +167,7 @@ impl Time {
             match done {
                 Ok(done) => return done,
                 Err(_) if self.limit <= self.taken => {
-                    return Err(endless(self.wanted.answers(), self.limit));
+                    return Err(endless(self.answers, self.limit));
                 }
                 Err(_) => {}
             }
@@ -184,17 +193,17 @@ pub(crate) fn ask(
     mut arrived: impl FnMut(Arrival),
 ) -> io::Result<()> {
     // One thread waits for many servers, and is all that some systems give.
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let mut builder = runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build()?;
     runtime.block_on(async {
         let started = Instant::now();
         let turns = Arc::new(Turns::default());
         let (mut tasks, mut clusters) = (JoinSet::new(), BTreeMap::new());
         for (cluster, route) in routes {
             let request = ClusterRequest {
+                cluster: cluster.clone(),
                 route,
-                wanted,
+                wanted: wanted.clone(),
                 patience: limits.answer,
             };
             let task = tasks.spawn(request.send(Arc::clone(&turns)));
@@ -240,6 +249,7 @@ pub(crate) fn ask(
 
 /// The question to one cluster.
 struct ClusterRequest {
+    cluster: ClusterName,
     route: ClusterRoute,
     wanted: Wanted,
     patience: Duration,
@@ -257,12 +267,13 @@ impl ClusterRequest {
     /// Waits for the turn of the cluster, and asks it.
     async fn send(self, turns: Arc<Turns>) -> TimedAnswer {
         let Self {
+            cluster,
             route,
             wanted,
             patience,
         } = self;
         let opening = turns.open().await;
-        let mut time = Time::new(wanted, patience * ANSWERS);
+        let mut time = Time::new(wanted.answers(), patience * ANSWERS);
         let opened = time.limit(open(route, patience), Duration::default).await;
         drop(opening);
         let connection = match opened {
@@ -280,7 +291,7 @@ impl ClusterRequest {
             turn: Some(turn.clone()),
             ..connection
         };
-        let answer = time.limit(list(connection, wanted), || turn.waited());
+        let answer = time.limit(list(connection, &cluster, &wanted), || turn.waited());
         TimedAnswer {
             answer: answer.await,
             took: time.taken,
@@ -298,27 +309,39 @@ async fn open(route: ClusterRoute, patience: Duration) -> Result<Connection, Fau
     }
 }
 
-async fn list(connection: Connection, wanted: Wanted) -> Result<ClusterAnswer, Fault> {
+async fn list(
+    connection: Connection,
+    cluster: &ClusterName,
+    wanted: &Wanted,
+) -> Result<ClusterAnswer, Fault> {
     let (listing, pages) = match wanted {
         Wanted::Nodes | Wanted::All => nodes::list(&connection).await?,
-        Wanted::Peers => <(Listing, usize)>::default(),
+        Wanted::Peers | Wanted::Services(_) => <(Listing, usize)>::default(),
     };
     let peers = match wanted {
         Wanted::Peers | Wanted::All => peers::list(&connection).await?,
-        Wanted::Nodes => PeerList::default(),
+        Wanted::Nodes | Wanted::Services(_) => PeerList::default(),
     };
     let guard = match wanted {
         Wanted::All => guard::read(&connection).await,
-        Wanted::Nodes | Wanted::Peers => Ok(Vec::new()),
+        Wanted::Nodes | Wanted::Peers | Wanted::Services(_) => Ok(Vec::new()),
+    };
+    let services = match wanted {
+        Wanted::Services(names) => match names.get(cluster) {
+            Some(names) => services::read(&connection, cluster, names).await?,
+            None => FoundServices::new(),
+        },
+        Wanted::Nodes | Wanted::Peers | Wanted::All => FoundServices::new(),
     };
     Ok(ClusterAnswer {
         listing,
         pages,
         peers,
         guard,
+        services,
         weaknesses: connection.weaknesses,
         hidden: connection.hidden,
-        wanted,
+        answers: wanted.answers(),
     })
 }
 

@@ -33,6 +33,16 @@ pub(crate) struct Clusters {
     pub(crate) problems: Vec<Finding>,
 }
 
+/// Reads meshes without mistakes.
+pub(crate) fn meshes(files: &[InputFile], ceilings: Ceilings) -> Result<Vec<Mesh>, CommandFailure> {
+    let (sources, reading) = read(sources(files)?, ceilings)?;
+    if reading.is_usable() {
+        Ok(reading.meshes)
+    } else {
+        Err(CommandFailure::wrong(sources, reading.diagnostics))
+    }
+}
+
 /// Reads meshes for who looks at each cluster by itself.
 pub(crate) fn clusters(
     files: &[InputFile],

@@ -367,9 +367,21 @@ impl Inputs {
             .map(String::as_str)
             .filter(|it| !known.contains(it))
             .collect();
+        // Those of a mesh with mistakes are unknown.
+        let entries = self
+            .meshes
+            .iter()
+            .flat_map(|mesh| mesh.entries.iter().map(move |it| (mesh, &it.name)));
+        let mirroring: BTreeSet<String> = entries
+            .filter(|(mesh, cluster)| mesh.services_of(cluster).next().is_some())
+            .map(|(_, cluster)| cluster.to_string())
+            .collect();
         for path in disk::files_in(&roots, folder, &["json"])? {
             let stem = path.file_stem().and_then(OsStr::to_str);
-            if stem.is_some_and(|stem| named.contains(stem)) {
+            let services = stem.and_then(|it| it.strip_suffix(".services"));
+            if stem.is_some_and(|stem| named.contains(stem))
+                || services.is_some_and(|it| !self.is_whole || mirroring.contains(it))
+            {
                 continue;
             }
             let file: Arc<str> = Arc::from(input_file::name(&path));
@@ -381,7 +393,12 @@ impl Inputs {
                 Stray::Duplicate(cluster) => {
                     input_file::name(&folder.join(format!("{cluster}.json")))
                 }
-                Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
+                Stray::Services(cluster) if mirroring.contains(cluster) => {
+                    input_file::name(&folder.join(format!("{cluster}.services.json")))
+                }
+                Stray::Unnamed(_) | Stray::Services(_) | Stray::NodeList | Stray::Foreign => {
+                    String::new()
+                }
             };
             self.findings
                 .push(stray_file(&stray, &file, &own, named, &lacking));

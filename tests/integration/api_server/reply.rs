@@ -100,12 +100,14 @@ impl Answer {
             let text = "404 page not found\n";
             return Self::new(404, "text/plain; charset=utf-8", text);
         }
-        let Some((_, name)) = path.rsplit_once("/secrets/") else {
+        let [.., "namespaces", _, kind @ ("secrets" | "services"), name] =
+            path.split('/').collect::<Vec<&str>>()[..]
+        else {
             let message = "the server could not find the requested resource";
             return Self::status(["404", "NotFound", message], "{}", Some("{}"));
         };
-        let message = format!(r#"secrets "{name}" not found"#);
-        let details = format!(r#"{{"name":"{name}","kind":"secrets"}}"#);
+        let message = format!(r#"{kind} "{name}" not found"#);
+        let details = format!(r#"{{"name":"{name}","kind":"{kind}"}}"#);
         Self::status(["404", "NotFound", &message], "{}", Some(&details))
     }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::Folder;
@@ -116,4 +117,47 @@ fn nothing_is_written_without_all_clusters() {
     folder.write("bin/kubectl", "#!/bin/sh\nexit 3\n");
     assert_ne!(sh(&folder, &["login.sh", "jobs", "east"]).code, 0);
     assert!(!folder.path("jobs").exists());
+}
+
+#[test]
+fn only_the_named_services_are_granted() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.101.0.0/24\n",
+        "wireguardCIDR: 10.101.0.0/24\n      acceptedServices: [shop, '1']\n",
+    );
+    let service = "cluster: west, ports: [{ port: 80 }], in: [east]";
+    folder.edit(
+        "mesh.yaml",
+        "wireguardCIDR: 10.103.0.0/24\n",
+        &format!(
+            "wireguardCIDR: 10.103.0.0/24\n      serviceCIDR: 10.45.0.0/16\n  services:\n    \
+            - {{ name: web, namespace: shop, clusterIPs: [10.45.0.20], {service} }}\n    \
+            - {{ name: 'no', namespace: shop, clusterIPs: [10.45.0.21], {service}, as: {{ namespace: '1' }} }}\n"
+        ),
+    );
+    let run = folder.run(&["rbac", "--services", "west"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(run.stdout, @"");
+    let east = folder.run(&["rbac", "--services", "east"]).stdout;
+    let rules: Vec<Value> = serde_yaml::Deserializer::from_str(&east)
+        .map(|it| Value::deserialize(it).unwrap())
+        .filter(|it| it["kind"] == "Role")
+        .map(|it| json!([it["metadata"]["namespace"], it["rules"]]))
+        .collect();
+    let rule = |name| json!([{ "apiGroups": [""], "resources": ["services"], "resourceNames": [name], "verbs": ["get"] }]);
+    assert_eq!(
+        json!(rules),
+        json!([["1", rule("no")], ["shop", rule("web")]])
+    );
+    let refusal = |arguments: &[&str]| {
+        let arguments = [&["rbac", "--services"], arguments].concat();
+        folder.refusal(2, |it| it.run(&arguments))
+    };
+    insta::assert_snapshot!(refusal(&["north"]), @"");
+    insta::assert_snapshot!(refusal(&["west", "-C", ".."]), @"");
+    for other in ["--peers", "--kubeconfig", "--delivery", "--secret=a/b"] {
+        assert_contains(&refusal(&["west", other]), "cannot be used with");
+    }
 }

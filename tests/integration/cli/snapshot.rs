@@ -11,6 +11,7 @@ use crate::support::assert_contains;
 mod guard;
 #[cfg(feature = "snapshot")]
 mod live;
+mod services;
 
 const FROM_INPUT: [&str; 4] = ["snapshot", "east", "--from", "-"];
 
@@ -418,7 +419,7 @@ fn refuses_an_empty_list() {
 
 #[test]
 fn refuses_nothing_at_all() {
-    insta::assert_snapshot!(refusal(""), @"error: the standard input is empty; did the command that lists the nodes fail?");
+    insta::assert_snapshot!(refusal(""), @"error: the standard input is empty; did the command that wrote it fail?");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use clustermesh::diagnostic::Severity;
 use clustermesh::document::Source;
 use clustermesh::kilo::peer::{self, Translation};
 use clustermesh::place::Place;
+use clustermesh::snapshot::services::ServiceSnapshot;
 use clustermesh::snapshot::{Snapshot, SnapshotError};
 use clustermesh::{config, expectations, mesh, policy};
 use jsonschema::Validator;
@@ -26,7 +27,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 18] = [
+const FILES: [(&[&str], &str); 19] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
@@ -44,6 +45,10 @@ const FILES: [(&[&str], &str); 18] = [
     (&["dns"], "kilo-clustermesh.io/dnsconfiguration_v1.json"),
     (&["policy"], "kilo-clustermesh.io/clusterpolicy_v1.json"),
     (&["report"], "kilo-clustermesh.io/report_v1.json"),
+    (
+        &["services-snapshot"],
+        "kilo-clustermesh.io/servicesnapshot_v1.json",
+    ),
     (&["snapshot"], "kilo-clustermesh.io/nodesnapshot_v1.json"),
     (&["status"], "kilo-clustermesh.io/status_v1.json"),
     (
@@ -140,6 +145,10 @@ fn refusals(kind: &str, document: &Value) -> BTreeSet<String> {
                 Some(_) => "structure",
             };
             return BTreeSet::from([refusal.to_owned()]);
+        }
+        "ServiceSnapshot" => {
+            let refusal = ServiceSnapshot::read(&"west".parse().unwrap(), &text).err();
+            return refusal.iter().map(ToString::to_string).collect();
         }
         "Peer" => {
             let spec = peer::decode(&document["spec"]);

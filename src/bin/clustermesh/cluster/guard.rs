@@ -5,8 +5,7 @@ use clustermesh::rules::clusters::Fault;
 use serde_json::Value;
 
 use super::connection::Connection;
-use super::failure;
-use super::pages::unreadable;
+use super::pages::object;
 use super::request::{ApiRequest, ApiResponse, SMALL, answer};
 use super::right::GET_GUARD;
 
@@ -24,18 +23,7 @@ pub(super) async fn read(connection: &Connection) -> Result<Vec<Value>, Fault> {
             right: GET_GUARD,
             limit: SMALL,
         };
-        let read = |bytes: &[u8]| {
-            let object: Value = serde_json::from_slice(bytes).map_err(|error| {
-                if error.is_eof() {
-                    return failure::of_half();
-                }
-                unreadable("the response is not JSON")
-            })?;
-            if connection.hidden.are_in(&object.to_string()) {
-                return Err(unreadable("it contains the request's credentials"));
-            }
-            Ok(object)
-        };
+        let read = |bytes: &[u8]| object(bytes, &connection.hidden);
         if let ApiResponse::With(object) = answer(connection, &request, read).await? {
             objects.push(object);
         }

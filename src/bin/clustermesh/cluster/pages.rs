@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use clustermesh::rules::clusters::{Fault, OVERSIZED, UNREADABLE};
 use http::StatusCode;
+use serde_json::Value;
 
 use super::connection::Connection;
 use super::failure::{self, RequestFailure, useless};
@@ -103,6 +104,20 @@ pub(super) fn text(page: &[u8]) -> Result<&str, RequestFailure> {
         None => failure::of_half(),
         Some(_) => unreadable("it is not UTF-8"),
     })
+}
+
+/// Returns a single object.
+pub(super) fn object(answer: &[u8], hidden: &Redactions) -> Result<Value, RequestFailure> {
+    let object: Value = serde_json::from_slice(answer).map_err(|error| {
+        if error.is_eof() {
+            return failure::of_half();
+        }
+        unreadable("the response is not JSON")
+    })?;
+    if hidden.are_within(&object) {
+        return Err(unreadable("it contains the request's credentials"));
+    }
+    Ok(object)
 }
 
 /// Describes an error in the JSON of a page without quoting its content.

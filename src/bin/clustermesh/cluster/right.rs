@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use clustermesh::name::{ClusterName, ServiceName};
 use clustermesh::rules::clusters::shown;
 
 /// A required right.
@@ -49,6 +50,18 @@ pub(super) const LIST_MESHES: Right = Right {
 };
 
 impl Right {
+    /// Returns the right to read one Service of a cluster.
+    pub(super) fn get_service(cluster: &ClusterName, service: &ServiceName) -> Self {
+        Self {
+            name: format!("`get` the Service `{service}`").into(),
+            is_of_operator: false,
+            help: format!(
+                "`clustermesh rbac --services {cluster}` prints the manifests that grant this right"
+            )
+            .into(),
+        }
+    }
+
     /// Returns the right to read one Secret.
     pub(super) fn get_secret(namespace: &str, name: &str) -> Self {
         let secret = shown(&format!("{namespace}/{name}"));

@@ -1,14 +1,19 @@
 //! `clustermesh rbac`
 
+use std::collections::BTreeMap;
+
 use clap::ArgAction;
 use clustermesh::diagnostic::Quoted;
-use clustermesh::mesh::SecretKeyRef;
+use clustermesh::mesh::{Mesh, SecretKeyRef};
+use clustermesh::name::ClusterName;
 use clustermesh::template::{self, Format};
 use minijinja::context;
 
-use crate::Outcome;
+use super::snapshot::{cluster, services::named};
 use crate::failure::CommandFailure;
 use crate::output::Printer;
+use crate::settings::{CommonOptions, MeshOptions};
+use crate::{Outcome, input_file};
 
 /// Print the manifests that grant rights in a cluster
 ///
@@ -46,12 +51,28 @@ pub(crate) struct RbacArgs {
         action = ArgAction::Append
     )]
     secret: Vec<GrantedSecret>,
+
+    /// Grant only the right to read the Services of this cluster that meshes name
+    ///
+    /// `snapshot --services` needs this right there, in addition to the service account of `clustermesh rbac`. The
+    /// Roles name exactly the Services of `spec.services` that the cluster has or gets.
+    #[arg(
+        long,
+        value_name = "CLUSTER",
+        value_parser = cluster,
+        conflicts_with_all = ["peers", "kubeconfig", "delivery", "secret"]
+    )]
+    services: Option<ClusterName>,
+
+    #[command(flatten)]
+    pub(crate) common: CommonOptions<MeshOptions>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   clustermesh rbac | kubectl --context east apply -f -
   clustermesh rbac --kubeconfig > login.sh && sh login.sh jobs.kubeconfig east west=admin@west
+  clustermesh rbac --services west | kubectl --context west apply -f -
   clustermesh rbac --delivery | kubectl --context east apply -f -
   clustermesh rbac --secret kilo-clustermesh/west-kubeconfig | kubectl --context hub apply -f -";
 
@@ -73,7 +94,12 @@ pub(crate) fn run(args: &RbacArgs, printer: &mut Printer) -> Result<Outcome, Com
     Ok(Outcome::Clean)
 }
 
-fn manifests(args: &RbacArgs) -> anyhow::Result<String> {
+fn manifests(args: &RbacArgs) -> Result<String, CommandFailure> {
+    if let Some(cluster) = &args.services {
+        let settings = args.common.files.0.settle()?;
+        let meshes = input_file::meshes(&settings.mesh_files()?, settings.ceilings)?;
+        return Ok(of_services(cluster, &meshes)?);
+    }
     if args.delivery {
         return Ok(include_str!("../../../../templates/rbac/delivery.yaml").to_owned());
     }
@@ -93,6 +119,18 @@ fn manifests(args: &RbacArgs) -> anyhow::Result<String> {
         return Ok(script.replace("@MANIFESTS@", &manifests));
     }
     Ok(manifests)
+}
+
+fn of_services(cluster: &ClusterName, meshes: &[Mesh]) -> anyhow::Result<String> {
+    let services = named(meshes, cluster)?;
+    let mut namespaces: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for service in services {
+        let namespace = namespaces.entry(service.namespace.to_string()).or_default();
+        namespace.push(service.name().to_owned());
+    }
+    let text = include_str!("../../../../templates/rbac/services.yaml.j2");
+    let values = context! { cluster => cluster.as_str(), namespaces => namespaces };
+    Ok(template::filled("services", text, Format::Yaml, values)?)
 }
 
 fn secret(text: &str) -> Result<GrantedSecret, String> {

@@ -47,6 +47,8 @@ enum SchemaKind {
     Policy,
     /// Files that `snapshot` writes
     Snapshot,
+    /// Files that `snapshot --services` writes
+    ServicesSnapshot,
     /// Output of `validate --output json`
     Report,
     /// Output of `trace --output json`
@@ -91,6 +93,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Expectations, _) => expectations::schema(),
         (SchemaKind::Policy, _) => policy::schema(),
         (SchemaKind::Snapshot, _) => snapshot::schema(),
+        (SchemaKind::ServicesSnapshot, _) => snapshot::services::schema(),
         (SchemaKind::Report, _) => json::schema::<WrittenReport>(),
         (SchemaKind::Trace, _) => json::schema::<WrittenTrace>(),
         (SchemaKind::TraceMistake, _) => json::schema::<TraceMistake>(),

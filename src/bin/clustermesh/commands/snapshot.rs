@@ -12,8 +12,9 @@ use clustermesh::diagnostic::{Quoted, Severity, escaped};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::{Finding, Purpose};
+use clustermesh::snapshot::dump::{self, DumpError};
 use clustermesh::snapshot::listing::Listing;
-use clustermesh::snapshot::{Snapshot, SnapshotError, dump};
+use clustermesh::snapshot::{Snapshot, SnapshotError};
 use clustermesh::text;
 
 use self::keep::Keeper;
@@ -30,6 +31,7 @@ use crate::{Outcome, clock, disk};
 
 mod keep;
 mod old_snapshot;
+pub(crate) mod services;
 #[cfg(feature = "snapshot")]
 mod live;
 #[cfg(feature = "snapshot")]
@@ -37,6 +39,9 @@ mod wait;
 
 /// The largest dump that is read, in bytes: 25,000 nodes of 18 KB, with room.
 const DUMP_LIMIT: u64 = 512 << 20;
+
+/// The name of a dump of nodes.
+const NODE_LIST: &str = "node list";
 
 /// Save the nodes of each cluster as JSON
 ///
@@ -51,9 +56,10 @@ pub(crate) struct SnapshotArgs {
     #[arg(value_name = "CLUSTER", value_parser = cluster)]
     clusters: Vec<ClusterName>,
 
-    /// Read the nodes of one cluster from a JSON or YAML file; `-` for standard input
+    /// Read one cluster from a JSON or YAML file; `-` for standard input
     ///
-    /// The file is the output of `kubectl get nodes -o json`. No cluster is contacted.
+    /// The file is the output of `kubectl get nodes -o json`, or with `--services` of `kubectl get services -A -o
+    /// json`. No cluster is contacted.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[cfg_attr(feature = "snapshot", arg(conflicts_with_all = ReachOptions::NAMES))]
     from: Option<PathBuf>,
@@ -99,6 +105,14 @@ impl ListedNodes {
 /// The options for nodes that were listed.
 #[derive(Clone, Default, clap::Args)]
 struct Handling {
+    /// Save the Services that meshes name, instead of nodes
+    ///
+    /// Reads each Service of `spec.services` by its name, in the cluster that has it and in those that get it, and
+    /// writes them to `snapshots/CLUSTER.services.json`. `clustermesh rbac --services CLUSTER` prints the manifests that
+    /// grant the right.
+    #[arg(long, conflicts_with_all = ["accept", "no_carry_over"])]
+    services: bool,
+
     /// Compare instead of writing; list differences, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
@@ -144,6 +158,7 @@ Examples:
   clustermesh snapshot --check                list what has changed since the last snapshot
   clustermesh snapshot --wait 50m             wait until something has changed
   clustermesh snapshot east --accept east     accept that east has lost nodes
+  clustermesh snapshot --services             save the Services that meshes name
   clustermesh snapshot --secrets-from hub     use the kubeconfigs of the ClusterMesh operator
   kubectl get nodes -o json | clustermesh snapshot east --from -";
 
@@ -184,6 +199,14 @@ impl<'a> Comparison<'a> {
 
 pub(crate) fn run(args: &SnapshotArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let settings = args.common.files.0.settle()?;
+    #[cfg(feature = "snapshot")]
+    let mut settings = settings;
+    #[cfg(feature = "snapshot")]
+    args.reach.settle(&mut settings);
+    if args.handling.services {
+        let meshes = input_file::meshes(&settings.mesh_files()?, settings.ceilings)?;
+        return Ok(keep(args, &settings, &meshes, printer)?);
+    }
     let files = settings.mesh_files_if_any()?;
     let Clusters {
         meshes,
@@ -197,10 +220,6 @@ pub(crate) fn run(args: &SnapshotArgs, printer: &mut Printer) -> Result<Outcome,
         .strict
         .threshold()
         .outcome(&as_warnings(problems));
-    #[cfg(feature = "snapshot")]
-    let mut settings = settings;
-    #[cfg(feature = "snapshot")]
-    args.reach.settle(&mut settings);
     let kept = keep(args, &settings, &meshes, printer)?;
     Ok(outcome.max(kept))
 }
@@ -224,19 +243,21 @@ fn keep(
         #[cfg(feature = "snapshot")]
         return live::run(args, settings, meshes, printer);
         #[cfg(not(feature = "snapshot"))]
-        bail!("this build cannot connect to clusters; read the nodes from a file with --from");
+        bail!("this build cannot connect to clusters; read a file with --from");
     };
     let [cluster] = args.clusters.as_slice() else {
-        bail!(
-            "--from reads the nodes of one cluster; name it: `clustermesh snapshot CLUSTER --from FILE`"
-        );
+        bail!("--from reads one cluster; name it: `clustermesh snapshot CLUSTER --from FILE`");
     };
     check_named(args, &[cluster].into())?;
-    let listing = read_dump(dump)?;
     let keeper = Keeper::new(&args.handling, settings, meshes);
-    let kept = keeper
-        .keep(cluster, listing, None)
-        .map_err(|error| no_snapshot(&dump_name(dump), &error))?;
+    let kept = if args.handling.services {
+        let names = services::named(meshes, cluster)?;
+        keeper.keep_services(cluster, services::read_dump(dump, &names)?)
+    } else {
+        keeper
+            .keep(cluster, read_dump(dump)?, None)
+            .map_err(|error| no_snapshot(&dump_name(dump), &error))?
+    };
     let outcome = keeper
         .report(kept, printer)?
         .max(keeper.report_twins(&[cluster].into(), printer));
@@ -245,12 +266,21 @@ fn keep(
 
 /// Reads the nodes of a dump.
 pub(crate) fn read_dump(dump: &Path) -> anyhow::Result<Listing> {
+    read_list(dump, NODE_LIST, dump::listing)
+}
+
+/// Reads what a dump should be.
+fn read_list<T>(
+    dump: &Path,
+    expected: &str,
+    read: fn(&str) -> Result<T, DumpError>,
+) -> anyhow::Result<T> {
     let name = dump_name(dump);
     let text = disk::read_text(&Roots::anywhere(), dump, DUMP_LIMIT)?;
     if text.trim().is_empty() {
-        bail!("{name} is empty; did the command that lists the nodes fail?");
+        bail!("{name} is empty; did the command that wrote it fail?");
     }
-    dump::listing(&text).map_err(|error| no_snapshot(&name, &error))
+    read(&text).map_err(|error| unusable(&name, expected, &error))
 }
 
 /// Returns the name of a dump in messages.
@@ -311,8 +341,12 @@ fn report_config(
 }
 
 pub(crate) fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {
+    unusable(name, NODE_LIST, error)
+}
+
+fn unusable(name: &str, expected: &str, error: &impl Display) -> anyhow::Error {
     let error = escaped(&error.to_string(), 400);
-    anyhow::anyhow!("{name} is not a usable node list: {error}")
+    anyhow::anyhow!("{name} is not a usable {expected}: {error}")
 }
 
 /// A flag for a cluster that is not looked at is a mistake, and would not do what it was meant for.
@@ -332,7 +366,8 @@ fn check_named(args: &SnapshotArgs, clusters: &BTreeSet<&ClusterName>) -> anyhow
     Ok(())
 }
 
-fn cluster(text: &str) -> Result<ClusterName, String> {
+/// Reads the name of a cluster on the command line.
+pub(crate) fn cluster(text: &str) -> Result<ClusterName, String> {
     text.parse()
         .map_err(|error| format!("{} is not a valid cluster name: {error}", Quoted(text)))
 }

@@ -18,6 +18,7 @@ mod logins;
 mod owners;
 mod proxies;
 mod secrets;
+mod services;
 mod several;
 mod status;
 #[cfg(target_os = "linux")]

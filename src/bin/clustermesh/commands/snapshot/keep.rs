@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::fmt::{Display, Write as _};
+use std::path::PathBuf;
 
 use anyhow::bail;
 use clustermesh::config::{Date, Limits};
@@ -17,11 +18,12 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::{Finding, Levels, Purpose, snapshots};
 use clustermesh::snapshot::listing::Listing;
+use clustermesh::snapshot::services::{FoundServices, ServiceSnapshot};
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use clustermesh::text;
 
-use super::Handling;
-use super::old_snapshot::{OldSnapshot, compared, counted};
+use super::old_snapshot::{OldSnapshot, compared, counted, node_differences};
+use super::{Handling, services};
 use crate::disk::Roots;
 use crate::files::ShownFiles;
 use crate::output::Printer;
@@ -30,7 +32,7 @@ use crate::{Outcome, clock, disk, input_file, quotable};
 
 /// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
-    handling: &'a Handling,
+    pub(super) handling: &'a Handling,
     limits: Limits,
     levels: &'a Levels,
     dropped_labels: &'a [String],
@@ -43,6 +45,40 @@ pub(super) struct Keeper<'a> {
     order: Vec<ClusterName>,
     /// The nodes of each, as far as they are known: first from the snapshots that are there.
     nodes: RefCell<NodeUids>,
+}
+
+/// The text of a new snapshot.
+struct NewText {
+    path: PathBuf,
+    json: String,
+    /// What is in it, for people.
+    described: String,
+    /// The number of changes, if it is written.
+    counted: String,
+    /// True if it is not written without `--accept`.
+    is_refused: bool,
+}
+
+impl NewText {
+    /// Returns the text of a snapshot that may be written.
+    ///
+    /// # Errors
+    /// It is larger than a snapshot that is read.
+    fn new(path: PathBuf, json: String, described: String) -> anyhow::Result<Self> {
+        if SIZE_LIMIT < json.len() as u64 {
+            bail!(
+                "the snapshot would have {} bytes, more than the limit of {SIZE_LIMIT}",
+                json.len()
+            );
+        }
+        Ok(Self {
+            path,
+            json,
+            described,
+            counted: String::new(),
+            is_refused: false,
+        })
+    }
 }
 
 /// The result for a snapshot.
@@ -96,9 +132,10 @@ impl<'a> Keeper<'a> {
         if !handling.check {
             disk::sweep(&keeper.roots, &keeper.folder);
         }
-        for cluster in &keeper.order {
+        // Services are compared with nothing else.
+        for cluster in keeper.order.iter().filter(|_| !handling.services) {
             // A file that is not a snapshot is reported when its own turn comes.
-            if let Ok(OldSnapshot::Read(snapshot)) = keeper.old(cluster) {
+            if let Ok(OldSnapshot::Read(snapshot)) = keeper.old(cluster, Snapshot::read) {
                 keeper.nodes.borrow_mut().set(cluster, &snapshot.nodes);
             }
         }
@@ -127,6 +164,30 @@ impl<'a> Keeper<'a> {
         let new = new.without_labels(self.dropped_labels, &used);
         let kept = self.renew(cluster, new, snapshots::stale(cluster, &stale));
         Ok(kept.unwrap_or_else(KeptSnapshot::failed))
+    }
+
+    /// Makes Services the service snapshot of their cluster, and writes or compares it.
+    pub(super) fn keep_services(
+        &self,
+        cluster: &ClusterName,
+        found: FoundServices,
+    ) -> KeptSnapshot {
+        let renew = || {
+            let names = services::named(self.meshes, cluster)?;
+            let new = ServiceSnapshot::new(cluster, &names, found);
+            let (all, found) = new.counts();
+            let mut described = text::count(all, "Service");
+            if found < all {
+                let _ = write!(described, ", {} missing", all - found);
+            }
+            let old = self.old(cluster, ServiceSnapshot::read)?;
+            let new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
+            let is_same = self.is_same(&old, &new_text)?;
+            self.put(new_text, is_same, |name| {
+                compared(name, &old, |old| old.differences(&new))
+            })
+        };
+        renew().unwrap_or_else(KeptSnapshot::failed)
     }
 
     /// Keeps the snapshots that are there, for there is nothing else.
@@ -158,8 +219,7 @@ impl<'a> Keeper<'a> {
         mut new: Snapshot,
         mut findings: Vec<Finding>,
     ) -> anyhow::Result<KeptSnapshot> {
-        let path = self.path(cluster);
-        let old = self.old(cluster)?;
+        let old = self.old(cluster, Snapshot::read)?;
         let before = old.snapshot();
         if let Some(before) = before.filter(|_| !self.handling.no_carry_over.contains(cluster)) {
             let carried = carry_over(before, &mut new);
@@ -178,8 +238,9 @@ impl<'a> Keeper<'a> {
         findings.extend(snapshots::losses(cluster, &decision.losses));
         // Also if it is refused: this is what the name leads to.
         self.nodes.borrow_mut().set(cluster, &new.nodes);
-        let json = json(&new)?;
-        let is_same = before.is_some() && disk::has(&self.roots, &path, json.as_bytes())?;
+        let described = described(&new.nodes, decision.usable);
+        let new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
+        let is_same = self.is_same(&old, &new_text)?;
         let refusals = if is_same {
             // It was accepted before.
             Vec::new()
@@ -189,36 +250,57 @@ impl<'a> Keeper<'a> {
         // However much it matters: what is refused is not written.
         let is_refused = !refusals.is_empty();
         let refusals = self.settled(refusals, before.is_some());
-        let name = input_file::name(&path);
-        let differs = self.handling.check && !is_same;
-        let differences = differs.then(|| compared(&name, &old, &new));
-        let differences = differences.unwrap_or_default();
-        let done = match self.handling.check {
-            true if is_same => "up to date".to_owned(),
-            true => "differs".to_owned(),
-            false if is_refused => "not written".to_owned(),
-            false => self.write(&path, &json, &counted(&old, &new))?,
-        };
-        let outcome = Outcome::findings_if(!differences.is_empty());
-        findings.extend(refusals);
-        let nodes = described(&new.nodes, decision.usable);
-        Ok(KeptSnapshot {
-            line: Some(format!("{name}: {nodes}, {done}")),
-            findings,
-            differences,
+        let new_text = NewText {
+            counted: counted(&old, &new),
             is_refused,
-            error: None,
-            outcome,
-        })
+            ..new_text
+        };
+        let kept = self.put(new_text, is_same, |name| {
+            compared(name, &old, |old| node_differences(old, &new))
+        })?;
+        findings.extend(refusals);
+        Ok(KeptSnapshot { findings, ..kept })
     }
 
-    /// Writes a snapshot with a number of changes, and returns what was done.
-    fn write(&self, path: &Path, json: &str, counted: &str) -> anyhow::Result<String> {
-        let is_written = disk::write_file(&self.roots, path, json.as_bytes())?;
-        Ok(if is_written {
+    /// Returns whether the file of a snapshot has this text already.
+    fn is_same<T>(&self, old: &OldSnapshot<T>, new: &NewText) -> anyhow::Result<bool> {
+        Ok(old.snapshot().is_some() && disk::has(&self.roots, &new.path, new.json.as_bytes())?)
+    }
+
+    /// Writes a snapshot, or lists what differs from the file.
+    fn put(
+        &self,
+        new: NewText,
+        is_same: bool,
+        compared: impl FnOnce(&str) -> String,
+    ) -> anyhow::Result<KeptSnapshot> {
+        let NewText {
+            path,
+            json,
+            described,
+            counted,
+            is_refused,
+        } = new;
+        let name = input_file::name(&path);
+        let mut differences = String::new();
+        let done = if is_same && self.handling.check {
+            "up to date".to_owned()
+        } else if self.handling.check {
+            differences = compared(&name);
+            "differs".to_owned()
+        } else if is_refused {
+            "not written".to_owned()
+        } else if disk::write_file(&self.roots, &path, json.as_bytes())? {
             format!("written{counted}")
         } else {
             "unchanged".to_owned()
+        };
+        Ok(KeptSnapshot {
+            line: Some(format!("{name}: {described}, {done}")),
+            outcome: Outcome::findings_if(!differences.is_empty()),
+            differences,
+            is_refused,
+            ..KeptSnapshot::default()
         })
     }
 
@@ -309,11 +391,23 @@ impl<'a> Keeper<'a> {
     /// Returns whether a cluster has a snapshot that can be used.
     #[cfg(feature = "snapshot")]
     fn has_snapshot(&self, cluster: &ClusterName) -> bool {
-        matches!(self.old(cluster), Ok(OldSnapshot::Read(..)))
+        if self.handling.services {
+            matches!(
+                self.old(cluster, ServiceSnapshot::read),
+                Ok(OldSnapshot::Read(_))
+            )
+        } else {
+            matches!(self.old(cluster, Snapshot::read), Ok(OldSnapshot::Read(_)))
+        }
     }
 
     fn path(&self, cluster: &ClusterName) -> PathBuf {
-        self.folder.join(format!("{cluster}.json"))
+        let ending = if self.handling.services {
+            ".services.json"
+        } else {
+            ".json"
+        };
+        self.folder.join(format!("{cluster}{ending}"))
     }
 
     fn memberships(&self, cluster: &ClusterName) -> Vec<(&'a Mesh, &'a Entry)> {
@@ -324,12 +418,16 @@ impl<'a> Keeper<'a> {
         entries.collect()
     }
 
-    fn old(&self, cluster: &ClusterName) -> anyhow::Result<OldSnapshot> {
+    fn old<T, E: Display>(
+        &self,
+        cluster: &ClusterName,
+        read: fn(&ClusterName, &str) -> Result<T, E>,
+    ) -> anyhow::Result<OldSnapshot<T>> {
         if self.file(cluster).is_none() {
             return Ok(OldSnapshot::None);
         }
         let text = disk::read_text(&self.roots, &self.path(cluster), SIZE_LIMIT)?;
-        Ok(match Snapshot::read(cluster, &text) {
+        Ok(match read(cluster, &text) {
             Ok(snapshot) => OldSnapshot::Read(snapshot),
             Err(_) if !quotable::is_ours(&text) => {
                 OldSnapshot::Unreadable(quotable::WITHHELD.to_owned())
@@ -385,19 +483,4 @@ fn described(nodes: &[Node], usable: Option<usize>) -> String {
     let there = counts.into_iter().filter(|(count, _)| 0 < *count);
     parts.extend(there.map(|(count, what)| format!("{count} {what}")));
     parts.join(", ")
-}
-
-/// Returns the text of a snapshot.
-///
-/// # Errors
-/// It is larger than a snapshot that is read.
-fn json(snapshot: &Snapshot) -> anyhow::Result<String> {
-    let json = snapshot.to_json()?;
-    if SIZE_LIMIT < json.len() as u64 {
-        bail!(
-            "the snapshot would have {} bytes, more than the limit of {SIZE_LIMIT}",
-            json.len()
-        );
-    }
-    Ok(json)
 }

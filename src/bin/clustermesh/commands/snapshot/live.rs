@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use anyhow::bail;
 use clustermesh::mesh::{Mesh, State};
@@ -10,7 +11,7 @@ use clustermesh::rules::clusters::UNREADABLE;
 use clustermesh::text;
 
 use super::keep::{Keeper, KeptSnapshot};
-use super::{SnapshotArgs, check_named, report_config, wait};
+use super::{SnapshotArgs, check_named, report_config, services, wait};
 use crate::allowance::unknown_cluster;
 use crate::cluster::{self, Arrival, TimeLimits, Wanted, useless};
 use crate::output::Printer;
@@ -28,7 +29,8 @@ pub(super) fn run(
     let config = &settings.config;
     let unnamed = config.unnamed(meshes);
     let mut outcome = report_config(args, settings, unnamed, printer);
-    let clusters = clusters(args, settings, meshes)?;
+    let mut clusters = clusters(args, settings, meshes)?;
+    let wanted = wanted(args, meshes, &mut clusters)?;
     check_named(args, &clusters)?;
     check_secrets(args, &clusters, settings, meshes)?;
     let addressed = Addressed {
@@ -52,7 +54,7 @@ pub(super) fn run(
         answer: args.reach.patience(),
         total: None,
     };
-    cluster::ask(routes, Wanted::Nodes, limits, |arrival| {
+    cluster::ask(routes, wanted, limits, |arrival| {
         answered += usize::from(arrival.answer.is_ok());
         let cluster = arrival.cluster.clone();
         left.remove(&cluster);
@@ -85,6 +87,23 @@ fn waiting(left: &BTreeSet<ClusterName>, all: usize) -> String {
         left.len(),
         text::list(left)
     )
+}
+
+/// Returns what clusters are asked for, and keeps only those that have to be asked.
+fn wanted(
+    args: &SnapshotArgs,
+    meshes: &[Mesh],
+    clusters: &mut BTreeSet<&ClusterName>,
+) -> anyhow::Result<Wanted> {
+    if !args.handling.services {
+        return Ok(Wanted::Nodes);
+    }
+    for cluster in &args.clusters {
+        services::named(meshes, cluster)?;
+    }
+    let names = services::all_named(meshes, clusters)?;
+    clusters.retain(|it| names.contains_key(*it));
+    Ok(Wanted::Services(Arc::new(names)))
 }
 
 /// A flag for Secrets that no mesh names is a mistake, and would not do what it was meant for.
@@ -151,7 +170,12 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
         Err(fault) => return keeper.keep_old(&[(cluster, fault)]),
     };
     let findings = answer.findings(&cluster);
-    let mut kept = match keeper.keep(&cluster, answer.listing, Some(clock::now())) {
+    let kept = if keeper.handling.services {
+        Ok(keeper.keep_services(&cluster, answer.services))
+    } else {
+        keeper.keep(&cluster, answer.listing, Some(clock::now()))
+    };
+    let mut kept = match kept {
         Ok(kept) => kept,
         Err(error) => {
             let problem = answer.hidden.hide(&error.to_string());
@@ -159,7 +183,11 @@ fn kept(keeper: &Keeper, arrival: Arrival, is_terminal: bool) -> KeptSnapshot {
         }
     };
     kept.findings.extend(findings);
-    if let Some(line) = kept.line.as_mut().filter(|_| is_terminal) {
+    if let Some(line) = kept
+        .line
+        .as_mut()
+        .filter(|_| is_terminal && 0 < answer.pages)
+    {
         let pages = text::count(answer.pages, "page");
         let _ = write!(line, " ({pages}, {:.1} s)", took.as_secs_f64());
     }

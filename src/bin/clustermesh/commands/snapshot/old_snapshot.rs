@@ -8,18 +8,18 @@ use clustermesh::snapshot::difference::{Change, NodeDifference, differences, val
 use crate::output::line_start;
 
 /// The snapshot that is there.
-pub(super) enum OldSnapshot {
+pub(super) enum OldSnapshot<T = Snapshot> {
     /// There is no file.
     None,
     /// There is one.
-    Read(Snapshot),
+    Read(T),
     /// There is a file, but it is not a snapshot.
     Unreadable(String),
 }
 
-impl OldSnapshot {
+impl<T> OldSnapshot<T> {
     /// Returns the snapshot, if there is one.
-    pub(super) fn snapshot(&self) -> Option<&Snapshot> {
+    pub(super) fn snapshot(&self) -> Option<&T> {
         match self {
             Self::Read(snapshot) => Some(snapshot),
             Self::None | Self::Unreadable(_) => None,
@@ -28,36 +28,44 @@ impl OldSnapshot {
 }
 
 /// Lists the differences in the snapshot of `file`, a line each.
-pub(super) fn compared(file: &str, old: &OldSnapshot, new: &Snapshot) -> String {
+pub(super) fn compared<T>(
+    file: &str,
+    old: &OldSnapshot<T>,
+    differences: impl FnOnce(&T) -> Vec<String>,
+) -> String {
     let file = line_start(file);
     match old {
         OldSnapshot::None => format!("{file}: missing\n"),
         OldSnapshot::Unreadable(problem) => format!("{file}: not a snapshot: {problem}\n"),
         OldSnapshot::Read(old) => {
-            let list = |prefixes: &[String]| (!prefixes.is_empty()).then(|| prefixes.join(", "));
-            let lists = [
-                ("droppedLabels", &old.dropped_labels, &new.dropped_labels),
-                ("keptLabels", &old.kept_labels, &new.kept_labels),
-            ]
-            .into_iter()
-            .filter(|(_, old, new)| old != new)
-            .map(|(name, old, new)| {
-                let change = value_change(list(old).as_deref(), list(new).as_deref());
-                format!("{file}: {name} {change}\n")
-            });
-            let reported = reported(old, new)
-                .into_iter()
-                .map(|it| format!("{file}: {it}\n"));
-            let reported: Vec<String> = lists.chain(reported).collect();
+            let reported = differences(old);
             if reported.is_empty() {
                 return format!(
                     "{file}: formatted differently than `clustermesh snapshot` writes \
                     it\n"
                 );
             }
-            reported.concat()
+            let lines = reported.into_iter().map(|it| format!("{file}: {it}\n"));
+            lines.collect()
         }
     }
+}
+
+/// Returns what differs between two snapshots of nodes, a line each.
+pub(super) fn node_differences(old: &Snapshot, new: &Snapshot) -> Vec<String> {
+    let list = |prefixes: &[String]| (!prefixes.is_empty()).then(|| prefixes.join(", "));
+    let lists = [
+        ("droppedLabels", &old.dropped_labels, &new.dropped_labels),
+        ("keptLabels", &old.kept_labels, &new.kept_labels),
+    ]
+    .into_iter()
+    .filter(|(_, old, new)| old != new)
+    .map(|(name, old, new)| {
+        let change = value_change(list(old).as_deref(), list(new).as_deref());
+        format!("{name} {change}")
+    });
+    let nodes = reported(old, new).into_iter().map(|it| it.to_string());
+    lists.chain(nodes).collect()
 }
 
 /// Returns what differs, except for labels that snapshots now leave out.
