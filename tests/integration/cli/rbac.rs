@@ -139,7 +139,36 @@ fn only_the_named_services_are_granted() {
     );
     let run = folder.run(&["rbac", "--services", "west"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
-    insta::assert_snapshot!(run.stdout, @"");
+    insta::assert_snapshot!(run.stdout, @r#"
+    # The right that `clustermesh snapshot --services` needs in west: to read these Services.
+    # Apply this only there. To use another user than this service account, change the subjects.
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: Role
+    metadata:
+      name: clustermesh-snapshot-services
+      namespace: shop
+    rules:
+      - apiGroups: [""]
+        resources: [services]
+        resourceNames:
+          - "no"
+          - web
+        verbs: [get]
+    ---
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: RoleBinding
+    metadata:
+      name: clustermesh-snapshot-services
+      namespace: shop
+    roleRef:
+      apiGroup: rbac.authorization.k8s.io
+      kind: Role
+      name: clustermesh-snapshot-services
+    subjects:
+      - kind: ServiceAccount
+        name: snapshot
+        namespace: clustermesh
+    "#);
     let east = folder.run(&["rbac", "--services", "east"]).stdout;
     let rules: Vec<Value> = serde_yaml::Deserializer::from_str(&east)
         .map(|it| Value::deserialize(it).unwrap())
@@ -155,8 +184,24 @@ fn only_the_named_services_are_granted() {
         let arguments = [&["rbac", "--services"], arguments].concat();
         folder.refusal(2, |it| it.run(&arguments))
     };
-    insta::assert_snapshot!(refusal(&["north"]), @"");
-    insta::assert_snapshot!(refusal(&["west", "-C", ".."]), @"");
+    insta::assert_snapshot!(refusal(&["north"]), @"error: `spec.services` of the meshes names no Service that `north` has or gets");
+    insta::assert_snapshot!(refusal(&["west", "-C", ".."]), @"
+    error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
+    help: run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:
+
+    apiVersion: kilo.squat.ai/v1alpha1
+    kind: ClusterMesh
+    metadata:
+      name: mesh
+    spec:
+      clusters:
+        - name: east
+          podCIDRs: [10.42.0.0/16]
+          wireguardCIDR: 10.4.0.0/16
+        - name: west
+          podCIDRs: [10.44.0.0/16]
+          wireguardCIDR: 10.5.0.0/16
+    ");
     for other in ["--peers", "--kubeconfig", "--delivery", "--secret=a/b"] {
         assert_contains(&refusal(&["west", other]), "cannot be used with");
     }

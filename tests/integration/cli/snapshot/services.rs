@@ -65,12 +65,45 @@ fn keeps_the_named_ones() {
     let list = all(&[service("api", "10.45.0.20"), service("other", "10.45.0.30")]);
     let run = folder.run_with_input(&FROM_INPUT, list.to_string());
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stderr, @"snapshots/west.services.json: 2 Services, 1 missing, written");
     let mut after = folder.touches("snapshots");
-    insta::assert_snapshot!(after.remove("west.services.json").unwrap().2, @"");
+    insta::assert_snapshot!(after.remove("west.services.json").unwrap().2, @r#"
+    {
+      "apiVersion": "kilo-clustermesh.io/v1",
+      "cluster": "west",
+      "kind": "ServiceSnapshot",
+      "services": [
+        {
+          "found": {
+            "clusterIPs": [
+              "10.45.0.20"
+            ],
+            "hasSelector": true,
+            "isMirror": false,
+            "ports": [
+              {
+                "name": "",
+                "port": 80,
+                "protocol": "TCP"
+              }
+            ],
+            "type": "ClusterIP",
+            "usesLocalEndpoints": false
+          },
+          "name": "api",
+          "namespace": "shop"
+        },
+        {
+          "found": null,
+          "name": "search",
+          "namespace": "shop"
+        }
+      ]
+    }
+    "#);
     assert_eq!(after, before);
     let run = folder.run_with_input(&FROM_INPUT, list.to_string());
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stderr, @"snapshots/west.services.json: 2 Services, 1 missing, unchanged");
 
     let other = all(&[
         service("api", "10.45.0.22"),
@@ -80,8 +113,11 @@ fn keeps_the_named_ones() {
     let check = [&FROM_INPUT[..], &["--check"]].concat();
     let run = folder.run_with_input(&check, &yaml);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stderr, @"");
-    insta::assert_snapshot!(run.stdout, @"");
+    insta::assert_snapshot!(run.stderr, @"snapshots/west.services.json: 2 Services, differs");
+    insta::assert_snapshot!(run.stdout, @r#"
+    snapshots/west.services.json: `shop/api`: clusterIPs was `["10.45.0.20"]`, is `["10.45.0.22"]`
+    snapshots/west.services.json: `shop/search`: added
+    "#);
     assert_eq!(folder.run_with_input(&FROM_INPUT, &yaml).code, 0);
     let run = folder.run_with_input(&check, &yaml);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
@@ -93,11 +129,11 @@ fn believes_no_part_of_a_list() {
     let refusal = |dump: &Value| {
         mirroring().refusal(2, |it| it.run_with_input(&FROM_INPUT, dump.to_string()))
     };
-    insta::assert_snapshot!(refusal(&service("api", "10.45.0.20")), @"");
+    insta::assert_snapshot!(refusal(&service("api", "10.45.0.20")), @"error: the standard input has no Service `shop/search`, but may not list all namespaces; use the output of `kubectl get services -A -o json`");
     let one = json!({ "kind": "ServiceList", "items": [service("api", "10.45.0.20")] });
     assert_contains(&refusal(&one), "`kubectl get services -A -o json`");
-    insta::assert_snapshot!(refusal(&json!({ "kind": "NodeList", "items": [] })), @"");
-    insta::assert_snapshot!(refusal(&json!({ "kind": "List", "items": 1 })), @"");
+    insta::assert_snapshot!(refusal(&json!({ "kind": "NodeList", "items": [] })), @"error: the standard input is not a usable list of Services: expected a ServiceList, a List of Services or a Service, as printed by `kubectl get services -A -o json`, found the kind `NodeList`");
+    insta::assert_snapshot!(refusal(&json!({ "kind": "List", "items": 1 })), @"error: the standard input is not a usable list of Services: not the JSON that `kubectl get -o json` prints: error at line 1, column 10");
 
     // Everything that is named is there.
     let both = [
@@ -107,7 +143,7 @@ fn believes_no_part_of_a_list() {
     let both = json!({ "kind": "ServiceList", "items": both }).to_string();
     let folder = mirroring();
     let run = folder.run_with_input(&FROM_INPUT, both);
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stderr, @"snapshots/west.services.json: 2 Services, written");
 }
 
 #[test]
@@ -117,12 +153,12 @@ fn a_broken_file_is_replaced() {
     let file = "snapshots/west.services.json";
     folder.write(file, "<<<<<<< \u{1b}[2J\n");
     let check = [&FROM_INPUT[..], &["--check"]].concat();
-    insta::assert_snapshot!(folder.run_with_input(&check, &list).stdout, @"");
+    insta::assert_snapshot!(folder.run_with_input(&check, &list).stdout, @"snapshots/west.services.json: not a snapshot: `apiVersion` is missing or unknown, so details are hidden");
     let run = folder.run_with_input(&FROM_INPUT, &list);
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stderr, @"snapshots/west.services.json: 2 Services, 1 missing, written");
     let kept = folder.read(file);
     folder.write(file, kept.replace('\n', ""));
-    insta::assert_snapshot!(folder.run_with_input(&check, &list).stdout, @"");
+    insta::assert_snapshot!(folder.run_with_input(&check, &list).stdout, @"snapshots/west.services.json: formatted differently than `clustermesh snapshot` writes it");
 }
 
 #[test]
@@ -135,7 +171,7 @@ fn refuses_what_makes_no_sense() {
         assert_contains(&refused(&flags), "cannot be used with");
     }
     let dump = ["north", "--from", "-"];
-    insta::assert_snapshot!(refused(&dump), @"");
+    insta::assert_snapshot!(refused(&dump), @"error: `spec.services` of the meshes names no Service that `north` has or gets");
     // The Services of a mesh with mistakes are unknown.
     let folder = mirroring();
     folder.edit("mesh.yaml", "10.102.0.0/24", "10.102.0.0/33");
@@ -159,7 +195,7 @@ fn a_file_that_no_mesh_uses_is_reported() {
     };
     assert_eq!(about(&folder, "snapshot]"), "");
     folder.write("snapshots/old.services.json", &snapshot);
-    insta::assert_snapshot!(about(&folder, "Services of"), @"");
+    insta::assert_snapshot!(about(&folder, "Services of"), @"warning[duplicate-snapshot]: second file with Services of `west`, which is not read");
     // Nothing is known of a mesh with mistakes.
     let mesh = folder.read("mesh.yaml");
     folder.edit("mesh.yaml", "10.102.0.0/24", "10.102.0.0/33");
@@ -167,5 +203,8 @@ fn a_file_that_no_mesh_uses_is_reported() {
 
     let (without, _) = mesh.split_once("  services:\n").unwrap();
     folder.write("mesh.yaml", without);
-    insta::assert_snapshot!(about(&folder, "Services of"), @"");
+    insta::assert_snapshot!(about(&folder, "Services of"), @"
+    notice[unused-snapshot]: Services of `west`, although no mesh names a Service that it has or gets
+    notice[unused-snapshot]: Services of `west`, although no mesh names a Service that it has or gets
+    ");
 }

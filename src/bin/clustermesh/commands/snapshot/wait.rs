@@ -22,7 +22,12 @@ pub(super) struct WaitOptions {
     ///
     /// Lists nodes until they differ from the snapshots or the time is over, then writes the snapshots. Differences
     /// that need `--accept` do not end the wait. A refused login ends it, unless `--keep-going` is given.
-    #[arg(long, value_name = "DURATION", value_parser = clock::duration, conflicts_with = "from")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = clock::duration,
+        conflicts_with_all = ["from", "services"]
+    )]
     pub(super) wait: Option<Duration>,
 
     /// Pause before clusters are listed again with `--wait`, from 5s to 1h

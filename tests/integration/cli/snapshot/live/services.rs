@@ -89,7 +89,10 @@ fn asks_for_nothing_else() {
     let before = mirrors.folder.touches("snapshots");
     let run = mirrors.run(&[]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.services.json: 2 Services, 2 missing, written
+    snapshots/west.services.json: 2 Services, 1 missing, written
+    ");
     for server in [&mirrors.east, &mirrors.west] {
         let requests = server.requests();
         let paths: Vec<_> = requests.iter().map(|it| it.path.as_str()).collect();
@@ -110,7 +113,7 @@ fn asks_for_nothing_else() {
         json!(["10.45.0.20"])
     );
     let before = mirrors.folder.touches("snapshots");
-    insta::assert_snapshot!(mirrors.run(&["west"]).stderr, @"");
+    insta::assert_snapshot!(mirrors.run(&["west"]).stderr, @"snapshots/west.services.json: 2 Services, 1 missing, unchanged");
     assert_eq!(mirrors.folder.touches("snapshots"), before);
 
     let mut spec = spec();
@@ -122,8 +125,14 @@ fn asks_for_nothing_else() {
     mirrors.reach();
     let run = mirrors.run(&["--check"]);
     assert_eq!(run.code, 1);
-    insta::assert_snapshot!(run.stdout, @"");
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stdout, @"
+    snapshots/west.services.json: `shop/api`: hasSelector was `true`, is `false`
+    snapshots/west.services.json: `shop/search`: added
+    ");
+    insta::assert_snapshot!(run.stderr, @"
+    snapshots/east.services.json: 2 Services, 2 missing, up to date
+    snapshots/west.services.json: 2 Services, differs
+    ");
     assert_eq!(mirrors.folder.touches("snapshots"), before);
 }
 
@@ -131,7 +140,10 @@ fn asks_for_nothing_else() {
 fn a_missing_right_is_named() {
     let message = r#"services "api" is forbidden: User "ada" cannot get resource "services" in API group "" in the namespace "shop""#;
     let report = Mirrors::failure(|| Answer::failure(403, "Forbidden", message).into());
-    insta::assert_snapshot!(report, @"");
+    insta::assert_snapshot!(report, @r#"
+    error[forbidden]: west: could not be read: the right to `get` the Service `shop/api` is missing (403: services "api" is forbidden: User "ada" cannot get resource "services" in API group "" in the namespace "shop"); snapshots/west.services.json was kept
+    help: `clustermesh rbac --services west` prints the manifests that grant this right
+    "#);
 }
 
 #[test]
@@ -151,22 +163,34 @@ fn other_answers_are_not_believed() {
         );
     }
     let report = Mirrors::failure(|| Answer::new(200, "text/html", "<p>\u{1b}[2J</p>").into());
-    insta::assert_snapshot!(report, @"");
+    insta::assert_snapshot!(report, @"
+    error[unreadable-answer]: west: could not be read: the response cannot be used: the response is not JSON; snapshots/west.services.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
+    ");
     let report = Mirrors::failure(|| Reply::Flood(5 << 20));
-    insta::assert_snapshot!(report, @"");
+    insta::assert_snapshot!(report, @"
+    error[oversized-answer]: west: could not be read: the response cannot be used: it is larger than 4 MiB; snapshots/west.services.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
+    ");
     let report = Mirrors::failure(|| Answer::failure(410, "Gone", "gone").into());
-    insta::assert_snapshot!(report, @"");
+    insta::assert_snapshot!(report, @"
+    error[refused-request]: west: could not be read: the server responded with 410; snapshots/west.services.json was kept
+    help: try again later; check the API server and the load balancer in front of it
+    ");
     let report = Mirrors::failure(|| {
         changed(|it| it["metadata"]["annotations"] = json!({ "x": format!("Bearer {TOKEN}") }))
     });
-    insta::assert_snapshot!(report, @"");
+    insta::assert_snapshot!(report, @"
+    error[unreadable-answer]: west: could not be read: the response cannot be used: it contains the request's credentials; snapshots/west.services.json was kept
+    help: check that `server` in the kubeconfig is a Kubernetes API server
+    ");
 }
 
 #[test]
 fn a_cluster_without_services_is_not_asked() {
     let mirrors = Mirrors::new(Setup::default());
-    insta::assert_snapshot!(mirrors.run(&["north"]).stderr, @"");
-    insta::assert_snapshot!(mirrors.run(&["wets"]).stderr, @"");
+    insta::assert_snapshot!(mirrors.run(&["north"]).stderr, @"error: `spec.services` of the meshes names no Service that `north` has or gets");
+    insta::assert_snapshot!(mirrors.run(&["wets"]).stderr, @"error: no mesh contains a cluster `wets`; did you mean `west`?");
     assert_contains(
         &mirrors.run(&["--wait", "1m"]).stderr,
         "cannot be used with",
