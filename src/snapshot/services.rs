@@ -51,7 +51,7 @@ pub struct ServiceSnapshot {
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct ObservedService {
-    /// The Service that the cluster has under this name; `null` if there is none.
+    /// The Service that the cluster has under this name; `null` if it has none.
     found: Option<FoundService>,
     /// Its name.
     name: String,
@@ -67,7 +67,7 @@ pub struct FoundService {
     #[schemars(with = "Vec<String>")]
     #[serde(rename = "clusterIPs")]
     pub cluster_ips: Vec<IpAddr>,
-    /// Whether it selects pods.
+    /// Whether it selects pods. Otherwise, another program writes its endpoints.
     pub has_selector: bool,
     /// Whether clustermesh rendered it, according to its labels.
     pub is_mirror: bool,

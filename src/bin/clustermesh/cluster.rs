@@ -119,7 +119,7 @@ pub(crate) struct ClusterAnswer {
     weaknesses: Vec<Weakness>,
     /// The secrets that no message may show.
     pub(crate) hidden: Redactions,
-    /// What was requested, for people.
+    /// The name of the answers, for people.
     answers: &'static str,
 }
 

@@ -30,6 +30,8 @@ use crate::threshold::Strict;
 use crate::{Outcome, clock, disk};
 
 mod keep;
+mod kept;
+mod new_text;
 mod old_snapshot;
 pub(crate) mod services;
 #[cfg(feature = "snapshot")]

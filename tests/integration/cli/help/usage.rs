@@ -50,7 +50,7 @@ fn does_not_compare_and_print_at_once() {
 
 #[test]
 fn wants_one_cluster_for_a_dump() {
-    let report = "error: --from reads the nodes of one cluster; name it: \
+    let report = "error: --from reads one cluster; name it: \
                   `clustermesh snapshot CLUSTER --from FILE`\n";
     assert_eq!(refusal(&["snapshot", "--from", "-"]), report);
     assert_eq!(

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clustermesh::config::{Date, Limits};
 use clustermesh::diagnostic::{Severity, escaped};
 use clustermesh::document::nearest;
@@ -22,6 +21,8 @@ use clustermesh::snapshot::services::{FoundServices, ServiceSnapshot};
 use clustermesh::snapshot::{Node, SIZE_LIMIT, Snapshot, SnapshotError};
 use clustermesh::text;
 
+use super::kept::KeptSnapshot;
+use super::new_text::NewText;
 use super::old_snapshot::{OldSnapshot, compared, counted, node_differences};
 use super::{Handling, services};
 use crate::disk::Roots;
@@ -45,61 +46,6 @@ pub(super) struct Keeper<'a> {
     order: Vec<ClusterName>,
     /// The nodes of each, as far as they are known: first from the snapshots that are there.
     nodes: RefCell<NodeUids>,
-}
-
-/// The text of a new snapshot.
-struct NewText {
-    path: PathBuf,
-    json: String,
-    /// What is in it, for people.
-    described: String,
-    /// The number of changes, if it is written.
-    counted: String,
-    /// True if it is not written without `--accept`.
-    is_refused: bool,
-}
-
-impl NewText {
-    /// Returns the text of a snapshot that may be written.
-    ///
-    /// # Errors
-    /// It is larger than a snapshot that is read.
-    fn new(path: PathBuf, json: String, described: String) -> anyhow::Result<Self> {
-        if SIZE_LIMIT < json.len() as u64 {
-            bail!(
-                "the snapshot would have {} bytes, more than the limit of {SIZE_LIMIT}",
-                json.len()
-            );
-        }
-        Ok(Self {
-            path,
-            json,
-            described,
-            counted: String::new(),
-            is_refused: false,
-        })
-    }
-}
-
-/// The result for a snapshot.
-#[derive(Default)]
-pub(super) struct KeptSnapshot {
-    /// A line for it, if it was looked at.
-    pub(super) line: Option<String>,
-    /// The findings.
-    pub(super) findings: Vec<Finding>,
-    /// The differences, one per line.
-    differences: String,
-    /// True if it is not written without `--accept`.
-    #[cfg_attr(
-        not(feature = "snapshot"),
-        expect(dead_code, reason = "only a wait needs it")
-    )]
-    is_refused: bool,
-    /// The reason why it could not be written.
-    error: Option<anyhow::Error>,
-    /// The outcome.
-    outcome: Outcome,
 }
 
 impl<'a> Keeper<'a> {
@@ -182,8 +128,8 @@ impl<'a> Keeper<'a> {
             }
             let old = self.old(cluster, ServiceSnapshot::read)?;
             let new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
-            let is_same = self.is_same(&old, &new_text)?;
-            self.put(new_text, is_same, |name| {
+            let is_same = new_text.is_in(&self.roots, &old)?;
+            new_text.put(&self.roots, self.handling.check, is_same, |name| {
                 compared(name, &old, |old| old.differences(&new))
             })
         };
@@ -240,7 +186,7 @@ impl<'a> Keeper<'a> {
         self.nodes.borrow_mut().set(cluster, &new.nodes);
         let described = described(&new.nodes, decision.usable);
         let new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
-        let is_same = self.is_same(&old, &new_text)?;
+        let is_same = new_text.is_in(&self.roots, &old)?;
         let refusals = if is_same {
             // It was accepted before.
             Vec::new()
@@ -255,53 +201,11 @@ impl<'a> Keeper<'a> {
             is_refused,
             ..new_text
         };
-        let kept = self.put(new_text, is_same, |name| {
+        let kept = new_text.put(&self.roots, self.handling.check, is_same, |name| {
             compared(name, &old, |old| node_differences(old, &new))
         })?;
         findings.extend(refusals);
         Ok(KeptSnapshot { findings, ..kept })
-    }
-
-    /// Returns whether the file of a snapshot has this text already.
-    fn is_same<T>(&self, old: &OldSnapshot<T>, new: &NewText) -> anyhow::Result<bool> {
-        Ok(old.snapshot().is_some() && disk::has(&self.roots, &new.path, new.json.as_bytes())?)
-    }
-
-    /// Writes a snapshot, or lists what differs from the file.
-    fn put(
-        &self,
-        new: NewText,
-        is_same: bool,
-        compared: impl FnOnce(&str) -> String,
-    ) -> anyhow::Result<KeptSnapshot> {
-        let NewText {
-            path,
-            json,
-            described,
-            counted,
-            is_refused,
-        } = new;
-        let name = input_file::name(&path);
-        let mut differences = String::new();
-        let done = if is_same && self.handling.check {
-            "up to date".to_owned()
-        } else if self.handling.check {
-            differences = compared(&name);
-            "differs".to_owned()
-        } else if is_refused {
-            "not written".to_owned()
-        } else if disk::write_file(&self.roots, &path, json.as_bytes())? {
-            format!("written{counted}")
-        } else {
-            "unchanged".to_owned()
-        };
-        Ok(KeptSnapshot {
-            line: Some(format!("{name}: {described}, {done}")),
-            outcome: Outcome::findings_if(!differences.is_empty()),
-            differences,
-            is_refused,
-            ..KeptSnapshot::default()
-        })
     }
 
     /// Reports a cluster that no mesh names, if there are any meshes.
@@ -434,33 +338,6 @@ impl<'a> Keeper<'a> {
             }
             Err(error) => OldSnapshot::Unreadable(escaped(&error.to_string(), 400)),
         })
-    }
-}
-
-impl KeptSnapshot {
-    /// Returns what differs, a line each.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn differences(self) -> anyhow::Result<Vec<String>> {
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        Ok(self.differences.lines().map(str::to_owned).collect())
-    }
-
-    /// Returns what a snapshot would change, a line each; nothing if it would not be written.
-    #[cfg(feature = "snapshot")]
-    pub(super) fn writable_differences(self) -> Vec<String> {
-        let is_written = !self.is_refused && self.error.is_none();
-        let lines = self.differences.lines().filter(|_| is_written);
-        lines.map(str::to_owned).collect()
-    }
-
-    fn failed(error: anyhow::Error) -> Self {
-        Self {
-            error: Some(error),
-            outcome: Outcome::Unreadable,
-            ..Self::default()
-        }
     }
 }
 

@@ -10,7 +10,8 @@ use clustermesh::name::ClusterName;
 use clustermesh::rules::clusters::UNREADABLE;
 use clustermesh::text;
 
-use super::keep::{Keeper, KeptSnapshot};
+use super::keep::Keeper;
+use super::kept::KeptSnapshot;
 use super::{SnapshotArgs, check_named, report_config, services, wait};
 use crate::allowance::unknown_cluster;
 use crate::cluster::{self, Arrival, TimeLimits, Wanted, useless};

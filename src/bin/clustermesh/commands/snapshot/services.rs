@@ -15,7 +15,7 @@ use crate::cluster::ServiceNames;
 /// Returns the Services of a cluster that meshes name: those that it has, and those that it gets.
 ///
 /// # Errors
-/// There are none.
+/// No mesh names one.
 pub(crate) fn named(
     meshes: &[Mesh],
     cluster: &ClusterName,
@@ -32,7 +32,7 @@ pub(crate) fn named(
 /// Returns the Services of all clusters that have any.
 ///
 /// # Errors
-/// There are none.
+/// No mesh names one.
 #[cfg(feature = "snapshot")]
 pub(super) fn all_named(
     meshes: &[Mesh],

@@ -9,7 +9,8 @@ use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 
 use super::SnapshotArgs;
-use super::keep::{Keeper, KeptSnapshot};
+use super::keep::Keeper;
+use super::kept::KeptSnapshot;
 use crate::clock;
 use crate::cluster::Wanted;
 use crate::reach::Contact;

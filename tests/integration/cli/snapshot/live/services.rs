@@ -198,9 +198,9 @@ fn a_cluster_without_services_is_not_asked() {
     let mesh = mirrors.folder.read("mesh.yaml");
     let leaving = mesh.replace("- name: east\n", "- name: east\n      state: Leaving\n");
     mirrors.folder.write("mesh.yaml", leaving);
-    insta::assert_snapshot!(mirrors.run(&[]).stderr, @"");
+    insta::assert_snapshot!(mirrors.run(&[]).stderr, @"snapshots/west.services.json: 2 Services, 2 missing, written");
     let (without, _) = mesh.split_once("  services:\n").unwrap();
     mirrors.folder.write("mesh.yaml", without);
-    insta::assert_snapshot!(mirrors.run(&[]).stderr, @"");
+    insta::assert_snapshot!(mirrors.run(&[]).stderr, @"error: no mesh names a Service in `spec.services`");
     assert!(mirrors.east.requests().is_empty());
 }
