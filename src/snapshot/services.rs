@@ -125,7 +125,7 @@ const SERVICE: &str = "Service";
 /// A Service as the API has it, or a list of them.
 #[derive(Deserialize)]
 struct ApiService {
-    items: Option<Vec<ApiService>>,
+    items: Option<Vec<Self>>,
     kind: Option<String>,
     metadata: Option<ApiMetadata>,
     spec: Option<ApiSpec>,
@@ -206,10 +206,6 @@ impl ServiceSnapshot {
     }
 
     /// Returns what the cluster has under a name; none if it was not looked for.
-    #[expect(
-        clippy::option_option,
-        reason = "whether it was looked for, and whether it is there"
-    )]
     pub fn get(&self, name: &ServiceName) -> Option<Option<&FoundService>> {
         let is_it = |it: &&ObservedService| {
             it.name == name.name() && it.namespace == name.namespace.as_str()
@@ -275,15 +271,13 @@ pub fn schema() -> Schema {
 /// Returns the fields that differ, with both values.
 fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
     let fields = after.as_object().into_iter().flatten();
-    let changed = fields.filter(|(field, value)| before.get(field) != Some(value));
-    let changes = changed.map(|(field, value)| {
+    let other = fields.filter(|(field, value)| before.get(field) != Some(value));
+    let lines = other.map(|(field, value)| {
         let before = before.get(field).map(Value::to_string);
-        format!(
-            "{field} {}",
-            value_change(before.as_deref(), Some(&value.to_string()))
-        )
+        let change = value_change(before.as_deref(), Some(&value.to_string()));
+        format!("{field} {change}")
     });
-    changes.collect()
+    lines.collect()
 }
 
 /// Reads a Service, or a list of Services, as `kubectl get services -o json` prints it. Everything that has no

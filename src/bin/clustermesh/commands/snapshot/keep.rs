@@ -185,7 +185,7 @@ impl<'a> Keeper<'a> {
         // Also if it is refused: this is what the name leads to.
         self.nodes.borrow_mut().set(cluster, &new.nodes);
         let described = described(&new.nodes, decision.usable);
-        let new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
+        let mut new_text = NewText::new(self.path(cluster), new.to_json()?, described)?;
         let is_same = new_text.is_in(&self.roots, &old)?;
         let refusals = if is_same {
             // It was accepted before.
@@ -194,13 +194,9 @@ impl<'a> Keeper<'a> {
             self.refusals(cluster, &old, &decision.refusals)
         };
         // However much it matters: what is refused is not written.
-        let is_refused = !refusals.is_empty();
+        new_text.is_refused = !refusals.is_empty();
+        new_text.counted = counted(&old, &new);
         let refusals = self.settled(refusals, before.is_some());
-        let new_text = NewText {
-            counted: counted(&old, &new),
-            is_refused,
-            ..new_text
-        };
         let kept = new_text.put(&self.roots, self.handling.check, is_same, |name| {
             compared(name, &old, |old| node_differences(old, &new))
         })?;
