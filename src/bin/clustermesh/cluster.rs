@@ -57,7 +57,7 @@ const ANSWERS: u32 = 10;
 pub(crate) type ServiceNames = BTreeMap<ClusterName, BTreeSet<ServiceName>>;
 
 /// The objects that are requested from a cluster.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Wanted {
     /// Its nodes.
     Nodes,
@@ -66,7 +66,7 @@ pub(crate) enum Wanted {
     /// Both, and the guard.
     All,
     /// Those of these Services that it has.
-    Services(Arc<ServiceNames>),
+    Services(ServiceNames),
 }
 
 impl Wanted {
@@ -197,13 +197,13 @@ pub(crate) fn ask(
     let runtime = builder.enable_all().build()?;
     runtime.block_on(async {
         let started = Instant::now();
-        let turns = Arc::new(Turns::default());
+        let (turns, wanted) = (Arc::new(Turns::default()), Arc::new(wanted));
         let (mut tasks, mut clusters) = (JoinSet::new(), BTreeMap::new());
         for (cluster, route) in routes {
             let request = ClusterRequest {
                 cluster: cluster.clone(),
                 route,
-                wanted: wanted.clone(),
+                wanted: Arc::clone(&wanted),
                 patience: limits.answer,
             };
             let task = tasks.spawn(request.send(Arc::clone(&turns)));
@@ -251,7 +251,7 @@ pub(crate) fn ask(
 struct ClusterRequest {
     cluster: ClusterName,
     route: ClusterRoute,
-    wanted: Wanted,
+    wanted: Arc<Wanted>,
     patience: Duration,
 }
 

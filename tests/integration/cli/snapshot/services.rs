@@ -188,10 +188,8 @@ fn a_file_that_no_mesh_uses_is_reported() {
     let about = |folder: &Folder, files: &str| {
         let run = folder.run(&["validate"]);
         let said = run.stdout + &run.stderr;
-        said.lines()
-            .filter(|it| it.contains(files))
-            .map(|it| format!("{it}\n"))
-            .collect::<String>()
+        let lines: Vec<&str> = said.lines().filter(|it| it.contains(files)).collect();
+        lines.join("\n")
     };
     assert_eq!(about(&folder, "snapshot]"), "");
     folder.write("snapshots/old.services.json", &snapshot);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use anyhow::bail;
 use clustermesh::mesh::{Mesh, State};
@@ -104,7 +103,7 @@ fn wanted(
     }
     let names = services::all_named(meshes, clusters)?;
     clusters.retain(|it| names.contains_key(*it));
-    Ok(Wanted::Services(Arc::new(names)))
+    Ok(Wanted::Services(names))
 }
 
 /// A flag for Secrets that no mesh names is a mistake, and would not do what it was meant for.

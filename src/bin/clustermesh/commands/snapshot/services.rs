@@ -38,13 +38,13 @@ pub(super) fn all_named(
     meshes: &[Mesh],
     clusters: &BTreeSet<&ClusterName>,
 ) -> anyhow::Result<ServiceNames> {
-    let named = |it: &&ClusterName| Some(((*it).clone(), named(meshes, it).ok()?));
-    let names: ServiceNames = clusters.iter().filter_map(named).collect();
+    let of = |it: &&ClusterName| Some(((*it).clone(), named(meshes, it).ok()?));
+    let all: ServiceNames = clusters.iter().filter_map(of).collect();
     ensure!(
-        !names.is_empty(),
+        !all.is_empty(),
         "no mesh names a Service in `spec.services`"
     );
-    Ok(names)
+    Ok(all)
 }
 
 /// Reads the Services of a dump, in which these are expected.

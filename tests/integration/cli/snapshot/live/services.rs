@@ -62,7 +62,7 @@ impl Mirrors {
         assert_contains(&run.stderr, "warning[");
         assert_eq!(mirrors.run(&["--keep-going", "--strict"]).code, 1);
         let lines = report.lines().filter(|it| !it.contains("east.services"));
-        lines.map(|it| format!("{it}\n")).collect()
+        lines.collect::<Vec<_>>().join("\n")
     }
 }
 
