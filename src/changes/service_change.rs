@@ -48,11 +48,10 @@ impl ServiceChange {
     /// Returns the grade.
     pub fn grade(&self) -> Grade {
         match &self.kind {
-            ServiceChangeKind::Added => Grade::Additive,
-            ServiceChangeKind::Removed => Grade::Disruptive,
+            ServiceChangeKind::Ports { lost, .. } if !lost.is_empty() => Grade::Disruptive,
+            ServiceChangeKind::Added | ServiceChangeKind::Ports { .. } => Grade::Additive,
             ServiceChangeKind::Moved { .. } => Grade::Brief,
-            ServiceChangeKind::Ports { lost, .. } if lost.is_empty() => Grade::Additive,
-            ServiceChangeKind::Ports { .. } => Grade::Disruptive,
+            ServiceChangeKind::Removed => Grade::Disruptive,
         }
     }
 

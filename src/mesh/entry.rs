@@ -61,10 +61,7 @@ pub(super) fn draft(
     let inherited = defaults.fill(&mut cluster);
     let name = cluster_name(&cluster.name, &place.key("name"), findings);
     let declared = networks::declared(&cluster, &place, findings);
-    let accepted = match &cluster.accepted_networks {
-        Some(texts) => networks::accepted(texts, &place.key("acceptedNetworks"), findings),
-        None => Some(Vec::new()),
-    };
+    let accepted = accepted(cluster.accepted_networks.as_deref(), &place, findings);
     let accepted_services = fields::accepted_services(
         &cluster.accepted_services.unwrap_or_default(),
         &place.key("acceptedServices"),
@@ -113,6 +110,18 @@ pub(super) fn draft(
         text: cluster.name,
         place,
     }
+}
+
+/// Returns the ranges that a cluster accepts; none of them where nothing is written.
+fn accepted(
+    written: Option<&[String]>,
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<Vec<Range>> {
+    let Some(texts) = written else {
+        return Some(Vec::new());
+    };
+    networks::accepted(texts, &place.key("acceptedNetworks"), findings)
 }
 
 impl Draft {

@@ -1,6 +1,6 @@
 //! Mirrored Services: Services of one cluster that other clusters get as Services of their own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
@@ -87,12 +87,12 @@ struct ServiceGate<'g> {
 impl ServiceGate<'_> {
     fn service(&self, written: &RawService, findings: &mut Mistakes) -> Option<MirroredService> {
         let source = self.source(&written.cluster, findings);
-        let name = self.name([&written.namespace, &written.name], &self.place, findings);
+        let name = service_name([&written.namespace, &written.name], &self.place, findings);
         let local = match &written.r#as {
             Some(it) => {
                 let namespace = it.namespace.as_ref().unwrap_or(&written.namespace);
                 let name = it.name.as_ref().unwrap_or(&written.name);
-                self.name([namespace, name], &self.place.key("as"), findings)
+                service_name([namespace, name], &self.place.key("as"), findings)
             }
             None => name.clone(),
         };
@@ -130,25 +130,6 @@ impl ServiceGate<'_> {
             ));
         }
         draft
-    }
-
-    /// Returns a name, given with its namespace.
-    fn name(
-        &self,
-        [namespace, name]: [&str; 2],
-        place: &Place,
-        findings: &mut Mistakes,
-    ) -> Option<ServiceName> {
-        let own = place.key("namespace");
-        let namespace = name_or_finding("namespace", namespace, namespace.parse(), &own, findings);
-        let of = |namespace| ServiceName::new(namespace, name);
-        name_or_finding(
-            "Service",
-            name,
-            of(namespace?),
-            &place.key("name"),
-            findings,
-        )
     }
 
     /// Returns the cluster IPs of the Service, which only the whole cluster has.
@@ -229,13 +210,31 @@ impl ServiceGate<'_> {
     }
 }
 
+/// Returns a name, given with its namespace.
+fn service_name(
+    [namespace, name]: [&str; 2],
+    place: &Place,
+    findings: &mut Mistakes,
+) -> Option<ServiceName> {
+    let own = place.key("namespace");
+    let namespace = name_or_finding("namespace", namespace, namespace.parse(), &own, findings);
+    let of = |namespace| ServiceName::new(namespace, name);
+    name_or_finding(
+        "Service",
+        name,
+        of(namespace?),
+        &place.key("name"),
+        findings,
+    )
+}
+
 /// Returns the ports of a Service, or reports what Kubernetes would refuse.
 fn ports(
     written: &[RawServicePort],
     place: &Place,
     findings: &mut Mistakes,
 ) -> Option<Vec<ServicePort>> {
-    let (mut names, mut numbers) = (BTreeMap::new(), BTreeMap::new());
+    let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
     let before = findings.len();
     let mut ports = Vec::new();
     for (index, port) in written.iter().enumerate() {
@@ -262,10 +261,10 @@ fn ports(
                 message,
                 "write the `name` that the Service has",
             );
-        } else if names.insert(name.clone(), ()).is_some() {
+        } else if !names.insert(name.clone()) {
             let message = format!("duplicate port name {}", Quoted(&name));
             wrong(&mistake::DUPLICATE_ITEM, "name", message, REMOVE_ONE);
-        } else if numbers.insert((port.port, protocol), ()).is_some() {
+        } else if !numbers.insert((port.port, protocol)) {
             let message = format!("duplicate port {}", port.port);
             wrong(&mistake::DUPLICATE_ITEM, "port", message, REMOVE_ONE);
         }

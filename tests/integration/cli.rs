@@ -34,6 +34,7 @@ mod rbac;
 mod render;
 mod robustness;
 mod schema;
+mod services;
 mod snapshot;
 #[cfg(target_os = "linux")]
 mod terminal;

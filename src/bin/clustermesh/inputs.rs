@@ -138,9 +138,6 @@ fn gather_all(
         return Ok(inputs);
     }
     inputs.read_snapshots(known)?;
-    inputs.read_services()?;
-    let externals = external_snapshots(&inputs.meshes);
-    inputs.snapshots.extend(externals);
     let nodes = inputs
         .snapshots
         .values()
@@ -275,7 +272,7 @@ impl Inputs {
         refuses
     }
 
-    /// Reads the snapshots of every cluster that a mesh names; a missing one is left to the fleet.
+    /// Reads the snapshots of every cluster that a mesh names, and of their Services; a missing one is left to the fleet.
     fn read_snapshots(&mut self, mut known: Option<&mut KnownSnapshots>) -> anyhow::Result<()> {
         let entries = self.meshes.iter().flat_map(|mesh| &mesh.entries);
         let clusters: BTreeSet<ClusterName> = entries.map(|entry| entry.name.clone()).collect();
@@ -311,7 +308,9 @@ impl Inputs {
                 }
             }
         }
-        Ok(())
+        let externals = external_snapshots(&self.meshes);
+        self.snapshots.extend(externals);
+        self.read_services()
     }
 
     /// Reads what clusters have under the names of Services. A missing file is left to the plan.

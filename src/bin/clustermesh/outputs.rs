@@ -106,13 +106,7 @@ pub(crate) fn compare(
     let mut texts = if wanted.is_empty() {
         TemplateTexts::new()
     } else {
-        let facts = facts(fleet, plan, bytes, settings);
-        let mut process = FillProcess::new(&facts);
-        let base = config.join("");
-        let load = |path: &str| read_template(&config.roots, &base, path);
-        outputs::fill(wanted, &facts, load, |order| {
-            process.fill(order, |path| load(path).ok())
-        })?
+        filled(&facts(fleet, plan, bytes, settings), settings)?
     };
     if let Some(path) = texts.keys().find(|it| is_mirror(it)) {
         let message = format!("`{path}` is in the folder of the Services of other clusters");
@@ -144,6 +138,17 @@ pub(crate) fn compare(
     survey.finish(&texts)
 }
 
+/// Fills in the templates of the config.
+fn filled(facts: &FleetFacts, settings: &Settings) -> Result<TemplateTexts, Vec<Finding>> {
+    let config = &settings.config;
+    let mut process = FillProcess::new(facts);
+    let base = config.join("");
+    let load = |path: &str| read_template(&config.roots, &base, path);
+    outputs::fill(&config.content.outputs, facts, load, |order| {
+        process.fill(order, |path| load(path).ok())
+    })
+}
+
 /// Reports that the config is gone, and not only its list of outputs.
 fn without_config(settings: &Settings, record: &Record) -> Finding {
     let message = format!(
@@ -166,10 +171,8 @@ fn is_own_tree(settings: &Settings) -> bool {
 
 /// Returns the folder of the Services that clusters get of others, beside the rendered tree of the config.
 fn mirror_folder(settings: &Settings) -> String {
-    format!(
-        "{}{FOLDER_SUFFIX}",
-        own_tree(settings).trim_end_matches('/')
-    )
+    let tree = own_tree(settings).trim_start_matches("./");
+    format!("{}{FOLDER_SUFFIX}", tree.trim_end_matches('/'))
 }
 
 fn own_tree(settings: &Settings) -> &str {

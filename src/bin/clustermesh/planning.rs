@@ -17,7 +17,6 @@ use crate::disk::{Revision, Roots};
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
-use crate::outputs;
 use crate::settings::Settings;
 use crate::threshold::Strict;
 use crate::tree_comparison::{self, TreeComparison};
@@ -118,12 +117,10 @@ pub(crate) fn check(
     if let (OutputCheck::Compared, Some(plan), Some(mirrors), Some(rendered)) =
         (outputs, &plan, &mirrors, &mut rendered)
     {
-        match outputs::compare((&fleet, plan, mirrors), &bytes, settings) {
-            Ok(outputs) => rendered.outputs = outputs,
-            Err(wrong) => mistakes.extend(wrong),
-        }
+        mistakes.extend(rendered.compare_outputs((&fleet, plan, mirrors), &bytes, settings));
     }
-    let alone = (plan.is_none() && fate.is_some())
+    let is_alone = plan.is_none() && fate.is_some();
+    let alone = is_alone
         .then(|| tree_comparison::alone(settings))
         .transpose()?;
     let on_disk = rendered.as_ref().map(|it| &it.on_disk).or(alone.as_ref());

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use clustermesh::agent::applied::AppliedFile;
 use clustermesh::changes::PeerCounts;
+use clustermesh::fleet::Fleet;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::kilo::peer::translation::TranslationFault;
 use clustermesh::manifest::{self, KUSTOMIZATION, Kustomization};
+use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
 use clustermesh::rules::{Finding, gitops};
 use clustermesh::tree_diff::{self, ChangedContent, ChangedFile, OnDiskTree, Overriding, TreeDiff};
@@ -19,7 +21,7 @@ use crate::disk::tree_file::{self, FileText};
 use crate::disk::{self, Roots};
 use crate::files::{LaterFile, ShownFiles};
 use crate::input_file;
-use crate::outputs::Outputs;
+use crate::outputs::{self, Outputs};
 use crate::settings::Settings;
 
 /// The wanted tree and the one on disk.
@@ -34,6 +36,22 @@ pub(crate) struct TreeComparison {
     pub(crate) changes: TreeDiff,
     /// The outputs beside it.
     pub(crate) outputs: Outputs,
+}
+
+impl TreeComparison {
+    /// Compares the outputs beside the tree too, and returns what is wrong with them.
+    pub(crate) fn compare_outputs(
+        &mut self,
+        planned: (&Fleet, &Plan, &Mirrors),
+        bytes: &[usize],
+        settings: &Settings,
+    ) -> Vec<Finding> {
+        match outputs::compare(planned, bytes, settings) {
+            Ok(outputs) => self.outputs = outputs,
+            Err(wrong) => return wrong,
+        }
+        Vec::new()
+    }
 }
 
 /// Compares the tree on disk with a plan whose peer sets have these texts.

@@ -246,6 +246,24 @@ fn describes_every_field_of_a_trace() {
     }
 }
 
+/// Lets west get a Service of east.
+fn mirror_a_service(folder: &Folder) {
+    let services = "  services:\n    - { name: api, namespace: shop, cluster: east, clusterIPs: [10.96.0.9], \
+                    ports: [{ port: 80 }], in: [west] }\n";
+    folder.write("mesh.yaml", folder.read("mesh.yaml") + services);
+    for cluster in ["east", "west"] {
+        let observed = json!({ "found": null, "name": "api", "namespace": "shop" });
+        let snapshot = json!({
+            "apiVersion": "kilo-clustermesh.io/v1",
+            "cluster": cluster,
+            "kind": "ServiceSnapshot",
+            "services": [observed],
+        });
+        let path = format!("snapshots/{cluster}.services.json");
+        folder.write(&path, snapshot.to_string());
+    }
+}
+
 /// Kept and broken, with expectations, hostile clusters, and what one node alone carries.
 #[test]
 fn describes_every_field_of_a_verification() {
@@ -274,20 +292,7 @@ fn describes_every_field_of_a_verification() {
                   acceptedServices: [shop]\n      \
                   advertise: { podCIDRs: Declared, nodeAddresses: false, wireguardAddresses: None }";
     folder.edit("mesh.yaml", subnet, &format!("{subnet}\n      {fields}"));
-    let services = "  services:\n    - { name: api, namespace: shop, cluster: east, clusterIPs: [10.96.0.9], \
-                    ports: [{ port: 80 }], in: [west] }\n";
-    folder.write("mesh.yaml", folder.read("mesh.yaml") + services);
-    for cluster in ["east", "west"] {
-        let observed = json!({ "found": null, "name": "api", "namespace": "shop" });
-        let snapshot = json!({
-            "apiVersion": "kilo-clustermesh.io/v1",
-            "cluster": cluster,
-            "kind": "ServiceSnapshot",
-            "services": [observed],
-        });
-        let path = format!("snapshots/{cluster}.services.json");
-        folder.write(&path, snapshot.to_string());
-    }
+    mirror_a_service(&folder);
     folder.keep("west", &location(vec![node(3, 1), node(3, 2)]));
     assert_eq!(folder.run(&["render"]).code, 0);
     folder.edit(

@@ -20,6 +20,7 @@ const BETWEEN_VALUES: [&str; 13] = [
 ];
 
 /// A mesh with something in every field.
+#[expect(clippy::too_many_lines, reason = "a list of all fields")]
 pub(super) fn whole_mesh() -> Value {
     json!({
         "apiVersion": "kilo.squat.ai/v1alpha1",
