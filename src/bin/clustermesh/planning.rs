@@ -104,8 +104,7 @@ pub(crate) fn check(
         plan,
     } = PlanAttempt::make(inputs)?;
     let settings = &inputs.settings;
-    let mut mistakes = mistakes(inputs, &missing)?;
-    mistakes.extend(exceeded.iter().map(rules::mesh::beyond_ceiling));
+    let mut mistakes = mistakes(inputs, &missing, exceeded.as_ref())?;
     let texts = plan.as_ref().map(manifest::texts).unwrap_or_default();
     let bytes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
     let mirrors = plan.as_ref().map(|plan| mirrors(inputs, &fleet, plan));
@@ -119,8 +118,7 @@ pub(crate) fn check(
     {
         mistakes.extend(rendered.compare_outputs((&fleet, plan, mirrors), &bytes, settings));
     }
-    let is_alone = plan.is_none() && fate.is_some();
-    let alone = is_alone
+    let alone = (plan.is_none() && fate.is_some())
         .then(|| tree_comparison::alone(settings))
         .transpose()?;
     let on_disk = rendered.as_ref().map(|it| &it.on_disk).or(alone.as_ref());
@@ -252,9 +250,14 @@ fn head(settings: &Settings) -> Option<Roots> {
     head.map(|it| Roots::of_revision(Arc::new(it)))
 }
 
-/// Returns what is wrong with the files in themselves, and which are missing.
-fn mistakes(inputs: &Inputs, missing: &[MissingSnapshot]) -> anyhow::Result<Vec<Finding>> {
+/// Returns what is wrong with the files in themselves, which are missing, and whether there are too many.
+fn mistakes(
+    inputs: &Inputs,
+    missing: &[MissingSnapshot],
+    exceeded: Option<&Exceeded>,
+) -> anyhow::Result<Vec<Finding>> {
     let mut mistakes = inputs.findings.clone();
+    mistakes.extend(exceeded.map(rules::mesh::beyond_ceiling));
     mistakes.extend(missing_snapshots(inputs, missing));
     mistakes.extend(tree_comparison::overrides_above(&inputs.settings));
     let config = &inputs.settings.config;
