@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,6 +64,17 @@ func StartCollecting(t testing.TB) *Server {
 	return server
 }
 
+// StartDualStack starts a server whose Services have addresses of both families. It ends with the test.
+func StartDualStack(t testing.TB) *Server {
+	t.Helper()
+	server, err := start("--", "--service-cluster-ip-range=10.43.0.0/16,fd43::/108")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.stop)
+	return server
+}
+
 // StartOthers starts more servers, which end with the test. Each takes 3 seconds of CPU and 300 MB.
 func StartOthers(t testing.TB, count int) []*Server {
 	t.Helper()
@@ -105,10 +117,13 @@ func start(flags ...string) (*Server, error) {
 	return server, server.install(PeerDefinition())
 }
 
-// launch starts the program and waits until it is ready. Its lists expire soon.
+// launch starts the program and waits until it is ready. Its lists expire soon. Flags after `--` are for the API server.
 func launch(program, dir string, flags ...string) (string, io.Closer, *os.Process, error) {
 	arguments := append([]string{"-dir", dir}, flags...)
-	command := exec.Command(program, append(arguments, "--", "--etcd-compaction-interval=3s")...)
+	if !slices.Contains(flags, "--") {
+		arguments = append(arguments, "--")
+	}
+	command := exec.Command(program, append(arguments, "--etcd-compaction-interval=3s")...)
 	alive, err := command.StdinPipe()
 	if err != nil {
 		return "", nil, nil, err

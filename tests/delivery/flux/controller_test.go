@@ -205,7 +205,11 @@ func (c *controllers) reconcile(t *testing.T, server *cluster.Server, repository
 	var stale []*unstructured.Unstructured
 	for _, it := range c.inventory.Diff(current) {
 		gone := &unstructured.Unstructured{}
-		gone.SetGroupVersionKind(it.GroupKind.WithVersion("v1alpha1"))
+		mapping, err := kube.RESTMapper().RESTMapping(it.GroupKind)
+		if err != nil {
+			return done, err
+		}
+		gone.SetGroupVersionKind(mapping.GroupVersionKind)
 		gone.SetName(it.Name)
 		gone.SetNamespace(it.Namespace)
 		stale = append(stale, gone)

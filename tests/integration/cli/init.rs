@@ -220,7 +220,8 @@ fn paths_begin_at_the_root_of_the_repository() {
             );
             assert_contains(
                 &folder.read("net/mesh/flux/gitrepository.yaml"),
-                "    /*\n    !/net\n    /net/*\n    !/net/mesh\n    /net/mesh/*\n    !/net/mesh/rendered\n",
+                "    /*\n    !/net\n    /net/*\n    !/net/mesh\n    /net/mesh/*\n    !/net/mesh/rendered\n    \
+                 !/net/mesh/rendered-services\n",
             );
         } else {
             assert_contains(

@@ -71,11 +71,14 @@ impl Home {
             "{{ target.path }}",
             &format!("{{{{ \"{folder}/\" ~ target.path }}}}"),
         )
-        .replace("    /*\n    !/rendered\n", &self.only_rendered())
+        .replace(
+            "    /*\n    !/rendered\n    !/rendered-services\n",
+            &self.only_rendered(),
+        )
         .replace("`rendered/`", &format!("`{folder}/rendered/`"))
     }
 
-    /// Returns the patterns that ignore everything except the rendered folder. A file is ignored if one of the folders
+    /// Returns the patterns that ignore everything except the rendered folders. A file is ignored if one of the folders
     /// above it is, so each of these is named.
     fn only_rendered(&self) -> String {
         let mut path = String::new();
@@ -84,6 +87,6 @@ impl Home {
             format!("    !{path}\n    {path}/*\n")
         });
         let folders = folders.collect::<Vec<_>>().concat();
-        format!("    /*\n{folders}    !{path}/rendered\n")
+        format!("    /*\n{folders}    !{path}/rendered\n    !{path}/rendered-services\n")
     }
 }

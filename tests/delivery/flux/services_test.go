@@ -1,0 +1,191 @@
+package flux
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	"clustermesh.test/cluster"
+)
+
+// services is a Flux with the files for Services, and with its rights in a server.
+func services(t *testing.T, server *cluster.Server) *controllers {
+	t.Helper()
+	flux := shipped(t, cluster.ServiceTarget)
+	flux.kustomization = cluster.Read[kustomizev1.Kustomization](t, cluster.Project(t, "flux", "services-west.yaml"))
+	spec := flux.kustomization.Spec
+	if spec.DeletionPolicy != kustomizev1.DeletionPolicyOrphan || !spec.Prune || !spec.Wait || spec.Force {
+		t.Errorf("%+v", spec)
+	}
+	server.Namespace(t, cluster.ServiceNamespace)
+	server.Namespace(t, "flux-system")
+	for _, document := range cluster.Documents(t, cluster.Project(t, "flux", "services-west-rbac.yaml")) {
+		if err := server.Apply(document); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.DeleteServices(t)
+	return flux
+}
+
+// deliver reconciles. The server knows new rights after a moment.
+func (c *controllers) deliver(t *testing.T, server *cluster.Server, repository string) outcome {
+	t.Helper()
+	var failure error
+	for range 50 {
+		done, err := c.reconcile(t, server, repository)
+		if err == nil {
+			return done
+		}
+		failure = err
+		if !strings.Contains(err.Error(), "forbidden") {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatal(failure)
+	return outcome{}
+}
+
+// Flux stores the Services as they are rendered. A second reconcile writes nothing. Services that are no longer rendered
+// are deleted, also the last one.
+func TestServices(t *testing.T) {
+	server := cluster.Start(t)
+	flux := services(t, server)
+	repository := cluster.WithServices(t, "api", "web")
+	flux.deliver(t, server, repository)
+	cluster.Same(t, server.Services(t), cluster.RenderedServices(t, repository, cluster.ServiceTarget))
+	if found := len(server.Services(t)); found != 4 {
+		t.Errorf("%d objects", found)
+	}
+	versions := server.ServiceVersions(t)
+	if done := flux.deliver(t, server, repository); len(done.applied)+len(done.deleted) != 0 {
+		t.Errorf("%+v", done)
+	}
+	if now := server.ServiceVersions(t); !slices.Equal(now, versions) {
+		t.Errorf("%v instead of %v", now, versions)
+	}
+	for _, names := range [][]string{{"api"}, nil} {
+		cluster.SetServices(t, repository, names...)
+		if done := flux.deliver(t, server, repository); len(done.applied) != 0 || len(done.deleted) != 2 {
+			t.Errorf("%+v", done)
+		}
+		if found := len(server.Services(t)); found != 2*len(names) {
+			t.Errorf("%d objects", found)
+		}
+	}
+}
+
+// Without the line of `ignore`, Flux reports that the folder is missing, and deletes nothing.
+func TestServicesNeedTheSource(t *testing.T) {
+	server := cluster.Start(t)
+	flux := services(t, server)
+	repository := cluster.WithServices(t, "api")
+	flux.deliver(t, server, repository)
+	ignore := strings.Replace(*flux.source.Spec.Ignore, "!/rendered-services\n", "", 1)
+	flux.source.Spec.Ignore = &ignore
+	if _, err := flux.reconcile(t, server, repository); err == nil || !strings.Contains(err.Error(), "path not found") {
+		t.Error(err)
+	}
+	if found := len(server.Services(t)); found != 2 {
+		t.Errorf("%d objects", found)
+	}
+}
+
+// A namespace that is missing holds back the other Services of the cluster, and no Peer.
+func TestServicesWithoutNamespace(t *testing.T) {
+	server := cluster.StartOthers(t, 1)[0]
+	flux := services(t, server)
+	repository := cluster.WithServices(t, "api", "web")
+	cluster.Replace(t, "      cluster: east\n      clusterIPs: [10.43.0.21]",
+		"      as: { namespace: late }\n      cluster: east\n      clusterIPs: [10.43.0.21]", repository, "mesh.yaml")
+	cluster.Replace(t, "acceptedServices: [shop]", "acceptedServices: [shop, late]", repository, "mesh.yaml")
+	cluster.WriteServiceSnapshot(t, repository, "west", []string{
+		`{"name": "api", "namespace": "shop", "found": null}`, `{"name": "web", "namespace": "late", "found": null}`,
+	})
+	if run := cluster.Clustermesh(t, repository, "render"); run.Code != 0 {
+		t.Fatal(run)
+	}
+	for account, refusal := range map[string]string{flux.kustomization.Spec.ServiceAccountName: "forbidden", "": "not found"} {
+		flux.kustomization.Spec.ServiceAccountName = account
+		done, err := flux.reconcile(t, server, repository)
+		if err == nil || !strings.Contains(err.Error(), refusal) || len(done.applied) != 0 {
+			t.Errorf("%+v %v", done, err)
+		}
+	}
+	if found := len(server.Services(t)); found != 0 {
+		t.Errorf("%d objects", found)
+	}
+	peers := shipped(t, cluster.ServiceTarget)
+	if _, err := peers.reconcile(t, server, repository); err != nil {
+		t.Error(err)
+	}
+	cluster.Same(t, server.Peers(t), cluster.Rendered(t, repository, cluster.ServiceTarget))
+}
+
+// Flux takes over a Service of the same name, which then has both endpoints. With the guard, it applies nothing.
+func TestForeignService(t *testing.T) {
+	server := cluster.StartOthers(t, 1)[0]
+	flux := services(t, server)
+	repository := cluster.WithServices(t, "api", "web")
+	foreign := []byte(cluster.Foreign("api"))
+	if err := server.Apply(foreign); err != nil {
+		t.Fatal(err)
+	}
+	flux.deliver(t, server, repository)
+	taken := server.Service(t, "api")
+	spec := taken["spec"].(cluster.Object)
+	if port := spec["ports"].([]any)[0].(cluster.Object)["targetPort"]; port != 80. || spec["selector"] == nil {
+		t.Error(spec)
+	}
+	if found := len(server.Services(t)); found != 4 {
+		t.Errorf("%d objects", found)
+	}
+	server.DeleteServices(t)
+	server.GuardServices(t)
+	if err := server.Apply(foreign); err != nil {
+		t.Fatal(err)
+	}
+	before := server.ServiceVersions(t)
+	done, err := flux.reconcile(t, server, repository)
+	if err == nil || !strings.Contains(err.Error(), cluster.ServiceRefusal) || len(done.applied) != 0 {
+		t.Errorf("%+v %v", done, err)
+	}
+	if now := server.ServiceVersions(t); !slices.Equal(now, before) {
+		t.Errorf("%v instead of %v", now, before)
+	}
+	// What it created, it may change.
+	server.DeleteServices(t)
+	flux.deliver(t, server, repository)
+	cluster.SetServices(t, repository, "web", "api")
+	if done := flux.deliver(t, server, repository); len(done.applied) != 2 {
+		t.Errorf("%+v", done)
+	}
+	cluster.Same(t, server.Services(t), cluster.RenderedServices(t, repository, cluster.ServiceTarget))
+}
+
+// The rights end at Services of the namespace.
+func TestServiceRights(t *testing.T) {
+	server := cluster.Start(t)
+	for name, planted := range map[string]string{
+		"a Secret":          "{apiVersion: v1, kind: Secret, metadata: {name: planted, namespace: shop}}",
+		"a Deployment":      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: planted, namespace: shop}}",
+		"another namespace": "{apiVersion: v1, kind: Service, metadata: {name: planted, namespace: default}}",
+		"a Peer":            "{apiVersion: kilo.squat.ai/v1alpha1, kind: Peer, metadata: {name: planted}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			flux := services(t, server)
+			repository := cluster.WithServices(t, "api")
+			flux.deliver(t, server, repository)
+			cluster.Write(t, planted, repository, "rendered-services/west/planted.yaml")
+			cluster.Replace(t, "resources:\n", "resources:\n- planted.yaml\n", repository, "rendered-services/west/kustomization.yaml")
+			done, err := flux.reconcile(t, server, repository)
+			if err == nil || !strings.Contains(err.Error(), "forbidden") || len(done.applied)+len(done.deleted) != 0 {
+				t.Errorf("%+v %v", done, err)
+			}
+		})
+	}
+}
