@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // ServiceTarget is the cluster that gets Services in the repository of WithServices, and ServiceNamespace its namespace
@@ -58,6 +57,23 @@ func SetServices(t testing.TB, repository string, names ...string) {
 	Write(t, before, mesh)
 	WriteServiceSnapshot(t, repository, "east", found)
 	WriteServiceSnapshot(t, repository, "west", absent)
+	if run := Clustermesh(t, repository, "render"); run.Code != 0 {
+		t.Fatal(run)
+	}
+}
+
+// LateServiceNamespace is a namespace that does not exist.
+const LateServiceNamespace = "late"
+
+// LateNamespace changes the repository of WithServices with `api` and `web`: `web` has a namespace that does not exist.
+func LateNamespace(t testing.TB, repository string) {
+	t.Helper()
+	mesh := filepath.Join(repository, "mesh.yaml")
+	Replace(t, "    - name: web\n", "    - as: { namespace: late }\n      name: web\n", mesh)
+	Replace(t, "acceptedServices: [shop]", "acceptedServices: [shop, late]", mesh)
+	WriteServiceSnapshot(t, repository, ServiceTarget, []string{
+		`{"name": "api", "namespace": "shop", "found": null}`, `{"name": "web", "namespace": "late", "found": null}`,
+	})
 	if run := Clustermesh(t, repository, "render"); run.Code != 0 {
 		t.Fatal(run)
 	}
@@ -163,46 +179,4 @@ func (s *Server) DeleteServices(t testing.TB) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// GuardServices installs examples/services-guard.yaml and waits until it has an effect.
-func (s *Server) GuardServices(t testing.TB) {
-	t.Helper()
-	for _, document := range Documents(t, Project(t, "examples", "services-guard.yaml")) {
-		if err := s.Apply(document); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.Namespace(t, ServiceNamespace)
-	if err := s.Apply([]byte(Foreign("probe"))); err != nil {
-		t.Fatal(err)
-	}
-	mirror := []byte(strings.Replace(Foreign("probe"), "team: shop", "kilo-clustermesh.io/source-cluster: east", 1))
-	for range 200 {
-		if err := s.DryRun(mirror); err != nil && strings.Contains(err.Error(), ServiceRefusal) {
-			s.DeleteServices(t)
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatal("the guard has no effect")
-}
-
-// ServiceRefusal is the sentence of examples/services-guard.yaml.
-const ServiceRefusal = "an object of this name exists and was not created by clustermesh"
-
-// Foreign is a Service that clustermesh did not render, with pods of its own.
-func Foreign(name string) string {
-	return fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: shop, labels: {team: shop}},
-		spec: {selector: {app: shop}, ports: [{name: http, port: 80, targetPort: 8080}, {name: admin, port: 9000}]}}`, name)
-}
-
-// Service returns a Service of the namespace.
-func (s *Server) Service(t testing.TB, name string) Object {
-	t.Helper()
-	answer, err := s.Request(http.MethodGet, services+"/"+name, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer
 }

@@ -15,8 +15,11 @@ import (
 	"github.com/argoproj/argo-cd/v3/reposerver/apiclient"
 	"github.com/argoproj/argo-cd/v3/reposerver/repository"
 	"github.com/argoproj/argo-cd/v3/util/app/path"
+	argodiff "github.com/argoproj/argo-cd/v3/util/argo/diff"
+	"github.com/argoproj/argo-cd/v3/util/argo/normalizers"
 	"github.com/argoproj/argo-cd/v3/util/git"
 	utilio "github.com/argoproj/argo-cd/v3/util/io"
+	"github.com/argoproj/argo-cd/v3/util/settings"
 	"github.com/argoproj/gitops-engine/pkg/cache"
 	"github.com/argoproj/gitops-engine/pkg/engine"
 	"github.com/argoproj/gitops-engine/pkg/sync"
@@ -42,6 +45,10 @@ type application struct {
 	deadline time.Duration
 	// The account that applies, with all rights; without it, an administrator.
 	account string
+	// Its project. Without it, everything is permitted.
+	project *v1alpha1.AppProject
+	// The kinds that Argo CD leaves out; without it, none.
+	filter *settings.ResourcesFilter
 }
 
 // shipped is the Application of argocd/application.yaml, for a target.
@@ -116,43 +123,93 @@ type outcome struct {
 	refusedIfAutomated bool
 }
 
-// sync generates and applies with prune, with the options of the Application.
-func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error) {
-	t.Helper()
-	var done outcome
-	objects, err := a.generate()
-	if err != nil {
-		return done, err
-	}
+// connection is a connection to the cluster to which an Application delivers.
+type connection struct {
+	gitops engine.GitOpsEngine
+	live   cache.ClusterCache
+	stop   engine.StopFunc
+	host   string
+}
+
+// connect reads the objects of the cluster.
+func (a *application) connect(server *cluster.Server) (*connection, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", server.Kubeconfig)
 	if err != nil {
-		return done, err
+		return nil, err
 	}
 	config.QPS, config.Burst = 50, 300
 	if a.account != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: a.account, Groups: []string{"system:masters"}}
 	}
-	live := cache.NewClusterCache(config, cache.SetLogr(logr.Discard()),
+	options := []cache.UpdateSettingsFunc{
+		cache.SetLogr(logr.Discard()),
 		cache.SetPopulateResourceInfoHandler(func(it *unstructured.Unstructured, _ bool) (any, bool) {
 			id := it.GetAnnotations()[tracking]
 			return id, id != ""
+		}),
+	}
+	if a.filter != nil {
+		options = append(options, cache.SetSettings(cache.Settings{
+			ResourcesFilter: a.filter,
 		}))
+	}
+	live := cache.NewClusterCache(config, options...)
 	gitops := engine.NewEngine(config, live, engine.WithLogr(logr.Discard()))
 	stop, err := gitops.Run()
+	return &connection{gitops, live, stop, config.Host}, err
+}
+
+// targets generates the objects, without those that the filter leaves out (controller/state.go, CompareAppState).
+func (a *application) targets(to *connection) ([]*unstructured.Unstructured, error) {
+	objects, err := a.generate()
+	return slices.DeleteFunc(objects, func(it *unstructured.Unstructured) bool {
+		kind := it.GroupVersionKind()
+		return a.filter != nil && a.filter.IsExcludedResource(kind.Group, kind.Kind, to.host)
+	}), err
+}
+
+// owns is whether an object was delivered by the Application.
+func (a *application) owns(it *cache.Resource) bool {
+	id, _ := it.Info.(string)
+	return strings.HasPrefix(id, a.Name+":")
+}
+
+// permit is the check of the project for each object (controller/sync.go, SyncAppState).
+func (a *application) permit(it *unstructured.Unstructured, resource *metav1.APIResource) error {
+	if a.project == nil {
+		return nil
+	}
+	if kind := it.GroupVersionKind().GroupKind(); !a.project.IsGroupKindPermitted(kind, resource.Namespaced) {
+		return fmt.Errorf("resource %v is not permitted in project %s", kind, a.project.Name)
+	}
+	destination := &v1alpha1.Cluster{Name: a.Spec.Destination.Name, Server: "https://west.example.com"}
+	permitted, err := a.project.IsDestinationPermitted(destination, it.GetNamespace(), nil)
+	if err == nil && resource.Namespaced && !permitted {
+		err = fmt.Errorf("namespace %s is not permitted in project %s", it.GetNamespace(), a.project.Name)
+	}
+	return err
+}
+
+// sync generates and applies with prune, with the options of the Application.
+func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error) {
+	t.Helper()
+	var done outcome
+	to, err := a.connect(server)
 	if err != nil {
 		return done, err
 	}
-	defer stop()
+	defer to.stop()
+	objects, err := a.targets(to)
+	if err != nil {
+		return done, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	options := a.Spec.SyncPolicy.SyncOptions
 	policy := a.prunePropagation()
-	results, err := gitops.Sync(ctx, objects,
-		func(it *cache.Resource) bool {
-			id, _ := it.Info.(string)
-			return strings.HasPrefix(id, a.Name+":")
-		}, "revision", a.Spec.Destination.Namespace,
+	results, err := to.gitops.Sync(ctx, objects, a.owns, "revision", a.Spec.Destination.Namespace,
 		sync.WithLogr(logr.Discard()),
+		sync.WithPermissionValidator(a.permit),
 		sync.WithPrune(a.Spec.SyncPolicy.Automated.Prune),
 		sync.WithPruneLast(options.HasOption("PruneLast=true")),
 		sync.WithPrunePropagationPolicy(&policy),
@@ -174,6 +231,53 @@ func (a *application) sync(t *testing.T, server *cluster.Server) (outcome, error
 	slices.Sort(done.pruned)
 	done.refusedIfAutomated = len(objects) == 0 && !a.Spec.SyncPolicy.Automated.AllowEmpty
 	return done, err
+}
+
+// outOfSync returns the names of the objects that Argo CD would report as OutOfSync, compared as the Application asks
+// for (controller/state.go, CompareAppState).
+func (a *application) outOfSync(t *testing.T, server *cluster.Server) []string {
+	t.Helper()
+	to, err := a.connect(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.stop()
+	objects, err := a.targets(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := to.live.GetManagedLiveObjs(objects, a.owns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := sync.Reconcile(objects, live, a.Spec.Destination.Namespace, to.live)
+	config, err := argodiff.NewDiffConfigBuilder().
+		WithDiffSettings(a.Spec.IgnoreDifferences, nil, true, normalizers.IgnoreNormalizerOpts{}).
+		WithTracking("app.kubernetes.io/instance", string(v1alpha1.TrackingMethodAnnotation)).
+		WithNoCache().
+		WithGVKParser(to.live.GetGVKParser()).
+		WithManager("argocd-controller").
+		WithStructuredMergeDiff(a.Spec.SyncPolicy.SyncOptions.HasOption("ServerSideApply=true")).
+		Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := argodiff.StateDiffs(both.Live, both.Target, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for place, it := range result.Diffs {
+		if !it.Modified {
+			continue
+		}
+		object := both.Target[place]
+		if object == nil {
+			object = both.Live[place]
+		}
+		names = append(names, object.GetName())
+	}
+	return names
 }
 
 // prunePropagation is how objects are deleted (controller/sync.go). Only what is deleted in the background goes without

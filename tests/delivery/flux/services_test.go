@@ -100,15 +100,7 @@ func TestServicesWithoutNamespace(t *testing.T) {
 	server := cluster.StartOthers(t, 1)[0]
 	flux := services(t, server)
 	repository := cluster.WithServices(t, "api", "web")
-	cluster.Replace(t, "      cluster: east\n      clusterIPs: [10.43.0.21]",
-		"      as: { namespace: late }\n      cluster: east\n      clusterIPs: [10.43.0.21]", repository, "mesh.yaml")
-	cluster.Replace(t, "acceptedServices: [shop]", "acceptedServices: [shop, late]", repository, "mesh.yaml")
-	cluster.WriteServiceSnapshot(t, repository, "west", []string{
-		`{"name": "api", "namespace": "shop", "found": null}`, `{"name": "web", "namespace": "late", "found": null}`,
-	})
-	if run := cluster.Clustermesh(t, repository, "render"); run.Code != 0 {
-		t.Fatal(run)
-	}
+	cluster.LateNamespace(t, repository)
 	for account, refusal := range map[string]string{flux.kustomization.Spec.ServiceAccountName: "forbidden", "": "not found"} {
 		flux.kustomization.Spec.ServiceAccountName = account
 		done, err := flux.reconcile(t, server, repository)
@@ -126,45 +118,26 @@ func TestServicesWithoutNamespace(t *testing.T) {
 	cluster.Same(t, server.Peers(t), cluster.Rendered(t, repository, cluster.ServiceTarget))
 }
 
-// Flux takes over a Service of the same name, which then has both endpoints. With the guard, it applies nothing.
+// Flux takes over a Service of the same name, which then has both endpoints and is deleted with the item. With the guard,
+// it applies nothing.
 func TestForeignService(t *testing.T) {
 	server := cluster.StartOthers(t, 1)[0]
 	flux := services(t, server)
 	repository := cluster.WithServices(t, "api", "web")
-	foreign := []byte(cluster.Foreign("api"))
-	if err := server.Apply(foreign); err != nil {
-		t.Fatal(err)
+	deliver := func() error {
+		flux.deliver(t, server, repository)
+		return nil
 	}
-	flux.deliver(t, server, repository)
-	taken := server.Service(t, "api")
-	spec := taken["spec"].(cluster.Object)
-	if port := spec["ports"].([]any)[0].(cluster.Object)["targetPort"]; port != 80. || spec["selector"] == nil {
-		t.Error(spec)
-	}
-	if found := len(server.Services(t)); found != 4 {
-		t.Errorf("%d objects", found)
-	}
-	server.DeleteServices(t)
-	server.GuardServices(t)
-	if err := server.Apply(foreign); err != nil {
-		t.Fatal(err)
-	}
-	before := server.ServiceVersions(t)
+	cluster.TakeOverService(t, server, repository, 80, deliver)
+	before := cluster.StartGuardedService(t, server, repository)
 	done, err := flux.reconcile(t, server, repository)
-	if err == nil || !strings.Contains(err.Error(), cluster.ServiceRefusal) || len(done.applied) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "not created by clustermesh") || len(done.applied) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
 	if now := server.ServiceVersions(t); !slices.Equal(now, before) {
 		t.Errorf("%v instead of %v", now, before)
 	}
-	// What it created, it may change.
-	server.DeleteServices(t)
-	flux.deliver(t, server, repository)
-	cluster.SetServices(t, repository, "web", "api")
-	if done := flux.deliver(t, server, repository); len(done.applied) != 2 {
-		t.Errorf("%+v", done)
-	}
-	cluster.Same(t, server.Services(t), cluster.RenderedServices(t, repository, cluster.ServiceTarget))
+	cluster.ChangeGuardedServices(t, server, repository, deliver)
 }
 
 // The rights end at Services of the namespace.
