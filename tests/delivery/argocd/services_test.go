@@ -1,12 +1,17 @@
 package argocd
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
+	"github.com/argoproj/argo-cd/v3/util/settings"
+	corev1 "k8s.io/api/core/v1"
+	kubefake "k8s.io/client-go/kubernetes/fake"
 
 	"clustermesh.test/cluster"
 )
@@ -143,4 +148,96 @@ func TestServicesProject(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The default `argocd-cm` leaves out EndpointSlices, so that Argo CD applies a Service without its endpoint and reports no
+// error. With the change in docs/how-to/services.md, both are applied, and everything else stays excluded.
+func TestServicesNeedEndpointSlices(t *testing.T) {
+	defaults := configMap(t)
+	const key, host = "resource.exclusions", "https://west.example.com:6443"
+	shipped := resourcesFilter(t, defaults)
+	changed := defaults.DeepCopy()
+	changed.Data[key] = edited(t, defaults.Data[key])
+	included := resourcesFilter(t, changed)
+	excluded := 0
+	for _, it := range shipped.ResourceExclusions {
+		for _, group := range it.APIGroups {
+			for _, kind := range it.Kinds {
+				isEndpoint := group == "discovery.k8s.io" || group == "" && kind == "EndpointSlice"
+				if !shipped.IsExcludedResource(group, kind, host) || included.IsExcludedResource(group, kind, host) == isEndpoint {
+					t.Errorf("%s/%s", group, kind)
+				}
+				excluded++
+			}
+		}
+	}
+	if excluded < 20 || shipped.IsExcludedResource("", "Service", host) {
+		t.Errorf("%+v", shipped)
+	}
+	changed.Data[key] += cluster.Blocks(t, "With Argo CD", "docs", "how-to", "services.md")[key]
+	narrowed := resourcesFilter(t, changed)
+	for host, want := range map[string]bool{host: false, "https://east.example.com:6443": true} {
+		if narrowed.IsExcludedResource("discovery.k8s.io", "EndpointSlice", host) != want {
+			t.Errorf("%s: not %v", host, want)
+		}
+	}
+
+	server := cluster.Start(t)
+	repository := cluster.WithServices(t, "api")
+	app := services(t, server, repository)
+	for _, row := range []struct {
+		filter *settings.ResourcesFilter
+		synced []string
+	}{{shipped, []string{"api"}}, {included, []string{"api", "api-clustermesh"}}} {
+		app.filter = row.filter
+		if done, err := app.sync(t, server); err != nil || !slices.Equal(done.synced, row.synced) {
+			t.Errorf("%+v %v", done, err)
+		}
+		if found := server.ServiceVersions(t); len(found) != len(row.synced) {
+			t.Error(found)
+		}
+	}
+}
+
+// configMap is the `argocd-cm` that Argo CD is installed with.
+func configMap(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
+	return cluster.Read[corev1.ConfigMap](t, filepath.Join(moduleFolder(t), "manifests", "base", "config", "argocd-cm.yaml"))
+}
+
+// resourcesFilter is what Argo CD reads from its settings.
+func resourcesFilter(t *testing.T, config *corev1.ConfigMap) *settings.ResourcesFilter {
+	t.Helper()
+	config = config.DeepCopy()
+	config.Namespace = "argocd"
+	filter, err := settings.NewSettingsManager(t.Context(), kubefake.NewClientset(config), config.Namespace).GetResourcesFilter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filter
+}
+
+// edited applies the diff in the page.
+func edited(t *testing.T, exclusions string) string {
+	t.Helper()
+	page, err := os.ReadFile(cluster.Project(t, "docs", "how-to", "services.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, diff, _ := strings.Cut(string(page), "```diff\n")
+	diff, _, _ = strings.Cut(diff, "   ```")
+	var before, after strings.Builder
+	for line := range strings.Lines(diff) {
+		sign, text := line[3], line[4:]
+		if sign != '+' {
+			before.WriteString(text)
+		}
+		if sign != '-' {
+			after.WriteString(text)
+		}
+	}
+	if before.Len() == after.Len() || strings.Count(exclusions, before.String()) != 1 {
+		t.Fatalf("%q is not once in\n%s", before.String(), exclusions)
+	}
+	return strings.Replace(exclusions, before.String(), after.String(), 1)
 }
