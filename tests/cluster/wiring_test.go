@@ -69,8 +69,9 @@ func TestAPIServerAcceptsWiring(t *testing.T) {
 	}
 	server.Namespace(t, "argocd")
 	server.Namespace(t, "flux-system")
+	server.Namespace(t, ServiceNamespace)
 	files := append(Files(t, "argocd", "*.yaml"), Files(t, "flux", "*.yaml")...)
-	files = append(files, Project(t, "argocd", "plugin", "application.yaml"))
+	files = append(files, Project(t, "argocd", "plugin", "application.yaml"), Project(t, "examples", "services-guard.yaml"))
 	files = append(files, Files(t, "examples", "*", "flux", "*.yaml")...)
 	for _, gitops := range []string{"argocd", "flux"} {
 		written, err := filepath.Glob(filepath.Join(Started(t, gitops), gitops, "*.yaml"))
