@@ -7,6 +7,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/yaml"
 
 	"clustermesh.test/cluster"
 )
@@ -79,12 +80,18 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// Without the line of `ignore`, Flux reports that the folder is missing, and deletes nothing.
+// The page shows the `ignore` of the source. Without its line for Services, Flux reports that the folder is missing, and
+// deletes nothing.
 func TestServicesNeedTheSource(t *testing.T) {
 	server := cluster.Start(t)
 	flux := services(t, server)
 	repository := cluster.WithServices(t, "api")
 	flux.deliver(t, server, repository)
+	shown := cluster.Blocks(t, "With Flux", "docs", "how-to", "services.md")["flux/gitrepository.yaml"]
+	var spec struct{ Ignore string }
+	if err := yaml.Unmarshal([]byte(shown), &spec); err != nil || spec.Ignore != *flux.source.Spec.Ignore {
+		t.Error(shown, err)
+	}
 	ignore := strings.Replace(*flux.source.Spec.Ignore, "!/rendered-services\n", "", 1)
 	flux.source.Spec.Ignore = &ignore
 	if _, err := flux.reconcile(t, server, repository); err == nil || !strings.Contains(err.Error(), "path not found") {
