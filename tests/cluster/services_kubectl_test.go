@@ -80,36 +80,28 @@ func TestKubectlAppliesServices(t *testing.T) {
 	}
 }
 
-// kubectl does not force conflicts, and merges what does not conflict. With the guard, it changes nothing of a Service of
+// kubectl does not force conflicts, and takes over a Service without any. With the guard, it changes nothing of a Service of
 // the cluster.
 func TestKubectlKeepsForeignServices(t *testing.T) {
 	server := StartOthers(t, 1)[0]
 	server.DeleteServices(t)
 	repository := WithServices(t, "api", "web")
-	create := func(service []byte) {
-		t.Helper()
-		file := filepath.Join(t.TempDir(), "service.yaml")
-		Write(t, string(service), file)
-		if run := server.kubectl(t, "create", "-f", file); run.Code != 0 {
-			t.Fatal(run)
-		}
+	set := []string{"--prune", "--applyset", "configmaps/clustermesh-services", "-n", ServiceNamespace}
+	file := filepath.Join(t.TempDir(), "service.yaml")
+	Write(t, strings.Replace(string(foreign("api", team)), "name: http", "name: h2c", 1), file)
+	if run := server.kubectl(t, "create", "-f", file); run.Code != 0 {
+		t.Fatal(run)
 	}
-	create([]byte(strings.Replace(string(foreign("api", team)), "name: http", "name: h2c", 1)))
-	if run := server.applyServices(t, repository); run.Code == 0 || !strings.Contains(run.Stderr, "conflict") {
+	if run := server.applyServices(t, repository, set...); run.Code == 0 || !strings.Contains(run.Stderr, "conflict") {
 		t.Error(run)
 	}
 	server.DeleteServices(t)
-	create(foreign("api", team))
-	if run := server.applyServices(t, repository); run.Code != 0 {
-		t.Error(run)
-	}
-	taken, err := server.Request(http.MethodGet, services+"/api", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if spec := taken["spec"].(Object); len(spec["ports"].([]any)) != 3 || spec["selector"] == nil {
-		t.Error(spec)
-	}
+	TakeOverService(t, server, repository, 8080, func() error {
+		if run := server.applyServices(t, repository, set...); run.Code != 0 {
+			return fmt.Errorf("%v", run)
+		}
+		return nil
+	})
 	before := StartGuardedService(t, server, repository)
 	run := server.applyServices(t, repository)
 	for _, refusal := range ServiceRefusals {
