@@ -27,9 +27,7 @@ const team, source = "team: shop", "kilo-clustermesh.io/source-cluster: east"
 // is removed from the mesh. `port` is the target port that the engine leaves.
 func TakeOverService(t *testing.T, server *Server, repository string, port float64, deliver func() error) {
 	t.Helper()
-	if err := server.Apply(foreign("api", team)); err != nil {
-		t.Fatal(err)
-	}
+	ForeignService(t, server)
 	if err := deliver(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +55,11 @@ func TakeOverService(t *testing.T, server *Server, repository string, port float
 // StartGuardedService installs the guard in a namespace that only has a Service `api`, and returns its version.
 func StartGuardedService(t *testing.T, server *Server, repository string) []string {
 	t.Helper()
-	server.DeleteServices(t)
+	ForeignService(t, server)
 	for _, document := range Documents(t, Project(t, "examples", "services-guard.yaml")) {
 		if err := server.Apply(document); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := server.Apply(foreign("api", team)); err != nil {
-		t.Fatal(err)
 	}
 	slice := []byte(`{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, endpoints: [], metadata: {
 		name: api-probe, namespace: shop, labels: {kubernetes.io/service-name: api, ` + source + `}}}`)
@@ -107,4 +102,40 @@ func ChangeGuardedServices(t *testing.T, server *Server, repository string, deli
 	if found := server.ServiceVersions(t); len(slices.Compact(found)) != 4 {
 		t.Error(found)
 	}
+}
+
+// RemoveServiceGuard removes what StartGuardedService installed, and waits until it has no effect.
+func RemoveServiceGuard(t *testing.T, server *Server) {
+	t.Helper()
+	for _, document := range Documents(t, Project(t, "examples", "services-guard.yaml")) {
+		head, err := parseHead(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := server.path(head)
+		if err == nil {
+			_, err = server.Request(http.MethodDelete, path, "", nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ForeignService(t, server)
+	for range 200 {
+		if server.DryRun(foreign("api", source)) == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatal("the guard is still there")
+}
+
+// ForeignService leaves a namespace with only a Service `api` that clustermesh did not render, and returns its version.
+func ForeignService(t *testing.T, server *Server) []string {
+	t.Helper()
+	server.DeleteServices(t)
+	if err := server.Apply(foreign("api", team)); err != nil {
+		t.Fatal(err)
+	}
+	return server.ServiceVersions(t)
 }

@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -163,6 +164,7 @@ func (c *controllers) reconcile(t *testing.T, server *cluster.Server, repository
 	}
 	// The controller's defaults for --kube-api-qps and --kube-api-burst.
 	config.QPS, config.Burst = 50, 300
+	config.WarningHandler = rest.NoWarnings{}
 	if account := c.kustomization.Spec.ServiceAccountName; account != "" {
 		cluster.GrantDelivery(t, server)
 		config.Impersonate.UserName = fmt.Sprintf("system:serviceaccount:%s:%s", c.kustomization.Namespace, account)

@@ -125,8 +125,8 @@ func TestServicesWithoutNamespace(t *testing.T) {
 	cluster.Same(t, server.Peers(t), cluster.Rendered(t, repository, cluster.ServiceTarget))
 }
 
-// Flux takes over a Service of the same name, which then has both endpoints and is deleted with the item. With the guard,
-// it applies nothing.
+// Flux takes over a Service of the same name, which then has both endpoints and is deleted with the item. With the guard
+// or with its rights, it applies nothing.
 func TestForeignService(t *testing.T) {
 	server := cluster.StartOthers(t, 1)[0]
 	flux := services(t, server)
@@ -135,15 +135,25 @@ func TestForeignService(t *testing.T) {
 		flux.deliver(t, server, repository)
 		return nil
 	}
+	refused := func(before []string) {
+		t.Helper()
+		done, err := flux.reconcile(t, server, repository)
+		if err == nil || !strings.Contains(err.Error(), "not created by clustermesh") || len(done.applied) != 0 {
+			t.Errorf("%+v %v", done, err)
+		}
+		if now := server.ServiceVersions(t); !slices.Equal(now, before) {
+			t.Errorf("%v instead of %v", now, before)
+		}
+	}
+	account := flux.kustomization.Spec.ServiceAccountName
+	flux.kustomization.Spec.ServiceAccountName = ""
 	cluster.TakeOverService(t, server, repository, 80, deliver)
-	before := cluster.StartGuardedService(t, server, repository)
-	done, err := flux.reconcile(t, server, repository)
-	if err == nil || !strings.Contains(err.Error(), "not created by clustermesh") || len(done.applied) != 0 {
-		t.Errorf("%+v %v", done, err)
-	}
-	if now := server.ServiceVersions(t); !slices.Equal(now, before) {
-		t.Errorf("%v instead of %v", now, before)
-	}
+	refused(cluster.StartGuardedService(t, server, repository))
+	cluster.ChangeGuardedServices(t, server, repository, deliver)
+
+	cluster.RemoveServiceGuard(t, server)
+	flux.kustomization.Spec.ServiceAccountName = account
+	refused(cluster.ForeignService(t, server))
 	cluster.ChangeGuardedServices(t, server, repository, deliver)
 }
 
@@ -166,6 +176,40 @@ func TestServiceRights(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "forbidden") || len(done.applied)+len(done.deleted) != 0 {
 				t.Errorf("%+v %v", done, err)
 			}
+		})
+	}
+}
+
+// Of the Services of the namespace, the account may only write such as clustermesh renders.
+func TestServiceShape(t *testing.T) {
+	server := cluster.Start(t)
+	flux := services(t, server)
+	const head = "{apiVersion: v1, kind: Service, metadata: {name: planted, namespace: shop"
+	const label = ", labels: {kilo-clustermesh.io/source-cluster: east}"
+	for name, row := range map[string]struct{ planted, refusal string }{
+		"without the label": {head + "}, spec: {ports: [{port: 80}]}}", "of clustermesh"},
+		"a slice without it": {
+			"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, endpoints: [], metadata: {name: planted, namespace: shop}}",
+			"of clustermesh",
+		},
+		"a load balancer": {head + label + "}, spec: {type: LoadBalancer, ports: [{port: 80}]}}", "of type ClusterIP"},
+		"other addresses": {head + label + "}, spec: {externalIPs: [192.0.2.1], ports: [{port: 80}]}}", "of type ClusterIP"},
+		"pods":            {head + label + "}, spec: {selector: {app: dns}, ports: [{port: 80}]}}", "of type ClusterIP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			repository := cluster.WithServices(t, "api")
+			cluster.Write(t, row.planted, repository, "rendered-services/west/planted.yaml")
+			cluster.Replace(t, "resources:\n", "resources:\n- planted.yaml\n", repository, "rendered-services/west/kustomization.yaml")
+			var err error
+			// The policy has an effect after a moment.
+			for range 50 {
+				if _, err = flux.reconcile(t, server, repository); err != nil && strings.Contains(err.Error(), row.refusal) {
+					return
+				}
+				server.DeleteServices(t)
+				time.Sleep(100 * time.Millisecond)
+			}
+			t.Error(err)
 		})
 	}
 }
