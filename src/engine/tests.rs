@@ -39,6 +39,14 @@ fn files_of_this_repository_delete_first() {
         order(include_str!("../../argocd/project.yaml"), "west"),
         None
     );
+    // The Services of a cluster are not its Peers.
+    assert_eq!(
+        order(
+            include_str!("../../argocd/services-application.yaml"),
+            "west"
+        ),
+        None
+    );
 }
 
 #[test]
