@@ -13,11 +13,13 @@ mod escape;
 mod message;
 pub mod mistake;
 mod mistakes;
+mod node_change;
 mod page;
 
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
 pub use message::Message;
 pub use mistakes::{LISTED, Mistakes};
+pub use node_change::{MetadataChange, MetadataKind, NewValue, NodeChange};
 pub use page::{Page, Section};
 pub use rule::{Question, Rule, Subject};
 
@@ -48,6 +50,8 @@ pub struct Finding {
     pub labels: Vec<Label>,
     /// The remedy.
     pub help: Option<String>,
+    /// The changes of annotations and labels that mend it, for `clustermesh annotate`.
+    pub changes: Vec<NodeChange>,
     /// The finding that causes this one. If both are reported, only the cause is listed.
     pub cause: Option<FindingCause>,
     /// The common part of findings about several nodes, unless that is the whole message.
@@ -155,6 +159,7 @@ impl Finding {
             message: message.into(),
             labels: Vec::new(),
             help: None,
+            changes: Vec::new(),
             cause: None,
             alike: None,
             quotes: Quotes::File,
@@ -256,6 +261,22 @@ impl Finding {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a change of nodes of a cluster that mends it.
+    #[must_use]
+    pub(crate) fn mended_by<'n>(
+        mut self,
+        change: &MetadataChange,
+        cluster: &ClusterName,
+        nodes: impl IntoIterator<Item = &'n str>,
+    ) -> Self {
+        self.changes.extend(nodes.into_iter().map(|node| NodeChange {
+            cluster: cluster.clone(),
+            node: node.to_owned(),
+            change: change.clone(),
+        }));
         self
     }
 

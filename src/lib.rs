@@ -34,6 +34,7 @@ pub mod plan;
 pub mod host_config;
 pub mod dns_config;
 pub mod firewall;
+pub mod node_changes;
 pub mod template;
 pub mod manifest;
 pub mod mirror;

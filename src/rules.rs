@@ -73,7 +73,8 @@ pub fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
         membership::findings(member, has_peers)
     });
     let mut findings = once(of_roster.collect());
-    findings.extend(plan.map(plan::findings).unwrap_or_default());
+    let of_plan = plan.into_iter().flat_map(plan::findings);
+    findings.extend(of_plan.map(|it| plan::with_endpoints(it, fleet)));
     findings.extend(plan.into_iter().flat_map(plan::cut_off::findings));
     findings.extend(ranges::findings(fleet));
     findings.extend(endpoints::findings(fleet));

@@ -62,17 +62,25 @@ impl Selector {
 
     /// Returns whether something with these labels is selected.
     pub fn matches(&self, labels: &StringMap) -> bool {
-        self.requirements.iter().all(|requirement| {
-            let value = labels.get(&requirement.key);
-            match &requirement.test {
-                Test::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),
-                Test::NotIn(values) => {
-                    value.is_none_or(|value| values.iter().all(|it| it != value))
-                }
-                Test::Exists => value.is_some(),
-                Test::DoesNotExist => value.is_none(),
-            }
-        })
+        self.requirements.iter().all(|it| it.matches(labels))
+    }
+
+    /// Returns its requirements.
+    pub fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+}
+
+impl Requirement {
+    /// Returns whether these labels meet it.
+    pub fn matches(&self, labels: &StringMap) -> bool {
+        let value = labels.get(&self.key);
+        match &self.test {
+            Test::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),
+            Test::NotIn(values) => value.is_none_or(|value| values.iter().all(|it| it != value)),
+            Test::Exists => value.is_some(),
+            Test::DoesNotExist => value.is_none(),
+        }
     }
 }
 

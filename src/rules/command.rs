@@ -1,7 +1,10 @@
 //! Commands in the help of findings.
 
+use std::fmt::Display;
+
 use super::Finding;
 use crate::config::Config;
+use crate::diagnostic::MetadataChange;
 use crate::kilo::node::annotation;
 use crate::name::{ClusterName, is_dns_subdomain};
 use crate::snapshot::Node;
@@ -15,12 +18,15 @@ pub(super) fn annotate_endpoint(node: &str) -> String {
 }
 
 /// Returns the command that changes an annotation of a node.
-pub(super) fn annotate(node: &Node, change: &str) -> String {
+pub(super) fn annotate(node: &Node, change: impl Display) -> String {
     annotate_each([node], change)
 }
 
 /// Returns the command that changes an annotation of some nodes.
-pub(super) fn annotate_each<'n>(nodes: impl IntoIterator<Item = &'n Node>, change: &str) -> String {
+pub(super) fn annotate_each<'n>(
+    nodes: impl IntoIterator<Item = &'n Node>,
+    change: impl Display,
+) -> String {
     let names: Vec<&str> = nodes.into_iter().map(|it| command_name(&it.name)).collect();
     format!(
         "kubectl annotate node {} --overwrite {change}",
@@ -51,6 +57,28 @@ pub fn annotate_nat(kubectl: &str, node: &str) -> String {
 /// Returns a command that changes nodes of a cluster as a help text. Until the next snapshot, the change has no effect.
 pub(super) fn run(command: &str, cluster: &ClusterName) -> String {
     format!("run `{command}`, then `clustermesh snapshot {cluster}`")
+}
+
+/// Returns a change of an annotation whose new value only a person knows.
+pub(super) fn blank(key: &str) -> MetadataChange {
+    let form = match key {
+        annotation::FORCE_ENDPOINT | annotation::CLUSTERMESH_ENDPOINT => "ADDRESS:PORT",
+        annotation::FORCE_INTERNAL_IP => "ADDRESS/LENGTH",
+        annotation::LOCATION => "LOCATION",
+        _ => "VALUE",
+    };
+    MetadataChange::form(key, form)
+}
+
+/// Sets a change of a node as the remedy of a finding.
+pub(super) fn mended(
+    finding: Finding,
+    change: &MetadataChange,
+    cluster: &ClusterName,
+    node: &Node,
+) -> Finding {
+    let finding = finding.mended_by(change, cluster, [&*node.name]);
+    finding.help(run(&annotate(node, change), cluster))
 }
 
 /// Adds the kubeconfig and the context of its cluster to the commands in the help of a finding.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 mod learned_endpoint;
 mod silent_leaders;
 
-use super::command::{annotate_keepalive, annotate_nat};
+use super::command::{annotate_keepalive, annotate_nat, blank};
 use super::{Finding, Rule, bare};
 use crate::config::Config;
+use crate::diagnostic::MetadataChange;
 use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::mesh::Mesh;
@@ -95,7 +96,11 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
         "run {}{more}, and then `clustermesh snapshot`",
         commands.join(", ")
     );
-    Some(Finding::new(&PAUSE_AFTER_CHANGE, message).help(help))
+    let change = MetadataChange::known(annotation::PERSISTENT_KEEPALIVE, "25");
+    let finding = Finding::new(&PAUSE_AFTER_CHANGE, message).help(help);
+    Some(silent.iter().fold(finding, |finding, it| {
+        finding.mended_by(&change, it.cluster, it.silent.iter().copied())
+    }))
 }
 
 fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
@@ -129,7 +134,11 @@ fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
         "if the NAT has a fixed address and fixed ports, run `{command}` with these{more}; otherwise {}",
         without_fixed_address(learned)
     );
-    Some(Finding::new(&LEARNED_ENDPOINT, message).help(help))
+    let change = blank(annotation::FORCE_ENDPOINT);
+    let finding = Finding::new(&LEARNED_ENDPOINT, message).help(help);
+    Some(learned.iter().fold(finding, |finding, it| {
+        finding.mended_by(&change, it.cluster, it.nodes.iter().copied())
+    }))
 }
 
 /// Returns what helps if the address of a NAT is unknown.

@@ -105,6 +105,7 @@ fn together(findings: &[Finding]) -> Option<Finding> {
         node: None,
         message: message.into(),
         labels: labels(findings),
+        changes: findings.iter().flat_map(|it| it.changes.clone()).collect(),
         help: help.map(|it| commanded(&it, "NODE", &all)),
         alike: Some(Box::new(Alike {
             what: what.to_owned(),

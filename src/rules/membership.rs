@@ -1,6 +1,6 @@
 //! Words for what a membership holds: which nodes and which of their ranges are left out, and why.
 
-use super::command::{annotate, run};
+use super::command::mended;
 use super::identity::DUPLICATE_ADDRESS;
 use super::kilo::MIXED_GRANULARITY;
 use super::nodes::{NODE_NOT_SELECTED, contradicted};
@@ -8,7 +8,7 @@ use super::ranges::{
     ADDRESS_IN_POD_CIDR, OVERLAPPING_NODE_POD_CIDR, UNUSED_ADDRESS, UNUSED_POD_CIDR,
 };
 use super::{Finding, bare};
-use crate::diagnostic::{Quoted, Severity};
+use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::fleet::Member;
 use crate::kilo::node::annotation;
 use crate::membership::{
@@ -55,6 +55,7 @@ pub(super) fn findings(member: &Member, has_peers: bool) -> Vec<Finding> {
             // Kilo will soon run there.
             finding.severity = Severity::Notice;
             finding.help = None;
+            finding.changes.clear();
         }
         finding
     }));
@@ -182,8 +183,8 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     });
     match forced {
         Some(node) => {
-            let removal = format!("{}-", annotation::FORCE_INTERNAL_IP);
-            finding.help(run(&annotate(node, &removal), &member.entry.name))
+            let removal = MetadataChange::removal(annotation::FORCE_INTERNAL_IP);
+            mended(finding, &removal, &member.entry.name, node)
         }
         None => finding,
     }

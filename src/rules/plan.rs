@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use by_address::ByAddress;
 
-use super::command::annotate_endpoint;
+use super::command::{annotate_endpoint, blank};
+use super::endpoints::NO_ANCHOR;
 use super::identity::{KEY_IN_TWO_CLUSTERS, KEY_OF_TARGET_NODE};
 use super::kilo::UNROUTABLE_FAMILY;
 use super::ranges::{RANGELESS_PEER, UNACCEPTED_RANGE};
 use super::{Finding, Rule};
 use crate::diagnostic::{Message, Quoted};
+use crate::fleet::Fleet;
 use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::net::Family;
@@ -55,6 +57,22 @@ pub(super) fn findings(plan: &Plan) -> Vec<Finding> {
             finding
         })
         .collect()
+}
+
+/// Adds the endpoints that nodes of a cluster without any need to a finding about them.
+pub(super) fn with_endpoints(finding: Finding, fleet: &Fleet) -> Finding {
+    if finding.rule != &NO_INITIATOR && finding.rule != &NO_ANCHOR {
+        return finding;
+    }
+    let cluster = finding.cluster.clone();
+    let members = fleet.first_memberships();
+    let member = members.filter(|it| cluster.as_deref() == Some(it.entry.name.as_str()));
+    let change = blank(annotation::CLUSTERMESH_ENDPOINT);
+    member.fold(finding, |finding, it| {
+        let candidates = it.membership.candidates.iter();
+        let undialled = candidates.filter(|it| it.endpoint.is_none());
+        finding.mended_by(&change, &it.entry.name, undialled.map(|it| it.leader.as_str()))
+    })
 }
 
 /// Returns the cuts that targets share, each once: words are made once for all of them.

@@ -74,6 +74,10 @@ const MODULES: &[(&str, &str)] = &[
         "firewall",
         "name wireguard granularity schema mesh kilo membership fleet plan",
     ),
+    (
+        "node_changes",
+        "text name diagnostic schema kilo mesh yaml",
+    ),
     ("template", "diagnostic yaml"),
     (
         "manifest",

@@ -53,6 +53,7 @@ pub(crate) enum Command {
     Dns(commands::dns::DnsArgs),
     Wireguard(commands::wireguard::WireguardArgs),
     Firewall(commands::firewall::FirewallArgs),
+    Annotate(commands::annotate::AnnotateArgs),
     Explain(commands::explain::ExplainArgs),
     Schema(commands::schema::SchemaArgs),
     Config(commands::config::ConfigArgs),
@@ -90,6 +91,7 @@ impl Command {
             Self::Dns(args) => (&args.common.files, args.common.printing),
             Self::Wireguard(args) => (&args.common.files, args.common.printing),
             Self::Firewall(args) => (&args.common.files, args.common.printing),
+            Self::Annotate(args) => (&args.common.files, args.common.printing),
             Self::Config(args) => (&args.common.files, args.common.printing),
             Self::Argocd(args) => (args.files(), PrintOptions::default()),
             Self::Explain(ExplainArgs { colour, .. }) => {
@@ -118,6 +120,7 @@ impl Command {
             Self::Dns(args) => args.output.into(),
             Self::Wireguard(args) => args.output.into(),
             Self::Firewall(args) => args.output.into(),
+            Self::Annotate(args) => args.output.into(),
             _ => ReportFormat::Human,
         }
     }

@@ -2,9 +2,17 @@
 
 /// The commands about clusters as they are.
 const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
-    &["status", "guard", "rbac", "dns", "wireguard", "firewall"]
+    &[
+        "status",
+        "guard",
+        "rbac",
+        "dns",
+        "wireguard",
+        "firewall",
+        "annotate",
+    ]
 } else {
-    &["guard", "rbac", "dns", "wireguard", "firewall"]
+    &["guard", "rbac", "dns", "wireguard", "firewall", "annotate"]
 };
 
 /// The commands under the headings of the help.

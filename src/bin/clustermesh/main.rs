@@ -13,6 +13,7 @@ use arguments::Command;
 use failure::CommandFailure;
 
 mod commands {
+    pub(crate) mod annotate;
     pub(crate) mod argocd;
     pub(crate) mod capacity;
     pub(crate) mod completions;
@@ -142,6 +143,7 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         Command::Dns(args) => commands::dns::run(args, printer),
         Command::Wireguard(args) => commands::wireguard::run(args, printer),
         Command::Firewall(args) => commands::firewall::run(args, printer),
+        Command::Annotate(args) => commands::annotate::run(args, printer),
         Command::Rbac(args) => commands::rbac::run(args, printer),
         Command::Explain(args) => commands::explain::run(args, printer),
         Command::Schema(args) => commands::schema::run(args, printer),

@@ -14,6 +14,8 @@ pub(super) struct SilentLeaders<'f> {
     pub(super) cluster: &'f ClusterName,
     /// Their names.
     pub(super) nodes: BTreeSet<&'f str>,
+    /// All nodes of the cluster that send no keepalives, as each may lead later.
+    pub(super) silent: Vec<&'f str>,
 }
 
 impl<'f> SilentLeaders<'f> {
@@ -31,8 +33,11 @@ impl<'f> SilentLeaders<'f> {
         let topology = &member.cluster.topology;
         let leaders = topology.all_possible_leaders();
         let silent = leaders.filter(|it| topology.nodes[*it].kilo.keepalive == 0);
+        let all = member.cluster.nodes.iter();
+        let all = all.filter(|it| it.kilo.keepalive == 0);
         Self {
             cluster: &member.entry.name,
+            silent: all.map(|it| it.node.name.as_str()).collect(),
             nodes: silent
                 .map(|it| topology.nodes[it].kilo.name.as_str())
                 .collect(),

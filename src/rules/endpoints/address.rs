@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use super::dialled::DialledEndpoint;
 use super::{DNS_ENDPOINT, DOCUMENTATION_ENDPOINT, on_endpoint};
+use crate::kilo::node::annotation;
 use crate::rules::Finding;
+use crate::rules::command::blank;
 use crate::wireguard::Host;
 
 /// Returns findings about a node's endpoint that apply to all clusters.
@@ -26,7 +28,10 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
             let range = documentation(*address)?;
             let message =
                 format!("endpoint {endpoint} is in {range}, which is reserved for documentation");
+            let change = blank(annotation::CLUSTERMESH_ENDPOINT);
             let finding = on_endpoint(dialled, &DOCUMENTATION_ENDPOINT, message);
+            let cluster = &dialled.member.entry.name;
+            let finding = finding.mended_by(&change, cluster, [&*dialled.node.name]);
             Some(finding.help(if dialled.member.entry.name.is_external() {
                 "write the real address of the host"
             } else {

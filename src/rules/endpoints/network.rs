@@ -6,12 +6,14 @@ use std::net::IpAddr;
 use super::dialled::DialledEndpoint;
 use super::{NO_INITIATOR, PRIVATE_ENDPOINT, UNREACHABLE_FAMILY};
 use crate::fleet::{Fleet, Member};
+use crate::kilo::node::annotation;
 use crate::mesh::EndpointSource;
 use crate::name::ClusterName;
 use crate::net::prefixes::Prefixes;
 use crate::net::{Cidr, Families, family, private_network};
 use crate::place::Place;
 use crate::rules::Finding;
+use crate::rules::command::blank;
 use crate::text::listed;
 use crate::wireguard::Endpoint;
 
@@ -23,6 +25,8 @@ struct UnreachableEndpoints<'f> {
     address: IpAddr,
     /// All endpoints.
     endpoints: Vec<&'f Endpoint>,
+    /// Their nodes.
+    nodes: Vec<&'f str>,
     /// The clusters that cannot dial them.
     targets: Vec<&'f ClusterName>,
 }
@@ -108,9 +112,19 @@ fn unreachable<'f>(
     Some(UnreachableEndpoints {
         address: first.address()?,
         endpoints: meant.iter().map(|it| it.endpoint).collect(),
+        nodes: meant.iter().map(|it| it.node.name.as_str()).collect(),
         first,
         targets,
     })
+}
+
+impl UnreachableEndpoints<'_> {
+    /// Adds the endpoints that the nodes need to a finding.
+    fn mended(&self, finding: Finding) -> Finding {
+        let cluster = &self.first.member.entry.name;
+        let change = blank(annotation::CLUSTERMESH_ENDPOINT);
+        finding.mended_by(&change, cluster, self.nodes.iter().copied())
+    }
 }
 
 fn no_initiator(one: &Doors, other: &Doors) -> Finding {
@@ -130,10 +144,14 @@ fn no_initiator(one: &Doors, other: &Doors) -> Finding {
         },
         |it| format!("write an `endpoint` of `{}` with an address of a family that the other side has", it.cluster),
     );
-    Finding::on_cluster(&NO_INITIATOR, one.cluster, message)
+    let finding = Finding::on_cluster(&NO_INITIATOR, one.cluster, message)
         .at(one.place.clone(), "dialled here")
         .at(other.place.clone(), "dialled here")
-        .help(help)
+        .help(help);
+    let change = blank(annotation::CLUSTERMESH_ENDPOINT);
+    [one, other].into_iter().fold(finding, |finding, it| {
+        finding.mended_by(&change, it.cluster, it.nodes.iter().copied())
+    })
 }
 
 fn other_family(unreachable: &UnreachableEndpoints) -> Finding {
@@ -145,7 +163,7 @@ fn other_family(unreachable: &UnreachableEndpoints) -> Finding {
     );
     let cluster = &unreachable.first.member.entry.name;
     let other = family.other();
-    Finding::on_cluster(&UNREACHABLE_FAMILY, cluster, message)
+    unreachable.mended(Finding::on_cluster(&UNREACHABLE_FAMILY, cluster, message))
         .at(unreachable.first.place(), "")
         .help(if cluster.is_external() {
             format!("write an `endpoint` with an {other} address")
@@ -188,7 +206,7 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
             guesses.join(" and ")
         )
     };
-    Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message)
+    unreachable.mended(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message))
         .at(unreachable.first.place(), "")
         .help(format!(
             "if the networks are connected, ignore this rule for `{cluster}`;{nat} otherwise annotate the nodes with \
@@ -215,6 +233,8 @@ struct Surroundings {
 /// The endpoints at which the nodes of a cluster are dialled in a mesh.
 struct Doors<'f> {
     cluster: &'f ClusterName,
+    /// The nodes.
+    nodes: Vec<&'f str>,
     /// The place of the first endpoint, if there is any.
     place: Option<Place>,
     /// The kinds of address at which they are.
@@ -229,6 +249,7 @@ impl<'f> Doors<'f> {
         let addresses = dialled.iter().filter_map(DialledEndpoint::address);
         Self {
             cluster: &member.entry.name,
+            nodes: dialled.iter().map(|it| it.node.name.as_str()).collect(),
             place: dialled.first().map(DialledEndpoint::place),
             families: addresses.collect(),
             has_name: dialled.iter().any(|it| it.address().is_none()),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::NO_INITIATOR;
 use crate::fleet::Member;
+use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
 use crate::rules::Finding;
-use crate::rules::command::annotate_endpoint;
+use crate::rules::command::{annotate_endpoint, blank};
 use crate::text::{self, NAMED, count};
 
 /// The most nodes of one side of which a message has the names.
@@ -73,7 +74,13 @@ impl RoamingPairs<'_> {
         );
         let own = self.nodes.iter().copied().take(NAMED);
         let others = self.others.iter().map(|it| it.1).take(NAMED);
-        let finding = Finding::on_cluster(&NO_INITIATOR, cluster, message);
+        let mut finding = Finding::on_cluster(&NO_INITIATOR, cluster, message);
+        let change = blank(annotation::CLUSTERMESH_ENDPOINT);
+        let sides = self.nodes.iter().map(|&it| (self.member, it));
+        for (member, candidate) in sides.chain(self.others.iter().copied()) {
+            let node = [candidate.leader.as_str()];
+            finding = finding.mended_by(&change, &member.entry.name, node);
+        }
         let places = own.chain(others).map(|it| it.place.key("name"));
         let finding = finding.at_each(places.map(|it| (it, "has no endpoint")));
         Some(finding.help(format!(

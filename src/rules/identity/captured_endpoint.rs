@@ -7,7 +7,9 @@ use super::CAPTURED_ENDPOINT;
 use super::shared_internal_ip::place;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
+use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
+use crate::rules::command::blank;
 use crate::rules::{Finding, bare};
 use crate::wireguard::Endpoint;
 
@@ -75,6 +77,7 @@ impl<'f> RoutedAddresses<'f> {
         let finding = Finding::on_node(&CAPTURED_ENDPOINT, cluster, &node.name, message)
             .at(place(self.member, node), "")
             .at(source.endpoint_place(candidate), format!("of {whose}"))
+            .mended_by(&blank(annotation::FORCE_INTERNAL_IP), cluster, [&*node.name])
             .help(
                 "annotate the node with its own address, such as \
                  `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",

@@ -8,6 +8,7 @@ use crate::fleet::{Fleet, Member};
 use crate::kilo::node::annotation;
 use crate::membership::PeerCandidate;
 use crate::place::Place;
+use crate::rules::command::blank;
 use crate::rules::{Finding, bare};
 
 /// Annotations from which an endpoint may come.
@@ -65,9 +66,12 @@ fn finding(again: DialledCandidate, first: DialledCandidate) -> Option<Finding> 
     let endpoint = again.candidate.endpoint.as_ref()?;
     let message = format!("same endpoint as {whose}: {endpoint}");
     let (cluster, node) = (&again.member.entry.name, again.who().1);
+    let change = blank(annotation::FORCE_ENDPOINT);
     let finding = Finding::on_node(&SHARED_ENDPOINT, cluster, node, message)
         .at(again.place(), "second here")
         .at(first.place(), format!("of {whose}"))
+        .mended_by(&change, cluster, [node])
+        .mended_by(&change, &first.member.entry.name, [first.who().1])
         .help(
             "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
              ADDRESS:PORT`, and forward these ports",

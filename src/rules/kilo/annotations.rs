@@ -2,12 +2,12 @@
 
 use super::inspected_cluster::InspectedCluster;
 use super::{IGNORED_ANNOTATION, MISREAD_LEADER, annotated};
-use crate::diagnostic::{Quoted, escaped};
+use crate::diagnostic::{MetadataChange, Quoted, escaped};
 use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
 use crate::net::Interface;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, run};
+use crate::rules::command::{mended, blank};
 use crate::snapshot::Node;
 
 /// Returns findings about annotations that people, or an unknown agent, wrote for Kilo.
@@ -20,6 +20,10 @@ pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
             let message = format!("annotation {key} is {text}, which Kilo ignores: {why}");
             let place = inspected.annotation(node, key);
             let finding = Finding::on_node(&IGNORED_ANNOTATION, cluster, &node.name, message);
+            let changes = readable(key).into_iter();
+            let finding = changes.fold(finding, |finding, it| {
+                finding.mended_by(&it, cluster, [&*node.name])
+            });
             findings.push(finding.at(place, ""));
         }
         findings.extend(misread_leader(inspected, node));
@@ -59,6 +63,15 @@ fn ignored(node: &Node) -> Vec<(&'static str, String)> {
     found.collect()
 }
 
+/// Returns the change after which Kilo can read an annotation, unless its agent writes it.
+fn readable(key: &'static str) -> Option<MetadataChange> {
+    Some(match key {
+        annotation::FORCE_ENDPOINT | annotation::FORCE_INTERNAL_IP => blank(key),
+        annotation::PERSISTENT_KEEPALIVE => MetadataChange::known(key, "25"),
+        _ => return None,
+    })
+}
+
 /// Kilo asks only whether the annotation is there.
 fn misread_leader(inspected: &InspectedCluster, node: &Node) -> Option<Finding> {
     const DENIALS: [&str; 7] = ["false", "no", "off", "0", "f", "n", "never"];
@@ -77,7 +90,8 @@ fn misread_leader(inspected: &InspectedCluster, node: &Node) -> Option<Finding> 
     let place = inspected.annotation(node, key);
     let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(&MISREAD_LEADER, cluster, &node.name, message).at(place, "");
-    Some(finding.help(run(&annotate(node, &format!("{key}-")), cluster)))
+    let change = MetadataChange::removal(key);
+    Some(mended(finding, &change, cluster, node))
 }
 
 #[cfg(test)]

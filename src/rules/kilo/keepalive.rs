@@ -1,14 +1,14 @@
 //! Keepalive: do nodes behind NAT keep their way open?
 
 use super::{MISSING_KEEPALIVE, UNDECLARED_KEEPALIVE, annotated};
-use crate::diagnostic::Quoted;
+use crate::diagnostic::{MetadataChange, Quoted};
 use crate::fleet::Member;
 use crate::kilo::node::{annotation, keepalive};
 use crate::membership::PeerCandidate;
 use crate::net::private_network;
 use crate::place::Place;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, run};
+use crate::rules::command::mended;
 use crate::rules::endpoints::ROAMING_NODE;
 use crate::snapshot::Node;
 use crate::text::{NAMED, listed};
@@ -108,12 +108,9 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
     let name = candidate.leader.as_str();
     let finding = Finding::on_node(rule, &member.entry.name, name, message)
         .at(written(candidate, node), "")
-        .at(member.entry.place.key("persistentKeepalive"), "")
-        .help(run(
-            &annotate(node, &format!("{key}=25")),
-            &member.entry.name,
-        ));
-    Some(finding)
+        .at(member.entry.place.key("persistentKeepalive"), "");
+    let change = MetadataChange::known(key, "25");
+    Some(mended(finding, &change, &member.entry.name, node))
 }
 
 /// Returns where the node has the annotation, or its name if it has none.

@@ -7,14 +7,15 @@ use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
     annotated,
 };
-use crate::diagnostic::{Quoted, Severity};
+use crate::diagnostic::{MetadataChange, MetadataKind, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
 use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
+use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, annotate_each, run};
+use crate::rules::command::{annotate, annotate_each, mended, run, blank};
 use crate::rules::nodes::contradicted_label;
 use crate::snapshot::Node;
 use crate::text::listed;
@@ -77,7 +78,9 @@ fn missing_internal_ip(
         None => inspected.place(node).key("name"),
     };
     let cluster = &inspected.member.entry.name;
+    let change = blank(annotation::FORCE_INTERNAL_IP);
     let finding = Finding::on_node(&MISSING_INTERNAL_IP, cluster, &node.name, message);
+    let finding = finding.mended_by(&change, cluster, [&*node.name]);
     Finding {
         severity,
         ..finding.at(place, "")
@@ -104,9 +107,9 @@ fn hidden_label(inspected: &InspectedCluster, node: &Node, value: &str) -> Findi
         Quoted(value)
     );
     let cluster = &inspected.member.entry.name;
-    Finding::on_node(&EMPTY_LOCATION, cluster, &node.name, message)
-        .at(inspected.annotation(node, key), "")
-        .help(run(&annotate(node, &format!("{key}-")), cluster))
+    let finding = Finding::on_node(&EMPTY_LOCATION, cluster, &node.name, message)
+        .at(inspected.annotation(node, key), "");
+    mended(finding, &MetadataChange::removal(key), cluster, node)
 }
 
 /// Finds nodes in the location without a name because they have neither annotation nor label. If all are there, another
@@ -145,8 +148,14 @@ fn without_location(inspected: &InspectedCluster, node: &Node) -> Finding {
         annotation::LOCATION,
         entry.topology_label
     );
+    let mut change = blank(annotation::LOCATION);
+    if entry.topology_label != DEFAULT_TOPOLOGY_LABEL {
+        change.kind = MetadataKind::Label;
+        change.key.clone_from(&entry.topology_label);
+    }
     Finding::on_node(&MISSING_LOCATION, &entry.name, &node.name, message)
         .at(inspected.place(node).key("name"), "")
+        .mended_by(&change, &entry.name, [&*node.name])
 }
 
 /// Returns a finding about a label that distinguishes nodes of one location, if there is one.
@@ -207,14 +216,16 @@ fn several_volunteers(
     );
     let second = volunteers.get(1);
     let place = second.map(|it| inspected.annotation(it, annotation::LEADER));
-    let others = volunteers.iter().filter(|it| it.name != leader.node.name);
-    let change = format!("{}-", annotation::LEADER);
+    let others = volunteers.iter().copied();
+    let others = others.filter(|it| it.name != leader.node.name);
+    let change = MetadataChange::removal(annotation::LEADER);
     let cluster = &inspected.member.entry.name;
     Finding::on_cluster(&SEVERAL_LEADERS, cluster, message)
         .at(place, "")
+        .mended_by(&change, cluster, others.clone().map(|it| &*it.name))
         .help(format!(
             "if only one should lead, {}",
-            run(&annotate_each(others.copied(), &change), cluster)
+            run(&annotate_each(others, &change), cluster)
         ))
 }
 
@@ -250,7 +261,7 @@ fn uncertain_leader(inspected: &InspectedCluster, holder: &ClusterNode, elected:
         .help(format!(
             "take a new snapshot with `clustermesh snapshot {cluster}`; if the address is still \
              there, remove it: `{}`",
-            annotate(holder.node, &format!("{key}-"))
+            annotate(holder.node, MetadataChange::removal(key))
         ))
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::inspected_cluster::InspectedCluster;
 use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
-use crate::diagnostic::{Quoted, Severity};
+use crate::diagnostic::{MetadataChange, MetadataKind, NewValue, Quoted, Severity};
 use crate::document::nearest;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
 use crate::place::Place;
-use crate::rules::command::{annotate, run};
+use crate::rules::command::{annotate, blank, run};
 use crate::rules::{Finding, Rule};
 use crate::snapshot::Node;
 use crate::text::listed;
@@ -61,10 +61,21 @@ fn label(inspected: &InspectedCluster, label: &KeyOnNodes) -> Option<Finding> {
     let node = nodes.first()?;
     let finding = counted(&ANNOTATION_AS_LABEL, inspected, label, &message);
     let place = inspected.place(node).key("labels").key(key);
+    let cluster = &inspected.member.entry.name;
+    let names = nodes.iter().map(|it| &*it.name);
+    // The value of the label is a claim of the node.
+    let annotation = MetadataChange::form(key, "VALUE");
+    let unlabel = MetadataChange {
+        kind: MetadataKind::Label,
+        key: (*key).to_owned(),
+        value: NewValue::Removed,
+    };
     Some(
         finding
             .at(place, "")
-            .help(run(&moved(node, key), &inspected.member.entry.name)),
+            .mended_by(&annotation, cluster, names.clone())
+            .mended_by(&unlabel, cluster, names)
+            .help(run(&moved(node, key), cluster)),
     )
 }
 
@@ -184,7 +195,10 @@ fn of_spellings(inspected: &InspectedCluster, spellings: &Spellings) -> Option<F
     // The spelling that fewer nodes use is the likelier mistake.
     let (rare, nodes) = spellings.iter().min_by_key(|(_, nodes)| nodes.len())?;
     let (_, others) = spellings.iter().find(|(location, _)| location != &rare)?;
-    let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, &inspected.member.entry.name, message)
+    let cluster = &inspected.member.entry.name;
+    let change = blank(annotation::LOCATION);
+    let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, cluster, message)
+        .mended_by(&change, cluster, nodes.iter().map(|it| &*it.name))
         .at(location_place(inspected, nodes.first()?), "")
         .at(
             location_place(inspected, others.first()?),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::{Quoted, Severity};
+use crate::diagnostic::{MetadataChange, MetadataKind, NewValue, Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
@@ -13,6 +13,7 @@ use crate::net::Cidr;
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
 use crate::rules::nodes::CONTRADICTED;
+use crate::selector::Test;
 use crate::text::{list, listed};
 
 pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
@@ -24,6 +25,7 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     } = found;
     let is_granularity = matches!(what, Contradicted::Granularity(_));
     let is_label = *what == Contradicted::TopologyLabel;
+    let selects = *what == Contradicted::NodeSelector;
     let is_default_label = is_label && member.entry.topology_label == DEFAULT_TOPOLOGY_LABEL;
     let (what, help) = contradicted_by(member, *what);
     let message = match (against, of) {
@@ -34,6 +36,9 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         (against, of) => format!("{against} of {of} nodes have {what}"),
     };
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
+    for (change, nodes) in selects.then(|| labels(member)).into_iter().flatten() {
+        finding = finding.mended_by(&change, &member.entry.name, nodes);
+    }
     if member.entry.state == State::Joined {
         if member.membership.candidates.is_empty() && !is_label {
             // A person's line, and nothing of the cluster is left.
@@ -50,6 +55,27 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         "declared here"
     };
     finding.at(place.clone(), text).help(help)
+}
+
+/// Returns the labels that the selector asks for, each with the nodes that lack it.
+fn labels<'f>(member: &'f Member) -> Vec<(MetadataChange, Vec<&'f str>)> {
+    let requirements = member.entry.selector.requirements().iter();
+    let labels = requirements.map(|requirement| {
+        let value = match &requirement.test {
+            Test::In(values) => NewValue::Known(values.first().cloned().unwrap_or_default()),
+            Test::Exists => NewValue::Known(String::new()),
+            Test::NotIn(_) | Test::DoesNotExist => NewValue::Removed,
+        };
+        let nodes = member.cluster.nodes.iter().map(|it| it.node);
+        let lacking = nodes.filter(|it| !requirement.matches(&it.labels));
+        let change = MetadataChange {
+            kind: MetadataKind::Label,
+            key: requirement.key.clone(),
+            value,
+        };
+        (change, lacking.map(|it| it.name.as_str()).collect())
+    });
+    labels.collect()
 }
 
 /// Returns what nodes have instead of what was declared, and what to do about it.

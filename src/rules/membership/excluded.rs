@@ -2,7 +2,7 @@
 
 use super::contradiction::label_correction;
 use super::reasons::{in_common, words};
-use crate::diagnostic::{FindingCause, Quoted};
+use crate::diagnostic::{FindingCause, MetadataChange, Quoted};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
@@ -11,7 +11,7 @@ use crate::membership::{
 };
 use crate::mesh::{EndpointSource, Networks};
 use crate::place::Place;
-use crate::rules::command::{annotate, annotate_endpoint, command_name};
+use crate::rules::command::{annotate, annotate_endpoint, command_name, run};
 use crate::rules::endpoints::{INVALID_ENDPOINT, NO_ENDPOINT};
 use crate::rules::identity::{
     DUPLICATE_KEY, DUPLICATE_PEER_NAME, INVALID_NODE_NAME, INVALID_PUBLIC_KEY, NO_PUBLIC_KEY,
@@ -64,6 +64,9 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
         finding = finding.with_alike(format!("left out: {what}"), Some(value));
     }
     finding.help = help(member, node);
+    if let Some(change) = endpoint_change(member, &node.reason) {
+        finding = finding.mended_by(&change, cluster, [&*node.node]);
+    }
     if let ExcludedReason::PodCidrTaken { node: winner, .. } = &node.reason {
         finding = finding.at(pod_cidrs(member, winner), "the other");
     }
@@ -119,9 +122,13 @@ fn help(member: &Member, node: &ExcludedNode) -> Option<String> {
             member.entry.name
         )),
         ExcludedReason::EndpointInvalid {
-            origin: Origin::Annotation(key),
+            origin: Origin::Annotation(_),
             ..
-        } => annotation_help(member, node, key),
+        } => {
+            let change = endpoint_change(member, &node.reason)?;
+            let command = annotate(member.node(&node.node)?, change);
+            Some(run(&command, &member.entry.name))
+        }
         _ => None,
     }
 }
@@ -171,20 +178,23 @@ fn undeclared_help(member: &Member, node: &ExcludedNode) -> String {
     )
 }
 
-/// Returns what gives an annotation an endpoint that can be dialled.
-fn annotation_help(member: &Member, excluded: &ExcludedNode, key: &str) -> Option<String> {
-    // The agent writes this one itself, from its address or that which a person forces.
-    let key = if key == annotation::ENDPOINT {
-        annotation::FORCE_ENDPOINT
-    } else {
-        key
+/// Returns the change that gives a node an endpoint that can be dialled, if it lacks one.
+fn endpoint_change(member: &Member, reason: &ExcludedReason) -> Option<MetadataChange> {
+    let key = match reason {
+        ExcludedReason::NoEndpoint(_) => annotation::CLUSTERMESH_ENDPOINT,
+        ExcludedReason::EndpointInvalid {
+            origin: Origin::Annotation(key),
+            ..
+        } => match *key {
+            // The agent writes this one itself, from its address or that which a person forces.
+            annotation::ENDPOINT => annotation::FORCE_ENDPOINT,
+            key => key,
+        },
+        _ => return None,
     };
-    let node = member.node(&excluded.node)?;
-    let change = format!("{key}=ADDRESS:{}", member.entry.port);
-    let command = annotate(node, &change);
-    let cluster = &member.entry.name;
-    Some(format!(
-        "run `{command}`, then `clustermesh snapshot {cluster}`"
+    Some(MetadataChange::form(
+        key,
+        format!("ADDRESS:{}", member.entry.port),
     ))
 }
 

@@ -1,8 +1,10 @@
 //! Words for endpoints in ranges.
 
 use super::{DECLARED, listed_ranges};
+use crate::kilo::node::annotation;
 use crate::name::ClusterName;
 use crate::plan::{LoopingPeer, LoopingRanges};
+use crate::rules::command::blank;
 use crate::rules::endpoints::LOOPING_ENDPOINT;
 use crate::rules::{Finding, bare};
 use crate::text::and_more;
@@ -42,6 +44,8 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
         };
         finding = finding.at(place.clone(), text);
     }
+    let change = blank(annotation::CLUSTERMESH_ENDPOINT);
+    let finding = finding.mended_by(&change, source, [node.as_str()]);
     finding.help(help(source))
 }
 

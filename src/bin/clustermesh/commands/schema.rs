@@ -6,6 +6,7 @@ use clustermesh::dns_config::DnsConfig;
 use clustermesh::firewall::Firewall;
 use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
+use clustermesh::node_changes::NodeChanges;
 use clustermesh::report::json;
 use clustermesh::{config, expectations, mesh, outputs, policy, snapshot};
 
@@ -70,6 +71,8 @@ enum SchemaKind {
     Wireguard,
     /// Output of `firewall --output json`
     Firewall,
+    /// Output of `annotate --output json`
+    Annotate,
     /// Peers that `render` writes
     Peer,
     /// Values for `clustermesh template` and for `outputs`
@@ -105,6 +108,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Dns, _) => json::schema::<DnsConfig>(),
         (SchemaKind::Wireguard, _) => json::schema::<HostConfig>(),
         (SchemaKind::Firewall, _) => json::schema::<Firewall>(),
+        (SchemaKind::Annotate, _) => json::schema::<NodeChanges>(),
         (SchemaKind::Peer, _) => peer::schema(),
         (SchemaKind::TemplateContext, _) => outputs::context::schema(),
     };

@@ -1,0 +1,157 @@
+//! `clustermesh annotate`
+
+use std::num::NonZeroU16;
+
+use anyhow::anyhow;
+use clap::{ArgAction, ValueEnum};
+use clustermesh::diagnostic::Quoted;
+use clustermesh::document::nearest;
+use clustermesh::kilo::cluster::Cluster;
+use clustermesh::kilo::node::endpoint;
+use clustermesh::name::is_label_value;
+use clustermesh::node_changes::{GivenValues, NodeChanges};
+use clustermesh::report::json::JsonDocument;
+use clustermesh::rules::Purpose;
+
+use crate::failure::CommandFailure;
+use crate::output::{Printer, ReportFormat};
+use crate::planning::OutputCheck;
+use crate::settings::CommonOptions;
+use crate::{Outcome, applied_files, inputs, planning};
+
+/// Print the annotations and labels that mend findings about a cluster
+///
+/// Computes them from the findings of `validate`, and prints `kubectl` commands or patches for the machine
+/// configuration of Talos. A value that only a person knows, such as a public address, is written in capitals in a
+/// comment, unless an option gives it. Values that nodes wrote are never part of a command. Writes nothing.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct AnnotateArgs {
+    /// Cluster with the nodes, by its name in the mesh
+    #[arg(value_name = "CLUSTER")]
+    cluster: String,
+
+    /// Print the changes of this node only
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+
+    /// Seconds between keepalives of all nodes
+    ///
+    /// With keepalives from all nodes, connections survive changes of Peers.
+    #[arg(long, value_name = "SECONDS")]
+    keepalive: Option<NonZeroU16>,
+
+    /// Endpoint of a node for other clusters; repeatable
+    #[arg(long, value_name = "NODE=ADDRESS:PORT", action = ArgAction::Append, value_parser = given_endpoint)]
+    endpoint: Vec<(String, String)>,
+
+    /// Location of a node; repeatable
+    #[arg(long, value_name = "NODE=LOCATION", action = ArgAction::Append, value_parser = given_location)]
+    location: Vec<(String, String)>,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "kubectl")]
+    pub(crate) output: AnnotateFormat,
+
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh annotate west
+  clustermesh annotate west --keepalive 25 | sh
+  clustermesh annotate west --endpoint west-1=198.18.7.7:51820
+  clustermesh annotate west --node west-1 --output talos > west-1.patch.yaml";
+
+/// The format of the changes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum AnnotateFormat {
+    /// Commands of `kubectl`
+    Kubectl,
+    /// Patches for the machine configuration of Talos
+    Talos,
+    /// JSON
+    Json,
+}
+
+impl From<AnnotateFormat> for ReportFormat {
+    /// Returns the form of findings.
+    fn from(format: AnnotateFormat) -> Self {
+        match format {
+            AnnotateFormat::Kubectl | AnnotateFormat::Talos => Self::Human,
+            AnnotateFormat::Json => Self::Json,
+        }
+    }
+}
+
+fn given_endpoint(text: &str) -> Result<(String, String), String> {
+    let given = text.split_once('=');
+    let given = given.filter(|it| endpoint(it.1).is_ok_and(|it| it.check().is_ok()));
+    let given = given.map(|(node, value)| (node.to_owned(), value.to_owned()));
+    given.ok_or_else(|| "expected NODE=ADDRESS:PORT, such as west-1=198.18.7.7:51820".to_owned())
+}
+
+fn given_location(text: &str) -> Result<(String, String), String> {
+    let given = text.split_once('=');
+    let given = given.filter(|it| !it.1.is_empty() && is_label_value(it.1));
+    let given = given.map(|(node, value)| (node.to_owned(), value.to_owned()));
+    given.ok_or_else(|| {
+        "expected NODE=LOCATION with letters, digits, inner dots, dashes and underscores".to_owned()
+    })
+}
+
+pub(crate) fn run(args: &AnnotateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+    let inputs = inputs::gather(&args.common.files)?;
+    let clusters = applied_files::clusters(&inputs);
+    let name = applied_files::named(&args.cluster, &clusters)?;
+    let checked = planning::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
+    let planned = checked.planned.as_ref();
+    let member = planned.and_then(|(fleet, _)| fleet.memberships(name).next());
+    let Some(member) = member else {
+        return Err(inputs.refusal(checked.findings));
+    };
+    let given = GivenValues {
+        keepalive: args.keepalive,
+        endpoints: args.endpoint.iter().cloned().collect(),
+        locations: args.location.iter().cloned().collect(),
+        node: args.node.clone(),
+    };
+    let named = given.endpoints.keys().chain(given.locations.keys());
+    for node in named.chain(&given.node) {
+        check_node(&member.cluster, node)?;
+    }
+    let changes = NodeChanges::new(&member.cluster, &checked.findings, &given);
+    if changes.is_empty() {
+        printer.note("no annotation or label would mend a finding");
+    }
+    match args.output {
+        AnnotateFormat::Kubectl => {
+            let kubectl = inputs.settings.config.content.kubectl(name);
+            printer.print(&changes.commands(&kubectl))?;
+        }
+        AnnotateFormat::Talos => printer.print(&changes.talos())?,
+        AnnotateFormat::Json => printer.print(&JsonDocument::of(&changes).text()?)?,
+    }
+    if !changes.is_empty() {
+        printer.note(&format!(
+            "after the change, run `clustermesh snapshot {name}`"
+        ));
+    }
+    Ok(Outcome::Clean)
+}
+
+/// Checks that a cluster has a node of this name.
+fn check_node(cluster: &Cluster, node: &str) -> anyhow::Result<()> {
+    if cluster.node(node).is_some() {
+        return Ok(());
+    }
+    let known = cluster.nodes.iter().map(|it| it.node.name.as_str());
+    let help = nearest(node, known).map(|it| format!("; did you mean {}?", Quoted(it)));
+    Err(anyhow!(
+        "the snapshot of {} has no node {}{}",
+        cluster.entry.name,
+        Quoted(node),
+        help.unwrap_or_default()
+    ))
+}
