@@ -19,7 +19,7 @@ mod page;
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
 pub use message::Message;
 pub use mistakes::{LISTED, Mistakes};
-pub use node_change::{MetadataChange, MetadataKind, NewValue, NodeChange};
+pub use node_change::{MetadataChange, MetadataKind, NodeChange};
 pub use page::{Page, Section};
 pub use rule::{Question, Rule, Subject};
 
@@ -272,11 +272,12 @@ impl Finding {
         cluster: &ClusterName,
         nodes: impl IntoIterator<Item = &'n str>,
     ) -> Self {
-        self.changes.extend(nodes.into_iter().map(|node| NodeChange {
-            cluster: cluster.clone(),
-            node: node.to_owned(),
-            change: change.clone(),
-        }));
+        self.changes
+            .extend(nodes.into_iter().map(|node| NodeChange {
+                cluster: cluster.clone(),
+                node: node.to_owned(),
+                change: change.clone(),
+            }));
         self
     }
 

@@ -30,6 +30,7 @@ mod fields;
 mod gate;
 mod group;
 mod mistakes;
+mod mtu;
 mod networks;
 mod operator;
 mod overlap;
@@ -50,6 +51,7 @@ pub use dns::ClusterDns;
 pub use external::ExternalPeer;
 pub use group::{Group, KnownGroups};
 pub use mistakes::invalid_name;
+pub use mtu::{LEAST_WITH_IPV6, Mtu};
 pub use networks::{accepted, local_networks};
 pub use refused_link::{
     Refusals, RefusedLink, RefusedLinks, acceptance, at_policies, refusals, refusing,
@@ -168,6 +170,8 @@ pub struct Entry {
     pub advertise: Advertise,
     /// Its DNS service, if other clusters should ask it.
     pub dns: Option<ClusterDns>,
+    /// How large its packets can be.
+    pub mtu: Mtu,
     /// The fields that it leaves to the mesh's `defaults`.
     inherited: Inherited,
     /// The entry.

@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::diagnostic::{Finding, MetadataKind, NewValue};
+use crate::diagnostic::{Finding, MetadataChange, MetadataKind};
 use crate::kilo::cluster::Cluster;
 use crate::kilo::node::annotation;
 use crate::name::is_dns_subdomain;
@@ -29,7 +29,7 @@ pub struct NodeChanges {
     all: usize,
 }
 
-/// A change of an annotation or a label of a node. Without `value` and `form`, it is removed.
+/// A change of an annotation or a label of a node.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ListedChange {
@@ -39,12 +39,11 @@ struct ListedChange {
     kind: MetadataKind,
     /// Its name.
     key: String,
-    /// The new value.
+    /// The new value, or its form if only a person knows it; missing to remove the annotation or label.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    /// The form of the new value, if only a person knows it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    form: Option<String>,
+    /// Whether a person has to write the value, or to decide about the change.
+    open: bool,
     /// The rules of the findings that it mends.
     rules: BTreeSet<&'static str>,
 }
@@ -65,45 +64,34 @@ pub struct GivenValues {
 /// A node, and the annotation or label of it that changes.
 type ChangedKey = (String, MetadataKind, String);
 
-/// A value, and the rules for which it is needed.
-type NeededValue = (NewValue, BTreeSet<&'static str>);
-
 impl NodeChanges {
     /// Returns the changes that mend findings, and those that a person wants.
     pub fn new(cluster: &Cluster, findings: &[Finding], given: &GivenValues) -> Self {
-        let mut needed: BTreeMap<ChangedKey, NeededValue> = BTreeMap::new();
+        let mut needed: BTreeMap<ChangedKey, ListedChange> = BTreeMap::new();
         for finding in findings {
             let changes = finding.changes.iter();
             for it in changes.filter(|it| it.cluster == cluster.entry.name) {
-                let change = &it.change;
-                let key = (it.node.clone(), change.kind, change.key.clone());
-                let (value, rules) = needed.entry(key).or_default();
-                if *value < change.value {
-                    value.clone_from(&change.value);
+                let MetadataChange {
+                    kind,
+                    key,
+                    value,
+                    is_open,
+                } = &it.change;
+                let changed = (it.node.clone(), *kind, key.clone());
+                let listed = ListedChange::new(&changed, value.clone(), *is_open);
+                let before = needed.entry(changed).or_insert_with(|| listed.clone());
+                // A known value is better than its form, and that is better than a removal.
+                let worth = |it: &ListedChange| (it.value.is_some(), !it.open);
+                if worth(before) < worth(&listed) {
+                    (before.value, before.open) = (listed.value, listed.open);
                 }
-                rules.insert(finding.rule.name());
+                before.rules.insert(finding.rule.name());
             }
         }
         given.add_to(&mut needed, cluster);
         let is_meant = |node: &str| given.node.as_deref().is_none_or(|it| it == node);
-        let needed = needed.into_iter();
-        let changes = needed
-            .filter(|((node, ..), _)| is_dns_subdomain(node) && is_meant(node))
-            .map(|((node, kind, key), (value, rules))| {
-                let (value, form) = match value {
-                    NewValue::Removed => (None, None),
-                    NewValue::Form(form) => (None, Some(form)),
-                    NewValue::Known(value) => (Some(value), None),
-                };
-                ListedChange {
-                    node,
-                    kind,
-                    key,
-                    value,
-                    form,
-                    rules,
-                }
-            });
+        let changes = needed.into_values();
+        let changes = changes.filter(|it| is_dns_subdomain(&it.node) && is_meant(&it.node));
         Self {
             cluster: cluster.entry.name.to_string(),
             changes: changes.collect(),
@@ -121,20 +109,19 @@ impl NodeChanges {
         self.changes.is_empty()
     }
 
-    /// Returns the changes as commands, given how `kubectl` reaches the cluster. Those in which a person has to write a
-    /// value are comments.
+    /// Returns the changes as commands, given how `kubectl` reaches the cluster. Those that a person has to complete or to decide
+    /// are comments.
     pub fn commands(&self, kubectl: &str) -> String {
         let mut groups: BTreeMap<_, (Vec<&str>, BTreeSet<&str>)> = BTreeMap::new();
         for it in &self.changes {
-            // Each node has its own value.
-            let node = it.form.as_ref().map(|_| &it.node);
-            let group = groups.entry((&it.form, node, it.kind, &it.key, &it.value));
+            let node = it.has_own_value().then_some(&it.node);
+            let group = groups.entry((it.open, it.kind, &it.key, &it.value, node));
             let (nodes, rules) = group.or_default();
             nodes.push(&it.node);
             rules.extend(&it.rules);
         }
-        let mut text = String::new();
-        for ((form, _, kind, key, value), (nodes, rules)) in groups {
+        let (mut text, mut heading) = (String::new(), String::new());
+        for ((is_open, kind, key, value, _), (nodes, rules)) in groups {
             let nodes = if self.are_all(&nodes) {
                 "--all".to_owned()
             } else {
@@ -144,16 +131,22 @@ impl NodeChanges {
                 MetadataKind::Annotation => "annotate",
                 MetadataKind::Label => "label",
             };
-            let change = match form.as_ref().or(value.as_ref()) {
+            let change = match value {
                 Some(value) => format!("{}={}", shell_word(key), shell_word(value)),
                 None => format!("{}-", shell_word(key)),
             };
-            let (hint, comment) = match form {
-                Some(_) => (" (write the value, and remove the #)", "# "),
-                None => ("", ""),
+            let (hint, comment) = match is_open {
+                true => (" (check, complete, and remove the #)", "# "),
+                false => ("", ""),
             };
-            if !rules.is_empty() {
-                let _ = writeln!(text, "# {}{hint}", list(rules));
+            // A shell may run what is quoted in a comment, so it has only names of rules.
+            let next = match rules.len() {
+                0 => String::new(),
+                _ => format!("# {}{hint}\n", list(rules)),
+            };
+            if next != heading {
+                text.push_str(&next);
+                heading = next;
             }
             let _ = writeln!(
                 text,
@@ -168,14 +161,14 @@ impl NodeChanges {
         let of_nodes = self.changes.chunk_by(|a, b| a.node == b.node);
         let mut patches: BTreeMap<_, (Vec<&str>, BTreeSet<&str>)> = BTreeMap::new();
         for changes in of_nodes {
-            let node = || changes.iter().map(|it| &it.node).take(1);
-            // Each node has its own value.
-            let own = changes.iter().find(|it| it.form.is_some());
-            let patch = (own.and_then(|_| node().next()), patch(changes));
+            let own = changes.iter().find(|it| it.has_own_value());
+            let patch = (own.map(|it| &it.node), patch(changes));
             let (nodes, rules) = patches.entry(patch).or_default();
-            nodes.extend(node().map(String::as_str));
+            nodes.extend(changes.iter().take(1).map(|it| it.node.as_str()));
             rules.extend(changes.iter().flat_map(|it| &it.rules));
         }
+        let mut patches: Vec<_> = patches.into_iter().collect();
+        patches.sort_by(|(_, (a, _)), (_, (b, _))| a.cmp(b));
         let patches = patches.into_iter().map(|((_, patch), (nodes, rules))| {
             let nodes = if self.are_all(&nodes) {
                 format!("all nodes of {}", self.cluster)
@@ -197,19 +190,21 @@ impl NodeChanges {
 const NAMED: usize = 20;
 
 impl GivenValues {
-    fn add_to(&self, needed: &mut BTreeMap<ChangedKey, NeededValue>, cluster: &Cluster) {
+    fn add_to(&self, needed: &mut BTreeMap<ChangedKey, ListedChange>, cluster: &Cluster) {
         let mut give = |node: &str, keys: &[(MetadataKind, &str)], value: &str| {
-            let keys = keys
-                .iter()
-                .map(|&(kind, key)| (node.to_owned(), kind, key.to_owned()));
-            let mut meant: Vec<ChangedKey> = keys.collect();
-            // If nothing is missing, a person wants the first one.
-            let is_missing = meant.iter().position(|it| needed.contains_key(it));
-            meant.swap(0, is_missing.unwrap_or_default());
-            for (index, key) in meant.into_iter().enumerate() {
-                if index == 0 || needed.contains_key(&key) {
-                    needed.entry(key).or_default().0 = NewValue::Known(value.to_owned());
-                }
+            let keys = keys.iter();
+            let keys = keys.map(|&(kind, key)| (node.to_owned(), kind, key.to_owned()));
+            let keys: Vec<ChangedKey> = keys.collect();
+            let mut meant = keys.clone();
+            meant.retain(|it| needed.contains_key(it));
+            if meant.is_empty() {
+                // No finding asks for it.
+                meant.extend(keys.into_iter().take(1));
+            }
+            for key in meant {
+                let given = ListedChange::new(&key, None, false);
+                let change = needed.entry(key).or_insert(given);
+                (change.value, change.open) = (Some(value.to_owned()), false);
             }
         };
         let annotation = |key| (MetadataKind::Annotation, key);
@@ -221,7 +216,9 @@ impl GivenValues {
         for (node, endpoint) in &self.endpoints {
             give(node, &endpoints.map(annotation), endpoint);
         }
-        let Some(seconds) = self.keepalive else { return };
+        let Some(seconds) = self.keepalive else {
+            return;
+        };
         let nodes = cluster.nodes.iter();
         for it in nodes.filter(|it| it.kilo.keepalive != seconds.get()) {
             let keys = [annotation(annotation::PERSISTENT_KEEPALIVE)];
@@ -231,11 +228,27 @@ impl GivenValues {
 }
 
 impl ListedChange {
+    fn new((node, kind, key): &ChangedKey, value: Option<String>, open: bool) -> Self {
+        Self {
+            node: node.clone(),
+            kind: *kind,
+            key: key.clone(),
+            value,
+            open,
+            rules: BTreeSet::new(),
+        }
+    }
+
+    /// Returns whether a person has to write a value that no other node has.
+    fn has_own_value(&self) -> bool {
+        self.open && self.kind == MetadataKind::Annotation && self.value.is_some()
+    }
+
     /// Returns the line of a patch without its indentation, and whether it is complete.
     fn line(&self) -> Option<(bool, String)> {
-        let value = self.value.as_ref().or(self.form.as_ref())?;
+        let value = self.value.as_ref()?;
         let line = format!("{}: {}", scalar(&self.key), quoted(value));
-        Some((self.value.is_some(), line))
+        Some((!self.open, line))
     }
 }
 
@@ -249,7 +262,7 @@ fn patch(changes: &[ListedChange]) -> String {
     let (mut removals, mut text, mut is_any) = (String::new(), String::new(), false);
     for (kind, section) in sections {
         let of_kind = || changes.iter().filter(|it| it.kind == kind);
-        for it in of_kind().filter(|it| it.line().is_none()) {
+        for it in of_kind().filter(|it| it.value.is_none()) {
             let _ = writeln!(removals, "# Remove {} from {section}.", it.key);
         }
         let lines: Vec<_> = of_kind().filter_map(ListedChange::line).collect();

@@ -18,15 +18,18 @@ pub struct NodeChange {
     pub change: MetadataChange,
 }
 
-/// A change of an annotation or a label.
+/// A change of an annotation or a label. Its value is never one that only a node wrote: a person with rights runs a command
+/// with it, and a hostile node could choose it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MetadataChange {
     /// Whether an annotation or a label changes.
     pub kind: MetadataKind,
     /// The name of the annotation or label.
     pub key: String,
-    /// The new value.
-    pub value: NewValue,
+    /// The new value, or its form, such as `ADDRESS:51820`; nothing to remove it.
+    pub value: Option<String>,
+    /// Whether a person has to write the value, or to decide about the change.
+    pub is_open: bool,
 }
 
 /// The two kinds of metadata of a node.
@@ -38,41 +41,41 @@ pub enum MetadataKind {
     Label,
 }
 
-/// The new value of an annotation or label. It is never one that only a node wrote: a person with rights runs a command
-/// with it, and a hostile node could choose it.
-#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub enum NewValue {
-    /// It is removed.
-    #[default]
-    Removed,
-    /// Its form, such as `ADDRESS:51820`. Only a person knows the value.
-    Form(String),
-    /// A value that is computed or declared.
-    Known(String),
-}
-
 impl MetadataChange {
-    fn annotation(key: &str, value: NewValue) -> Self {
+    /// Returns the new value of an annotation.
+    pub fn annotation(key: &str, value: impl Into<String>) -> Self {
         Self {
             kind: MetadataKind::Annotation,
             key: key.to_owned(),
-            value,
+            value: Some(value.into()),
+            is_open: false,
         }
-    }
-
-    /// Returns the known new value of an annotation.
-    pub fn known(key: &str, value: impl Into<String>) -> Self {
-        Self::annotation(key, NewValue::Known(value.into()))
-    }
-
-    /// Returns the form of the value of an annotation.
-    pub fn form(key: &str, form: impl Into<String>) -> Self {
-        Self::annotation(key, NewValue::Form(form.into()))
     }
 
     /// Returns the removal of an annotation.
     pub fn removal(key: &str) -> Self {
-        Self::annotation(key, NewValue::Removed)
+        Self {
+            value: None,
+            ..Self::annotation(key, "")
+        }
+    }
+
+    /// Leaves the value or the decision to a person.
+    #[must_use]
+    pub fn open(self) -> Self {
+        Self {
+            is_open: true,
+            ..self
+        }
+    }
+
+    /// Returns the same change of a label.
+    #[must_use]
+    pub fn of_label(self) -> Self {
+        Self {
+            kind: MetadataKind::Label,
+            ..self
+        }
     }
 }
 
@@ -81,8 +84,8 @@ impl fmt::Display for MetadataChange {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let key = &self.key;
         match &self.value {
-            NewValue::Removed => write!(formatter, "{key}-"),
-            NewValue::Form(value) | NewValue::Known(value) => write!(formatter, "{key}={value}"),
+            None => write!(formatter, "{key}-"),
+            Some(value) => write!(formatter, "{key}={value}"),
         }
     }
 }

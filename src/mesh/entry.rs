@@ -15,6 +15,7 @@ use super::defaults::{Inherited, MeshDefaults};
 use super::dns::{self, ClusterDns};
 use super::fields;
 use super::mistakes::cluster_name;
+use super::mtu::{self, Mtu};
 use super::networks::{self, DeclaredNetworks};
 use super::raw::RawCluster;
 use super::{
@@ -47,6 +48,7 @@ pub(super) struct Draft {
     /// None of them where nothing is written.
     #[expect(clippy::option_option, reason = "a field, and whether it is right")]
     dns: Option<Option<ClusterDns>>,
+    mtu: Option<Mtu>,
     inherited: Inherited,
 }
 
@@ -77,6 +79,7 @@ pub(super) fn draft(
     let anchors_place = place.key("anchors");
     let anchors = anchor::anchors(written, advertise, &declared, &anchors_place, findings);
     let dns = dns::dns(cluster.dns, &declared, &place.key("dns"), findings);
+    let mtu = mtu::mtu(cluster.mtu.as_ref(), &declared, &place.key("mtu"), findings);
     Draft {
         name,
         state: cluster.state.unwrap_or_default(),
@@ -107,6 +110,7 @@ pub(super) fn draft(
         anchors,
         advertise,
         dns,
+        mtu,
         text: cluster.name,
         place,
     }
@@ -164,6 +168,7 @@ impl Draft {
             anchors: self.anchors?,
             advertise: self.advertise,
             dns: self.dns?,
+            mtu: self.mtu?,
             inherited: self.inherited,
             place: self.place,
         })

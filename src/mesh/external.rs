@@ -17,8 +17,8 @@ use super::mistakes::{REMOVE_ONE, name_or_finding};
 use super::networks::{list, range};
 use super::raw::RawExternalPeer;
 use super::{
-    Advertise, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Networks, PodRanges,
-    Range, State, WireguardAddresses, unknown_cluster,
+    Advertise, DEFAULT_PORT, DEFAULT_TOPOLOGY_LABEL, EndpointSource, Entry, Mtu, Networks,
+    PodRanges, Range, State, WireguardAddresses, unknown_cluster,
 };
 
 /// The seconds between keepalives of a host that clusters cannot dial.
@@ -114,6 +114,7 @@ fn external(
                 wireguard: WireguardAddresses::None,
             },
             dns: None,
+            mtu: Mtu::default(),
             inherited: Inherited::default(),
             place,
         },

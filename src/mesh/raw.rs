@@ -297,6 +297,25 @@ pub(super) struct RawCluster {
     /// Its DNS service, if other clusters should resolve the names of its Services. `clustermesh dns` uses it; Peers do not
     /// depend on it.
     pub(super) dns: Option<RawDns>,
+    /// How large its packets can be. Only findings depend on it.
+    pub(super) mtu: Option<RawMtu>,
+}
+
+/// The MTUs of a cluster: the largest packets of its networks, in bytes.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(rename = "Mtu")]
+pub(super) struct RawMtu {
+    /// The MTU of the interface with the default route of its nodes, or less if a network on the way to the other clusters
+    /// carries less. With Kilo's `--mtu=auto`, the MTU of the tunnels is this less 80.
+    #[schemars(range(min = 1280, max = 65535), example = 1500)]
+    pub(super) underlay: Option<u16>,
+    /// The MTU of the network between nodes of a location; that of `underlay` by default.
+    #[schemars(range(min = 1280, max = 65535), example = 1400)]
+    pub(super) internal: Option<u16>,
+    /// The MTU of the interfaces of pods, which the CNI sets.
+    #[schemars(range(min = 576, max = 65535), example = 1420)]
+    pub(super) pods: Option<u16>,
 }
 
 /// The DNS service of a cluster.

@@ -67,7 +67,7 @@ pub(super) fn blank(key: &str) -> MetadataChange {
         annotation::LOCATION => "LOCATION",
         _ => "VALUE",
     };
-    MetadataChange::form(key, form)
+    MetadataChange::annotation(key, form).open()
 }
 
 /// Sets a change of a node as the remedy of a finding.

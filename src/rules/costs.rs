@@ -96,7 +96,7 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
         "run {}{more}, and then `clustermesh snapshot`",
         commands.join(", ")
     );
-    let change = MetadataChange::known(annotation::PERSISTENT_KEEPALIVE, "25");
+    let change = MetadataChange::annotation(annotation::PERSISTENT_KEEPALIVE, "25");
     let finding = Finding::new(&PAUSE_AFTER_CHANGE, message).help(help);
     Some(silent.iter().fold(finding, |finding, it| {
         finding.mended_by(&change, it.cluster, it.silent.iter().copied())

@@ -16,6 +16,7 @@ mod granularity;
 mod keepalive;
 mod location;
 mod location_ranges;
+mod mtu;
 mod spelling;
 mod subnet;
 
@@ -49,6 +50,7 @@ rules! {
     UNROUTABLE_FAMILY = "unroutable-family" Notice;
     MISMATCHED_SUBNET = "mismatched-subnet" Warning;
     DIFFERENT_FAMILIES = "different-families" Warning;
+    EXCEEDED_MTU = "exceeded-mtu" Warning;
 }
 
 /// Returns findings about Kilo on the nodes. Without a plan, the Peers of their clusters are not known.
@@ -60,6 +62,7 @@ pub(super) fn findings(fleet: &Fleet, plan: Option<&Plan>) -> Vec<Finding> {
         findings.extend(subnet::finding(&inspected));
         findings.extend(family::of_nodes(fleet, &inspected));
         findings.extend(family::of_partners(fleet, &inspected));
+        findings.extend(mtu::finding(fleet, member));
         findings.extend(location::findings(&inspected));
         findings.extend(spelling::findings(&inspected));
         findings.extend(annotations::findings(&inspected));

@@ -74,10 +74,7 @@ const MODULES: &[(&str, &str)] = &[
         "firewall",
         "name wireguard granularity schema mesh kilo membership fleet plan",
     ),
-    (
-        "node_changes",
-        "text name diagnostic schema kilo mesh yaml",
-    ),
+    ("node_changes", "text name diagnostic schema kilo mesh yaml"),
     ("template", "diagnostic yaml"),
     (
         "manifest",

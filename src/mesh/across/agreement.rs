@@ -69,6 +69,7 @@ fn fields(later: &MeshMember, first: &MeshMember) -> Vec<Finding> {
             ("topologyLabel", format!("`{}`", entry.topology_label)),
             ("advertise", format!("{{{}}}", entry.advertise)),
             ("dns", dns(entry)),
+            ("mtu", format!("{{{}}}", entry.mtu)),
         ]
     };
     values(later.entry)

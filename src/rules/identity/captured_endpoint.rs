@@ -77,7 +77,11 @@ impl<'f> RoutedAddresses<'f> {
         let finding = Finding::on_node(&CAPTURED_ENDPOINT, cluster, &node.name, message)
             .at(place(self.member, node), "")
             .at(source.endpoint_place(candidate), format!("of {whose}"))
-            .mended_by(&blank(annotation::FORCE_INTERNAL_IP), cluster, [&*node.name])
+            .mended_by(
+                &blank(annotation::FORCE_INTERNAL_IP),
+                cluster,
+                [&*node.name],
+            )
             .help(
                 "annotate the node with its own address, such as \
                  `kilo.squat.ai/force-internal-ip: 192.168.1.1/24`",

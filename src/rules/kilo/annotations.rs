@@ -7,7 +7,7 @@ use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
 use crate::net::Interface;
 use crate::rules::Finding;
-use crate::rules::command::{mended, blank};
+use crate::rules::command::{blank, mended};
 use crate::snapshot::Node;
 
 /// Returns findings about annotations that people, or an unknown agent, wrote for Kilo.
@@ -67,7 +67,7 @@ fn ignored(node: &Node) -> Vec<(&'static str, String)> {
 fn readable(key: &'static str) -> Option<MetadataChange> {
     Some(match key {
         annotation::FORCE_ENDPOINT | annotation::FORCE_INTERNAL_IP => blank(key),
-        annotation::PERSISTENT_KEEPALIVE => MetadataChange::known(key, "25"),
+        annotation::PERSISTENT_KEEPALIVE => MetadataChange::annotation(key, "25"),
         _ => return None,
     })
 }

@@ -109,7 +109,7 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
     let finding = Finding::on_node(rule, &member.entry.name, name, message)
         .at(written(candidate, node), "")
         .at(member.entry.place.key("persistentKeepalive"), "");
-    let change = MetadataChange::known(key, "25");
+    let change = MetadataChange::annotation(key, "25");
     Some(mended(finding, &change, &member.entry.name, node))
 }
 

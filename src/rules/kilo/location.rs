@@ -7,7 +7,7 @@ use super::{
     EMPTY_LOCATION, MISSING_INTERNAL_IP, MISSING_LOCATION, SEVERAL_LEADERS, UNCERTAIN_LEADER,
     annotated,
 };
-use crate::diagnostic::{MetadataChange, MetadataKind, Quoted, Severity};
+use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::granularity::Granularity;
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
@@ -15,7 +15,7 @@ use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, annotate_each, mended, run, blank};
+use crate::rules::command::{annotate, annotate_each, blank, mended, run};
 use crate::rules::nodes::contradicted_label;
 use crate::snapshot::Node;
 use crate::text::listed;
@@ -150,8 +150,8 @@ fn without_location(inspected: &InspectedCluster, node: &Node) -> Finding {
     );
     let mut change = blank(annotation::LOCATION);
     if entry.topology_label != DEFAULT_TOPOLOGY_LABEL {
-        change.kind = MetadataKind::Label;
         change.key.clone_from(&entry.topology_label);
+        change = change.of_label();
     }
     Finding::on_node(&MISSING_LOCATION, &entry.name, &node.name, message)
         .at(inspected.place(node).key("name"), "")
@@ -218,7 +218,7 @@ fn several_volunteers(
     let place = second.map(|it| inspected.annotation(it, annotation::LEADER));
     let others = volunteers.iter().copied();
     let others = others.filter(|it| it.name != leader.node.name);
-    let change = MetadataChange::removal(annotation::LEADER);
+    let change = MetadataChange::removal(annotation::LEADER).open();
     let cluster = &inspected.member.entry.name;
     Finding::on_cluster(&SEVERAL_LEADERS, cluster, message)
         .at(place, "")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::inspected_cluster::InspectedCluster;
 use super::{ANNOTATION_AS_LABEL, SIMILAR_LOCATIONS, UNKNOWN_ANNOTATION, annotated};
-use crate::diagnostic::{MetadataChange, MetadataKind, NewValue, Quoted, Severity};
+use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::document::nearest;
 use crate::granularity::Granularity;
 use crate::kilo::node::annotation;
@@ -64,12 +64,8 @@ fn label(inspected: &InspectedCluster, label: &KeyOnNodes) -> Option<Finding> {
     let cluster = &inspected.member.entry.name;
     let names = nodes.iter().map(|it| &*it.name);
     // The value of the label is a claim of the node.
-    let annotation = MetadataChange::form(key, "VALUE");
-    let unlabel = MetadataChange {
-        kind: MetadataKind::Label,
-        key: (*key).to_owned(),
-        value: NewValue::Removed,
-    };
+    let annotation = MetadataChange::annotation(key, "VALUE").open();
+    let unlabel = MetadataChange::removal(key).of_label().open();
     Some(
         finding
             .at(place, "")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::{MetadataChange, MetadataKind, NewValue, Quoted, Severity};
+use crate::diagnostic::{MetadataChange, Quoted, Severity};
 use crate::fleet::Member;
 use crate::granularity::Granularity;
 use crate::kilo::cluster::Cluster;
@@ -57,23 +57,20 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
     finding.at(place.clone(), text).help(help)
 }
 
-/// Returns the labels that the selector asks for, each with the nodes that lack it.
+/// Returns the labels that the selector asks for, each with the nodes that lack it. Only a person knows which of them it means.
 fn labels<'f>(member: &'f Member) -> Vec<(MetadataChange, Vec<&'f str>)> {
     let requirements = member.entry.selector.requirements().iter();
-    let labels = requirements.map(|requirement| {
+    let labels = requirements.filter_map(|requirement| {
         let value = match &requirement.test {
-            Test::In(values) => NewValue::Known(values.first().cloned().unwrap_or_default()),
-            Test::Exists => NewValue::Known(String::new()),
-            Test::NotIn(_) | Test::DoesNotExist => NewValue::Removed,
+            Test::In(values) => values.first()?.as_str(),
+            Test::Exists => "",
+            Test::NotIn(_) | Test::DoesNotExist => return None,
         };
         let nodes = member.cluster.nodes.iter().map(|it| it.node);
         let lacking = nodes.filter(|it| !requirement.matches(&it.labels));
-        let change = MetadataChange {
-            kind: MetadataKind::Label,
-            key: requirement.key.clone(),
-            value,
-        };
-        (change, lacking.map(|it| it.name.as_str()).collect())
+        let change = MetadataChange::annotation(&requirement.key, value);
+        let names = lacking.map(|it| it.name.as_str());
+        Some((change.of_label().open(), names.collect()))
     });
     labels.collect()
 }

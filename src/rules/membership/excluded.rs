@@ -192,10 +192,8 @@ fn endpoint_change(member: &Member, reason: &ExcludedReason) -> Option<MetadataC
         },
         _ => return None,
     };
-    Some(MetadataChange::form(
-        key,
-        format!("ADDRESS:{}", member.entry.port),
-    ))
+    let form = format!("ADDRESS:{}", member.entry.port);
+    Some(MetadataChange::annotation(key, form).open())
 }
 
 /// Returns what helps nodes on which Kilo has not run.

@@ -5,6 +5,7 @@ use crate::support::assert_contains;
 
 mod delivery;
 mod files;
+mod mtu;
 mod nodes;
 
 /// Returns the findings of `validate`: rule, severity, help and message.

@@ -23,6 +23,7 @@ const KINDS: &[(&str, &str)] = &[
     ("dns", "DnsConfiguration"),
     ("wireguard", "WireGuardConfiguration"),
     ("firewall", "Firewall"),
+    ("annotate", "NodeChanges"),
     ("peer", "Peer"),
 ];
 
@@ -67,7 +68,7 @@ fn is_listed_with_what_it_can_print() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, policy, snapshot, services-snapshot, report, trace, trace-mistake, verification, diff, capacity, status, dns, wireguard, firewall, peer, template-context]
+      [possible values: mesh, config, expectations, policy, snapshot, services-snapshot, report, trace, trace-mistake, verification, diff, capacity, status, dns, wireguard, firewall, annotate, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

@@ -36,6 +36,7 @@ const FILES: [(&[&str], &str); 19] = [
         "kilo-clustermesh.io/expectations_v1.json",
     ),
     (&["firewall"], "kilo-clustermesh.io/firewall_v1.json"),
+    (&["annotate"], "kilo-clustermesh.io/nodechanges_v1.json"),
     (&["mesh"], "kilo.squat.ai/clustermesh_v1alpha1.json"),
     (&["peer"], "kilo.squat.ai/peer_v1alpha1.json"),
     (

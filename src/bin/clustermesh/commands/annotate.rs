@@ -60,7 +60,7 @@ pub(crate) struct AnnotateArgs {
 const EXAMPLES: &str = "\
 Examples:
   clustermesh annotate west
-  clustermesh annotate west --keepalive 25 | sh
+  clustermesh annotate west --keepalive 25
   clustermesh annotate west --endpoint west-1=198.18.7.7:51820
   clustermesh annotate west --node west-1 --output talos > west-1.patch.yaml";
 

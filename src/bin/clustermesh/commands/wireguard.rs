@@ -9,7 +9,7 @@ use clap::{ArgAction, ValueEnum};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
 use clustermesh::host_config::{HostConfig, HostOptions, KeySource};
-use clustermesh::mesh::ExternalPeer;
+use clustermesh::mesh::{ExternalPeer, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
@@ -41,7 +41,9 @@ pub(crate) struct WireguardArgs {
     #[arg(long, value_name = "ADDRESS", action = ArgAction::Append)]
     dns: Vec<IpAddr>,
 
-    /// Largest packet in bytes [default: that of the system]
+    /// Largest packet in bytes
+    ///
+    /// By default, it is that of the tunnels of its clusters if the mesh declares less than 1420, else that of the system.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(576..))]
     mtu: Option<u16>,
 
@@ -126,7 +128,7 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
     }
     let options = HostOptions {
         dns: args.dns.iter().map(ToString::to_string).collect(),
-        mtu: args.mtu,
+        mtu: args.mtu.or_else(|| declared_mtu(mesh, external)),
         keepalive: args.keepalive,
         private_key: key_source(args, external)?,
     };
@@ -139,6 +141,15 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
         WireguardFormat::Qr => printer.picture(&qr::code(&config.compact(&options))?)?,
     }
     Ok(Outcome::Clean)
+}
+
+/// Returns the MTU of the smallest tunnel of the clusters of an external peer, if it is smaller than that of most tunnels.
+fn declared_mtu(mesh: &Mesh, external: &ExternalPeer) -> Option<u16> {
+    const USUAL: u16 = 1420;
+    let entries = mesh.entries.iter();
+    let entries = entries.filter(|it| external.clusters.contains(&it.name));
+    let smallest = entries.filter_map(|it| it.mtu.tunnel()).min();
+    smallest.filter(|it| *it < USUAL)
 }
 
 fn key_source(args: &WireguardArgs, external: &ExternalPeer) -> anyhow::Result<KeySource> {
