@@ -13,13 +13,13 @@ mod escape;
 mod message;
 pub mod mistake;
 mod mistakes;
-mod node_change;
+mod node_remedy;
 mod page;
 
 pub use escape::{Quoted, bare, escaped, is_command, is_deceptive, plain_json};
 pub use message::Message;
 pub use mistakes::{LISTED, Mistakes};
-pub use node_change::{MetadataChange, MetadataKind, NodeChange};
+pub use node_remedy::{MetadataChange, MetadataKind, NodeRemedy};
 pub use page::{Page, Section};
 pub use rule::{Question, Rule, Subject};
 
@@ -50,8 +50,8 @@ pub struct Finding {
     pub labels: Vec<Label>,
     /// The remedy.
     pub help: Option<String>,
-    /// The changes of annotations and labels that mend it, for `clustermesh annotate`.
-    pub changes: Vec<NodeChange>,
+    /// The changes of annotations and labels that resolve it, for `clustermesh annotate`.
+    pub changes: Vec<NodeRemedy>,
     /// The finding that causes this one. If both are reported, only the cause is listed.
     pub cause: Option<FindingCause>,
     /// The common part of findings about several nodes, unless that is the whole message.
@@ -264,16 +264,16 @@ impl Finding {
         self
     }
 
-    /// Adds a change of nodes of a cluster that mends it.
+    /// Adds a change of nodes of a cluster that resolves it.
     #[must_use]
-    pub(crate) fn mended_by<'n>(
+    pub(crate) fn resolved_by<'n>(
         mut self,
         change: &MetadataChange,
         cluster: &ClusterName,
         nodes: impl IntoIterator<Item = &'n str>,
     ) -> Self {
         self.changes
-            .extend(nodes.into_iter().map(|node| NodeChange {
+            .extend(nodes.into_iter().map(|node| NodeRemedy {
                 cluster: cluster.clone(),
                 node: node.to_owned(),
                 change: change.clone(),

@@ -170,7 +170,7 @@ pub struct Entry {
     pub advertise: Advertise,
     /// Its DNS service, if other clusters should ask it.
     pub dns: Option<ClusterDns>,
-    /// How large its packets can be.
+    /// The sizes of its packets.
     pub mtu: Mtu,
     /// The fields that it leaves to the mesh's `defaults`.
     inherited: Inherited,

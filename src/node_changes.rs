@@ -1,4 +1,4 @@
-//! The annotations and labels that would mend findings about a cluster, for `kubectl` and for Talos.
+//! The annotations and labels that would resolve findings about a cluster, for `kubectl` and for Talos.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::num::NonZeroU16;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::diagnostic::{Finding, MetadataChange, MetadataKind};
+use crate::diagnostic::{Finding, FindingCause, MetadataChange, MetadataKind};
 use crate::kilo::cluster::Cluster;
 use crate::kilo::node::annotation;
 use crate::name::is_dns_subdomain;
@@ -44,7 +44,7 @@ struct ListedChange {
     value: Option<String>,
     /// Whether a person has to write the value, or to decide about the change.
     open: bool,
-    /// The rules of the findings that it mends.
+    /// The rules of the findings that it resolves.
     rules: BTreeSet<&'static str>,
 }
 
@@ -65,10 +65,13 @@ pub struct GivenValues {
 type ChangedKey = (String, MetadataKind, String);
 
 impl NodeChanges {
-    /// Returns the changes that mend findings, and those that a person wants.
+    /// Returns the changes that resolve findings, and those that a person wants.
     pub fn new(cluster: &Cluster, findings: &[Finding], given: &GivenValues) -> Self {
         let mut needed: BTreeMap<ChangedKey, ListedChange> = BTreeMap::new();
-        for finding in findings {
+        // If a cause is removed, its consequences may end without these changes.
+        let causes: BTreeSet<FindingCause> = findings.iter().map(Finding::as_cause).collect();
+        let is_own = |it: &&Finding| it.cause.as_ref().is_none_or(|it| !causes.contains(it));
+        for finding in findings.iter().filter(is_own) {
             let changes = finding.changes.iter();
             for it in changes.filter(|it| it.cluster == cluster.entry.name) {
                 let MetadataChange {

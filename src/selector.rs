@@ -65,15 +65,19 @@ impl Selector {
         self.requirements.iter().all(|it| it.matches(labels))
     }
 
-    /// Returns its requirements.
-    pub fn requirements(&self) -> &[Requirement] {
-        &self.requirements
+    /// Returns the labels that something with these lacks, each with a value that is selected.
+    pub fn missing<'s>(&'s self, labels: &StringMap) -> impl Iterator<Item = (&'s str, &'s str)> {
+        let unmet = self.requirements.iter().filter(|it| !it.matches(labels));
+        unmet.filter_map(|it| match &it.test {
+            Test::In(values) => Some((it.key.as_str(), values.first()?.as_str())),
+            Test::Exists => Some((it.key.as_str(), "")),
+            Test::NotIn(_) | Test::DoesNotExist => None,
+        })
     }
 }
 
 impl Requirement {
-    /// Returns whether these labels meet it.
-    pub fn matches(&self, labels: &StringMap) -> bool {
+    fn matches(&self, labels: &StringMap) -> bool {
         let value = labels.get(&self.key);
         match &self.test {
             Test::In(values) => value.is_some_and(|value| values.iter().any(|it| it == value)),

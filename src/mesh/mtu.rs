@@ -1,4 +1,4 @@
-//! The MTUs of a cluster: how large packets can be in its networks (`kilo.md` §6.1).
+//! The MTUs of a cluster: the largest packets of its networks (`kilo.md` §6.1).
 
 use std::fmt;
 

@@ -297,7 +297,7 @@ pub(super) struct RawCluster {
     /// Its DNS service, if other clusters should resolve the names of its Services. `clustermesh dns` uses it; Peers do not
     /// depend on it.
     pub(super) dns: Option<RawDns>,
-    /// How large its packets can be. Only findings depend on it.
+    /// The sizes of its packets. Only findings depend on them.
     pub(super) mtu: Option<RawMtu>,
 }
 

@@ -71,13 +71,13 @@ pub(super) fn blank(key: &str) -> MetadataChange {
 }
 
 /// Sets a change of a node as the remedy of a finding.
-pub(super) fn mended(
+pub(super) fn resolved(
     finding: Finding,
     change: &MetadataChange,
     cluster: &ClusterName,
     node: &Node,
 ) -> Finding {
-    let finding = finding.mended_by(change, cluster, [&*node.name]);
+    let finding = finding.resolved_by(change, cluster, [&*node.name]);
     finding.help(run(&annotate(node, change), cluster))
 }
 

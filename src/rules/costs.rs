@@ -99,7 +99,7 @@ fn pause(silent: &[SilentLeaders], config: &Config) -> Option<Finding> {
     let change = MetadataChange::annotation(annotation::PERSISTENT_KEEPALIVE, "25");
     let finding = Finding::new(&PAUSE_AFTER_CHANGE, message).help(help);
     Some(silent.iter().fold(finding, |finding, it| {
-        finding.mended_by(&change, it.cluster, it.silent.iter().copied())
+        finding.resolved_by(&change, it.cluster, it.silent.iter().copied())
     }))
 }
 
@@ -137,7 +137,7 @@ fn learned(learned: &[LearnedEndpoints], config: &Config) -> Option<Finding> {
     let change = blank(annotation::FORCE_ENDPOINT);
     let finding = Finding::new(&LEARNED_ENDPOINT, message).help(help);
     Some(learned.iter().fold(finding, |finding, it| {
-        finding.mended_by(&change, it.cluster, it.nodes.iter().copied())
+        finding.resolved_by(&change, it.cluster, it.nodes.iter().copied())
     }))
 }
 

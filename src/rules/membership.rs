@@ -1,6 +1,6 @@
 //! Words for what a membership holds: which nodes and which of their ranges are left out, and why.
 
-use super::command::mended;
+use super::command::resolved;
 use super::identity::DUPLICATE_ADDRESS;
 use super::kilo::MIXED_GRANULARITY;
 use super::nodes::{NODE_NOT_SELECTED, contradicted};
@@ -184,7 +184,7 @@ fn withheld(member: &Member, withheld: &WithheldRange) -> Finding {
     match forced {
         Some(node) => {
             let removal = MetadataChange::removal(annotation::FORCE_INTERNAL_IP);
-            mended(finding, &removal, &member.entry.name, node)
+            resolved(finding, &removal, &member.entry.name, node)
         }
         None => finding,
     }

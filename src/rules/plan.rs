@@ -71,7 +71,7 @@ pub(super) fn with_endpoints(finding: Finding, fleet: &Fleet) -> Finding {
     member.fold(finding, |finding, it| {
         let candidates = it.membership.candidates.iter();
         let undialled = candidates.filter(|it| it.endpoint.is_none());
-        finding.mended_by(
+        finding.resolved_by(
             &change,
             &it.entry.name,
             undialled.map(|it| it.leader.as_str()),

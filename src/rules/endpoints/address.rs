@@ -31,7 +31,7 @@ pub(super) fn finding(dialled: &DialledEndpoint) -> Option<Finding> {
             let change = blank(annotation::CLUSTERMESH_ENDPOINT);
             let finding = on_endpoint(dialled, &DOCUMENTATION_ENDPOINT, message);
             let cluster = &dialled.member.entry.name;
-            let finding = finding.mended_by(&change, cluster, [&*dialled.node.name]);
+            let finding = finding.resolved_by(&change, cluster, [&*dialled.node.name]);
             Some(finding.help(if dialled.member.entry.name.is_external() {
                 "write the real address of the host"
             } else {

@@ -120,10 +120,10 @@ fn unreachable<'f>(
 
 impl UnreachableEndpoints<'_> {
     /// Adds the endpoints that the nodes need to a finding.
-    fn mended(&self, finding: Finding) -> Finding {
+    fn resolved(&self, finding: Finding) -> Finding {
         let cluster = &self.first.member.entry.name;
         let change = blank(annotation::CLUSTERMESH_ENDPOINT);
-        finding.mended_by(&change, cluster, self.nodes.iter().copied())
+        finding.resolved_by(&change, cluster, self.nodes.iter().copied())
     }
 }
 
@@ -150,7 +150,7 @@ fn no_initiator(one: &Doors, other: &Doors) -> Finding {
         .help(help);
     let change = blank(annotation::CLUSTERMESH_ENDPOINT);
     [one, other].into_iter().fold(finding, |finding, it| {
-        finding.mended_by(&change, it.cluster, it.nodes.iter().copied())
+        finding.resolved_by(&change, it.cluster, it.nodes.iter().copied())
     })
 }
 
@@ -163,7 +163,7 @@ fn other_family(unreachable: &UnreachableEndpoints) -> Finding {
     );
     let cluster = &unreachable.first.member.entry.name;
     let other = family.other();
-    unreachable.mended(Finding::on_cluster(&UNREACHABLE_FAMILY, cluster, message))
+    unreachable.resolved(Finding::on_cluster(&UNREACHABLE_FAMILY, cluster, message))
         .at(unreachable.first.place(), "")
         .help(if cluster.is_external() {
             format!("write an `endpoint` with an {other} address")
@@ -206,7 +206,7 @@ fn other_network(unreachable: &UnreachableEndpoints) -> Finding {
             guesses.join(" and ")
         )
     };
-    unreachable.mended(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message))
+    unreachable.resolved(Finding::on_cluster(&PRIVATE_ENDPOINT, cluster, message))
         .at(unreachable.first.place(), "")
         .help(format!(
             "if the networks are connected, ignore this rule for `{cluster}`;{nat} otherwise annotate the nodes with \

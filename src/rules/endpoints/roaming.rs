@@ -79,7 +79,7 @@ impl RoamingPairs<'_> {
         let sides = self.nodes.iter().map(|&it| (self.member, it));
         for (member, candidate) in sides.chain(self.others.iter().copied()) {
             let node = [candidate.leader.as_str()];
-            finding = finding.mended_by(&change, &member.entry.name, node);
+            finding = finding.resolved_by(&change, &member.entry.name, node);
         }
         let places = own.chain(others).map(|it| it.place.key("name"));
         let finding = finding.at_each(places.map(|it| (it, "has no endpoint")));

@@ -77,7 +77,7 @@ impl<'f> RoutedAddresses<'f> {
         let finding = Finding::on_node(&CAPTURED_ENDPOINT, cluster, &node.name, message)
             .at(place(self.member, node), "")
             .at(source.endpoint_place(candidate), format!("of {whose}"))
-            .mended_by(
+            .resolved_by(
                 &blank(annotation::FORCE_INTERNAL_IP),
                 cluster,
                 [&*node.name],

@@ -70,8 +70,8 @@ fn finding(again: DialledCandidate, first: DialledCandidate) -> Option<Finding> 
     let finding = Finding::on_node(&SHARED_ENDPOINT, cluster, node, message)
         .at(again.place(), "second here")
         .at(first.place(), format!("of {whose}"))
-        .mended_by(&change, cluster, [node])
-        .mended_by(&change, &first.member.entry.name, [first.who().1])
+        .resolved_by(&change, cluster, [node])
+        .resolved_by(&change, &first.member.entry.name, [first.who().1])
         .help(
             "give each node its own port: annotate each with `kilo.squat.ai/force-endpoint: \
              ADDRESS:PORT`, and forward these ports",

@@ -49,7 +49,7 @@ fn finding(member: &Member, address: IpAddr, [node, first]: [&Node; 2]) -> Findi
     Finding::on_node(&SHARED_INTERNAL_IP, cluster, &node.name, message)
         .at(place(member, node), "second here")
         .at(place(member, first), format!("of {whose}"))
-        .mended_by(
+        .resolved_by(
             &blank(annotation::FORCE_INTERNAL_IP),
             cluster,
             [&*node.name, &*first.name],

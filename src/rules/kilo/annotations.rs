@@ -7,7 +7,7 @@ use crate::granularity::Granularity;
 use crate::kilo::node::{annotation, endpoint};
 use crate::net::Interface;
 use crate::rules::Finding;
-use crate::rules::command::{blank, mended};
+use crate::rules::command::{blank, resolved};
 use crate::snapshot::Node;
 
 /// Returns findings about annotations that people, or an unknown agent, wrote for Kilo.
@@ -22,7 +22,7 @@ pub(super) fn findings(inspected: &InspectedCluster) -> Vec<Finding> {
             let finding = Finding::on_node(&IGNORED_ANNOTATION, cluster, &node.name, message);
             let changes = readable(key).into_iter();
             let finding = changes.fold(finding, |finding, it| {
-                finding.mended_by(&it, cluster, [&*node.name])
+                finding.resolved_by(&it, cluster, [&*node.name])
             });
             findings.push(finding.at(place, ""));
         }
@@ -91,7 +91,7 @@ fn misread_leader(inspected: &InspectedCluster, node: &Node) -> Option<Finding> 
     let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(&MISREAD_LEADER, cluster, &node.name, message).at(place, "");
     let change = MetadataChange::removal(key);
-    Some(mended(finding, &change, cluster, node))
+    Some(resolved(finding, &change, cluster, node))
 }
 
 #[cfg(test)]

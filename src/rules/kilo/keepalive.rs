@@ -8,7 +8,7 @@ use crate::membership::PeerCandidate;
 use crate::net::private_network;
 use crate::place::Place;
 use crate::rules::Finding;
-use crate::rules::command::mended;
+use crate::rules::command::resolved;
 use crate::rules::endpoints::ROAMING_NODE;
 use crate::snapshot::Node;
 use crate::text::{NAMED, listed};
@@ -110,7 +110,7 @@ fn silent(member: &Member, candidate: &PeerCandidate, node: &Node) -> Option<Fin
         .at(written(candidate, node), "")
         .at(member.entry.place.key("persistentKeepalive"), "");
     let change = MetadataChange::annotation(key, "25");
-    Some(mended(finding, &change, &member.entry.name, node))
+    Some(resolved(finding, &change, &member.entry.name, node))
 }
 
 /// Returns where the node has the annotation, or its name if it has none.

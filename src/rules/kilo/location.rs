@@ -15,7 +15,7 @@ use crate::kilo::location_label::LOCATION_LABELS;
 use crate::kilo::node::{InternalIp, KiloNode, annotation};
 use crate::mesh::DEFAULT_TOPOLOGY_LABEL;
 use crate::rules::Finding;
-use crate::rules::command::{annotate, annotate_each, blank, mended, run};
+use crate::rules::command::{annotate, annotate_each, blank, resolved, run};
 use crate::rules::nodes::contradicted_label;
 use crate::snapshot::Node;
 use crate::text::listed;
@@ -80,7 +80,7 @@ fn missing_internal_ip(
     let cluster = &inspected.member.entry.name;
     let change = blank(annotation::FORCE_INTERNAL_IP);
     let finding = Finding::on_node(&MISSING_INTERNAL_IP, cluster, &node.name, message);
-    let finding = finding.mended_by(&change, cluster, [&*node.name]);
+    let finding = finding.resolved_by(&change, cluster, [&*node.name]);
     Finding {
         severity,
         ..finding.at(place, "")
@@ -109,7 +109,7 @@ fn hidden_label(inspected: &InspectedCluster, node: &Node, value: &str) -> Findi
     let cluster = &inspected.member.entry.name;
     let finding = Finding::on_node(&EMPTY_LOCATION, cluster, &node.name, message)
         .at(inspected.annotation(node, key), "");
-    mended(finding, &MetadataChange::removal(key), cluster, node)
+    resolved(finding, &MetadataChange::removal(key), cluster, node)
 }
 
 /// Finds nodes in the location without a name because they have neither annotation nor label. If all are there, another
@@ -155,7 +155,7 @@ fn without_location(inspected: &InspectedCluster, node: &Node) -> Finding {
     }
     Finding::on_node(&MISSING_LOCATION, &entry.name, &node.name, message)
         .at(inspected.place(node).key("name"), "")
-        .mended_by(&change, &entry.name, [&*node.name])
+        .resolved_by(&change, &entry.name, [&*node.name])
 }
 
 /// Returns a finding about a label that distinguishes nodes of one location, if there is one.
@@ -222,7 +222,7 @@ fn several_volunteers(
     let cluster = &inspected.member.entry.name;
     Finding::on_cluster(&SEVERAL_LEADERS, cluster, message)
         .at(place, "")
-        .mended_by(&change, cluster, others.clone().map(|it| &*it.name))
+        .resolved_by(&change, cluster, others.clone().map(|it| &*it.name))
         .help(format!(
             "if only one should lead, {}",
             run(&annotate_each(others, &change), cluster)

@@ -69,8 +69,8 @@ fn label(inspected: &InspectedCluster, label: &KeyOnNodes) -> Option<Finding> {
     Some(
         finding
             .at(place, "")
-            .mended_by(&annotation, cluster, names.clone())
-            .mended_by(&unlabel, cluster, names)
+            .resolved_by(&annotation, cluster, names.clone())
+            .resolved_by(&unlabel, cluster, names)
             .help(run(&moved(node, key), cluster)),
     )
 }
@@ -194,7 +194,7 @@ fn of_spellings(inspected: &InspectedCluster, spellings: &Spellings) -> Option<F
     let cluster = &inspected.member.entry.name;
     let change = blank(annotation::LOCATION);
     let finding = Finding::on_cluster(&SIMILAR_LOCATIONS, cluster, message)
-        .mended_by(&change, cluster, nodes.iter().map(|it| &*it.name))
+        .resolved_by(&change, cluster, nodes.iter().map(|it| &*it.name))
         .at(location_place(inspected, nodes.first()?), "")
         .at(
             location_place(inspected, others.first()?),

@@ -13,7 +13,6 @@ use crate::net::Cidr;
 use crate::proposal::pod_ranges;
 use crate::rules::Finding;
 use crate::rules::nodes::CONTRADICTED;
-use crate::selector::Test;
 use crate::text::{list, listed};
 
 pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
@@ -36,8 +35,17 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         (against, of) => format!("{against} of {of} nodes have {what}"),
     };
     let mut finding = Finding::on_cluster(&CONTRADICTED, &member.entry.name, message);
-    for (change, nodes) in selects.then(|| labels(member)).into_iter().flatten() {
-        finding = finding.mended_by(&change, &member.entry.name, nodes);
+    let selector = &member.entry.selector;
+    for node in selects
+        .then_some(&member.cluster.nodes)
+        .into_iter()
+        .flatten()
+    {
+        for (key, value) in selector.missing(&node.node.labels) {
+            // Only a person knows which nodes are meant.
+            let change = MetadataChange::annotation(key, value).of_label().open();
+            finding = finding.resolved_by(&change, &member.entry.name, [&*node.node.name]);
+        }
     }
     if member.entry.state == State::Joined {
         if member.membership.candidates.is_empty() && !is_label {
@@ -55,24 +63,6 @@ pub(super) fn contradiction(member: &Member, found: &Contradiction) -> Finding {
         "declared here"
     };
     finding.at(place.clone(), text).help(help)
-}
-
-/// Returns the labels that the selector asks for, each with the nodes that lack it. Only a person knows which of them it means.
-fn labels<'f>(member: &'f Member) -> Vec<(MetadataChange, Vec<&'f str>)> {
-    let requirements = member.entry.selector.requirements().iter();
-    let labels = requirements.filter_map(|requirement| {
-        let value = match &requirement.test {
-            Test::In(values) => values.first()?.as_str(),
-            Test::Exists => "",
-            Test::NotIn(_) | Test::DoesNotExist => return None,
-        };
-        let nodes = member.cluster.nodes.iter().map(|it| it.node);
-        let lacking = nodes.filter(|it| !requirement.matches(&it.labels));
-        let change = MetadataChange::annotation(&requirement.key, value);
-        let names = lacking.map(|it| it.name.as_str());
-        Some((change.of_label().open(), names.collect()))
-    });
-    labels.collect()
 }
 
 /// Returns what nodes have instead of what was declared, and what to do about it.

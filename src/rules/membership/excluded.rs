@@ -65,7 +65,7 @@ pub(super) fn excluded(member: &Member, node: &ExcludedNode) -> Finding {
     }
     finding.help = help(member, node);
     if let Some(change) = endpoint_change(member, &node.reason) {
-        finding = finding.mended_by(&change, cluster, [&*node.node]);
+        finding = finding.resolved_by(&change, cluster, [&*node.node]);
     }
     if let ExcludedReason::PodCidrTaken { node: winner, .. } = &node.reason {
         finding = finding.at(pod_cidrs(member, winner), "the other");

@@ -45,7 +45,7 @@ pub(super) fn peer(source: &ClusterName, peer: &LoopingPeer) -> Finding {
         finding = finding.at(place.clone(), text);
     }
     let change = blank(annotation::CLUSTERMESH_ENDPOINT);
-    let finding = finding.mended_by(&change, source, [node.as_str()]);
+    let finding = finding.resolved_by(&change, source, [node.as_str()]);
     finding.help(help(source))
 }
 

@@ -1,4 +1,4 @@
-//! `annotate`: which annotations and labels mend findings, and that no node chooses them.
+//! `annotate`: which annotations and labels resolve findings, and that no node chooses them.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde::Deserialize as _;
 use super::*;
 use crate::support::{assert_contains, clustermesh, project};
 
-/// What stands between the words of a command, and what ends it.
+/// A `kubectl` that prints its words, with a character after each word and one after each command.
 const SHIM: &str = "kubectl() { printf '%s\\037' \"$@\"; printf '\\036'; }\n";
 
 /// Returns the words of each command that a shell runs.
@@ -82,7 +82,7 @@ fn changed(fields: &str, change: impl Fn(usize, &mut Value)) -> Folder {
 }
 
 /// Checks that a finding ends if a person follows the commands literally.
-fn mends(rule: &str, folder: &Folder, arguments: &[&str]) -> String {
+fn resolves(rule: &str, folder: &Folder, arguments: &[&str]) -> String {
     assert!(
         rules(folder, "east").contains(rule),
         "{rule}: {:?}",
@@ -118,7 +118,7 @@ fn located(index: usize, node: &mut Value) {
 #[test]
 fn keepalives_end_the_pause_after_a_change() {
     let silent = |_: usize, node: &mut Value| annotation(node, "persistent-keepalive", Value::Null);
-    insta::assert_snapshot!(mends("pause-after-change", &changed("", silent), &[]), @"
+    insta::assert_snapshot!(resolves("pause-after-change", &changed("", silent), &[]), @"
     # pause-after-change
     kubectl --context east annotate node n1 n2 --overwrite kilo.squat.ai/persistent-keepalive=25
     ");
@@ -127,7 +127,7 @@ fn keepalives_end_the_pause_after_a_change() {
         node["addresses"] = json!([]);
     };
     let fields = "      persistentKeepalive: 25\n";
-    insta::assert_snapshot!(mends("roaming-node", &changed(fields, nat), &["--keepalive", "10"]), @"
+    insta::assert_snapshot!(resolves("roaming-node", &changed(fields, nat), &["--keepalive", "10"]), @"
     # pause-after-change, roaming-node
     kubectl --context east annotate node n1 n2 --overwrite kilo.squat.ai/persistent-keepalive=10
     ");
@@ -136,7 +136,7 @@ fn keepalives_end_the_pause_after_a_change() {
         located(index, node);
         annotation(node, "persistent-keepalive", Value::Null);
     };
-    insta::assert_snapshot!(mends("pause-after-change", &changed("", silent), &[]), @"
+    insta::assert_snapshot!(resolves("pause-after-change", &changed("", silent), &[]), @"
     # pause-after-change
     kubectl --context east annotate node n1 n2 --overwrite kilo.squat.ai/persistent-keepalive=25
     ");
@@ -157,7 +157,7 @@ fn endpoints_come_from_a_person() {
         "--endpoint",
         "n2=[2a00::7]:4500",
     ];
-    insta::assert_snapshot!(mends("missing-endpoint", &folder, &given), @"
+    insta::assert_snapshot!(resolves("missing-endpoint", &folder, &given), @"
     # missing-endpoint
     kubectl --context east annotate node n1 --overwrite kilo.squat.ai/clustermesh-endpoint=198.18.7.1:51820
     kubectl --context east annotate node n2 --overwrite kilo.squat.ai/clustermesh-endpoint='[2a00::7]:4500'
@@ -170,7 +170,7 @@ fn endpoints_come_from_a_person() {
         "--endpoint",
         "n2=198.18.7.2:51820",
     ];
-    mends("invalid-endpoint", &changed("", malformed), &given);
+    resolves("invalid-endpoint", &changed("", malformed), &given);
     let private = |index: usize, node: &mut Value| {
         annotation(
             node,
@@ -178,10 +178,10 @@ fn endpoints_come_from_a_person() {
             json!(format!("10.77.0.{index}:51820")),
         );
     };
-    mends("private-endpoint", &changed("", private), &given);
+    resolves("private-endpoint", &changed("", private), &given);
     let shared =
         |_: usize, node: &mut Value| annotation(node, "force-endpoint", json!("198.18.7.7:51820"));
-    mends("shared-endpoint", &changed("", shared), &given);
+    resolves("shared-endpoint", &changed("", shared), &given);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn locations_and_leaders_are_mended() {
         }
     };
     let given = ["--location", "n2=bergen"];
-    insta::assert_snapshot!(mends("missing-location", &changed("", regions), &given), @"
+    insta::assert_snapshot!(resolves("missing-location", &changed("", regions), &given), @"
     # missing-location
     kubectl --context east annotate node n2 --overwrite kilo.squat.ai/location=bergen
     ");
@@ -204,7 +204,7 @@ fn locations_and_leaders_are_mended() {
         }
     };
     let fields = "      topologyLabel: example.org/rack\n";
-    insta::assert_snapshot!(mends("missing-location", &changed(fields, labelled), &given), @"
+    insta::assert_snapshot!(resolves("missing-location", &changed(fields, labelled), &given), @"
     # missing-location
     kubectl --context east label node n2 --overwrite example.org/rack=bergen
     ");
@@ -215,7 +215,7 @@ fn locations_and_leaders_are_mended() {
             annotation(node, "location", json!(""));
         }
     };
-    insta::assert_snapshot!(mends("empty-location", &changed("", hidden), &[]), @"
+    insta::assert_snapshot!(resolves("empty-location", &changed("", hidden), &[]), @"
     # empty-location
     kubectl --context east annotate node n2 --overwrite kilo.squat.ai/location-
     ");
@@ -223,9 +223,9 @@ fn locations_and_leaders_are_mended() {
         located(index, node);
         annotation(node, "leader", json!("yes"));
     };
-    insta::assert_snapshot!(mends("several-leaders", &changed("", volunteers), &[]), @"
-    # several-leaders
-    kubectl --context east annotate node n2 --overwrite kilo.squat.ai/leader-
+    insta::assert_snapshot!(resolves("several-leaders", &changed("", volunteers), &[]), @"
+    # several-leaders (check, complete, and remove the #)
+    # kubectl --context east annotate node n2 --overwrite kilo.squat.ai/leader-
     ");
     let denied = |index: usize, node: &mut Value| {
         located(index, node);
@@ -233,13 +233,17 @@ fn locations_and_leaders_are_mended() {
             annotation(node, "leader", json!("false"));
         }
     };
-    mends("misread-leader", &changed("", denied), &[]);
+    resolves("misread-leader", &changed("", denied), &[]);
 }
 
 #[test]
 fn labels_are_those_that_the_selector_asks_for() {
     let fields = "      nodeSelector: { matchLabels: { example.org/mesh: it-is }, matchExpressions: [{ key: role, operator: In, values: [gateway, edge] }, { key: old, operator: DoesNotExist }] }\n";
-    insta::assert_snapshot!(mends("contradicted-declaration", &changed(fields, |_, _| {}), &[]), @"");
+    insta::assert_snapshot!(resolves("contradicted-declaration", &changed(fields, |_, _| {}), &[]), @"
+    # contradicted-declaration (check, complete, and remove the #)
+    # kubectl --context east label node n1 n2 --overwrite example.org/mesh=it-is
+    # kubectl --context east label node n1 n2 --overwrite role=gateway
+    ");
 }
 
 /// Returns the annotations and labels of each node in the patches.
@@ -270,21 +274,21 @@ fn patches_of_talos_have_the_same_values() {
         "n2=198.18.7.1:51820",
     ]);
     insta::assert_snapshot!(run.stdout, @r#"
+    # n1 (contradicted-declaration, pause-after-change)
+    machine:
+      nodeAnnotations:
+        kilo.squat.ai/persistent-keepalive: "25"
+    #   nodeLabels:
+    #     mesh: "true"
+    ---
     # n2 (contradicted-declaration, misread-leader, pause-after-change)
     # Remove kilo.squat.ai/leader from nodeAnnotations.
     machine:
       nodeAnnotations:
         kilo.squat.ai/clustermesh-endpoint: "198.18.7.1:51820"
         kilo.squat.ai/persistent-keepalive: "25"
-      nodeLabels:
-        mesh: "true"
-    ---
-    # n1 (contradicted-declaration, pause-after-change)
-    machine:
-      nodeAnnotations:
-        kilo.squat.ai/persistent-keepalive: "25"
-      nodeLabels:
-        mesh: "true"
+    #   nodeLabels:
+    #     mesh: "true"
     "#);
     assert_eq!(patched(&run.stdout).len(), 2);
     // Without the address, that line is a comment.
@@ -295,8 +299,8 @@ fn patches_of_talos_have_the_same_values() {
     machine:
       nodeAnnotations:
         kilo.squat.ai/persistent-keepalive: "25"
-      nodeLabels:
-        mesh: "true"
+    #   nodeLabels:
+    #     mesh: "true"
     "#);
 }
 
@@ -365,7 +369,7 @@ fn many_nodes_are_all_nodes() {
         })
         .collect();
     folder.keep("east", &nodes);
-    let all = mends("pause-after-change", &folder, &[]);
+    let all = resolves("pause-after-change", &folder, &[]);
     assert_contains(&all, " annotate node --all --overwrite ");
     folder.keep("east", &nodes);
     let one = folder.run(&["annotate", "east", "--node", "n7"]).stdout;
@@ -387,7 +391,10 @@ fn what_is_ignored_or_unknown_changes_nothing() {
     folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { pause-after-change: { level: \"off\", reason: rare } }\n");
     let run = folder.run(&["annotate", "east"]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""));
-    assert_contains(&run.stderr, "no annotation or label would mend a finding");
+    assert_contains(
+        &run.stderr,
+        "no annotation or label would resolve a finding",
+    );
     for (arguments, says) in [
         (&["eats"][..], "did you mean `east`?"),
         (
@@ -414,6 +421,46 @@ fn what_is_ignored_or_unknown_changes_nothing() {
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{arguments:?}");
         assert_contains(&run.stderr, says);
     }
+}
+
+#[test]
+fn a_cluster_that_leaves_has_no_nodes() {
+    let folder = Folder::mesh();
+    folder.edit(
+        "mesh.yaml",
+        "name: east\n",
+        "name: east\n      state: Leaving\n",
+    );
+    fs::remove_file(folder.path("snapshots/east.json")).unwrap();
+    let run = folder.run(&["annotate", "east"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert_contains(&run.stderr, "east leaves its meshes");
+    folder.edit("mesh.yaml", "10.3.0.0/16", "10.3.0.0/33");
+    let run = folder.run(&["annotate", "west"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    assert_contains(&run.stderr, "error[invalid-range]");
+}
+
+/// With another label, every node may have a location.
+#[test]
+fn what_follows_from_a_wrong_line_changes_no_node() {
+    let folder = changed("      topologyLabel: rack\n", |index, node| {
+        located(0, node);
+        node["labels"]["topology.kubernetes.io/region"] = json!(format!("r{index}"));
+        if index == 0 {
+            node["labels"]["rack"] = json!("a");
+        }
+    });
+    let snapshot: Value = serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
+    let mut nodes = snapshot["nodes"].as_array().unwrap().clone();
+    let mut same = node(1, 3);
+    located(0, &mut same);
+    same["labels"] = json!({ "rack": "a", "topology.kubernetes.io/region": "r3" });
+    nodes.push(same);
+    folder.keep("east", &nodes);
+    let found = rules(&folder, "east");
+    assert!(found.contains("contradicted-declaration"), "{found:?}");
+    assert_eq!(folder.run(&["annotate", "east"]).stdout, "");
 }
 
 #[test]

@@ -620,6 +620,29 @@ fn segments_that_nobody_can_dial_are_left_out() {
 }
 
 #[test]
+fn its_packets_fit_into_the_smallest_tunnel_of_its_clusters() {
+    let folder = with(HOSTS);
+    let line = |name: &str, arguments: &[&str]| {
+        let run = folder.run(&[&["wireguard", name], arguments].concat());
+        let mut lines = run.stdout.lines().map(str::to_owned);
+        lines.find(|it| it.starts_with("MTU = "))
+    };
+    assert_eq!(line("laptop", &[]), None);
+    let range = "wireguardCIDR: 10.4.0.0/16";
+    let declared = |mtu: u16| format!("{range}\n      mtu: {{ underlay: {mtu} }}");
+    folder.edit("mesh.yaml", range, &declared(1400));
+    assert_eq!(line("laptop", &[]).as_deref(), Some("MTU = 1320"));
+    assert_eq!(
+        line("laptop", &["--mtu", "1280"]).as_deref(),
+        Some("MTU = 1280")
+    );
+    assert_eq!(line("router", &[]), None, "it is only in west");
+    // Its own network may carry less than that of a cluster.
+    folder.edit("mesh.yaml", &declared(1400), &declared(9001));
+    assert_eq!(line("laptop", &[]), None);
+}
+
+#[test]
 fn many_tunnels_are_a_finding() {
     let mut nodes = String::new();
     for number in 0..101 {

@@ -258,6 +258,7 @@ fn every_example_and_default_is_right() {
             "Diff",
             "Capacity",
             "Firewall",
+            "NodeChanges",
             "Status",
             "TemplateContext",
             "DnsConfiguration",

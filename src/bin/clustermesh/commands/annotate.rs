@@ -19,7 +19,7 @@ use crate::planning::OutputCheck;
 use crate::settings::CommonOptions;
 use crate::{Outcome, applied_files, inputs, planning};
 
-/// Print the annotations and labels that mend findings about a cluster
+/// Print the annotations and labels that resolve findings about a cluster
 ///
 /// Computes them from the findings of `validate`, and prints `kubectl` commands or patches for the machine
 /// configuration of Talos. A value that only a person knows, such as a public address, is written in capitals in a
@@ -103,13 +103,14 @@ fn given_location(text: &str) -> Result<(String, String), String> {
 
 pub(crate) fn run(args: &AnnotateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let inputs = inputs::gather(&args.common.files)?;
+    let checked = planning::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
+    let Some((fleet, _)) = &checked.planned else {
+        return Err(inputs.refusal(checked.findings));
+    };
     let clusters = applied_files::clusters(&inputs);
     let name = applied_files::named(&args.cluster, &clusters)?;
-    let checked = planning::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
-    let planned = checked.planned.as_ref();
-    let member = planned.and_then(|(fleet, _)| fleet.memberships(name).next());
-    let Some(member) = member else {
-        return Err(inputs.refusal(checked.findings));
+    let Some(member) = fleet.memberships(name).next() else {
+        return Err(anyhow!("{name} leaves its meshes, so its nodes are not read").into());
     };
     let given = GivenValues {
         keepalive: args.keepalive,
@@ -123,7 +124,7 @@ pub(crate) fn run(args: &AnnotateArgs, printer: &mut Printer) -> Result<Outcome,
     }
     let changes = NodeChanges::new(&member.cluster, &checked.findings, &given);
     if changes.is_empty() {
-        printer.note("no annotation or label would mend a finding");
+        printer.note("no annotation or label would resolve a finding");
     }
     match args.output {
         AnnotateFormat::Kubectl => {

@@ -1,4 +1,4 @@
-//! Changes of nodes that mend findings.
+//! Changes of nodes that resolve findings.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::name::ClusterName;
 
-/// A change of a node that would mend a finding.
+/// A change of a node that would resolve a finding.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NodeChange {
+pub struct NodeRemedy {
     /// The cluster.
     pub cluster: ClusterName,
     /// The node, as it calls itself.
