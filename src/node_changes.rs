@@ -80,9 +80,9 @@ impl NodeChanges {
                     value,
                     is_open,
                 } = &it.change;
-                let changed = (it.node.clone(), *kind, key.clone());
-                let listed = ListedChange::new(&changed, value.clone(), *is_open);
-                let before = needed.entry(changed).or_insert_with(|| listed.clone());
+                let place = (it.node.clone(), *kind, key.clone());
+                let listed = ListedChange::new(&place, value.clone(), *is_open);
+                let before = needed.entry(place).or_insert_with(|| listed.clone());
                 // A known value is better than its form, and that is better than a removal.
                 let worth = |it: &ListedChange| (it.value.is_some(), !it.open);
                 if worth(before) < worth(&listed) {
@@ -138,9 +138,10 @@ impl NodeChanges {
                 Some(value) => format!("{}={}", shell_word(key), shell_word(value)),
                 None => format!("{}-", shell_word(key)),
             };
-            let (hint, comment) = match is_open {
-                true => (" (check, complete, and remove the #)", "# "),
-                false => ("", ""),
+            let (hint, comment) = if is_open {
+                (" (check, complete, and remove the #)", "# ")
+            } else {
+                ("", "")
             };
             // A shell may run what is quoted in a comment, so it has only names of rules.
             let next = match rules.len() {

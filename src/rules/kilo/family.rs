@@ -103,7 +103,7 @@ fn imperative(cluster: &ClusterName, change: &FamilyChange) -> String {
         let address = format!("{key}={}/LENGTH", address_of(node, wanted));
         format!(
             "annotate each node with its {wanted} address: `{}`",
-            annotate(node, &address)
+            annotate(node, address)
         )
     });
     let example = match wanted {

@@ -82,7 +82,7 @@ fn moved(node: &Node, key: &str) -> String {
         text.bytes().all(is_plain)
     };
     let value = node.labels.get(key).filter(is_safe).unwrap_or("VALUE");
-    let annotate = annotate(node, &format!("{key}={value}"));
+    let annotate = annotate(node, format!("{key}={value}"));
     let unlabel = annotate
         .replace(" annotate ", " label ")
         .replace(&format!(" --overwrite {key}={value}"), &format!(" {key}-"));

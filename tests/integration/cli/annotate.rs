@@ -386,7 +386,7 @@ fn many_nodes_are_all_nodes() {
 #[test]
 fn what_is_ignored_or_unknown_changes_nothing() {
     let folder = changed("", |_, node| {
-        annotation(node, "persistent-keepalive", Value::Null)
+        annotation(node, "persistent-keepalive", Value::Null);
     });
     folder.write("clustermesh.yaml", "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { pause-after-change: { level: \"off\", reason: rare } }\n");
     let run = folder.run(&["annotate", "east"]);
