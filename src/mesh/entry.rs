@@ -64,11 +64,8 @@ pub(super) fn draft(
     let name = cluster_name(&cluster.name, &place.key("name"), findings);
     let declared = networks::declared(&cluster, &place, findings);
     let accepted = accepted(cluster.accepted_networks.as_deref(), &place, findings);
-    let accepted_services = fields::accepted_services(
-        &cluster.accepted_services.unwrap_or_default(),
-        &place.key("acceptedServices"),
-        findings,
-    );
+    let services = cluster.accepted_services.unwrap_or_default();
+    let accepted_services = fields::accepted_services(&services, &place, findings);
     let local_networks = networks::local_networks(
         &cluster.local_networks.unwrap_or_default(),
         &place.key("localNetworks"),

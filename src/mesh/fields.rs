@@ -93,6 +93,7 @@ pub(super) fn accepted_services(
     place: &Place,
     findings: &mut Mistakes,
 ) -> Option<BTreeSet<Namespace>> {
+    let place = place.key("acceptedServices");
     let mut accepted = BTreeMap::new();
     let before = findings.len();
     for (index, text) in written.iter().enumerate() {
