@@ -222,24 +222,22 @@ fn own(text: &str) -> Option<Vec<Applied>> {
     (is_printable && comment.starts_with("# ")).then_some(())?;
     let mut peers = Vec::new();
     loop {
-        let ParsedPeer {
-            peer, spec, end, ..
-        } = written::read(rest).ok()?;
+        let ParsedPeer { peer, end, .. } = written::read(rest).ok()?;
         peers.push(Applied {
             spot: Spot {
                 document: peers.len(),
                 pointer: Pointer::default(),
             },
             name: peer.name.as_str().to_owned(),
+            is_ending: false,
+            written: LabelledSpec::default(),
+            fields: OptionalFields::of_own(&peer),
+            spec: Ok(Translation::of_own(&peer)),
             claims: Claims {
                 source: Some(peer.cluster),
                 mesh: Some(peer.mesh),
                 is_rendered: true,
             },
-            is_ending: false,
-            written: LabelledSpec::default(),
-            fields: OptionalFields::of_own(&spec),
-            spec: Translation::from_spec(&spec).map_err(TranslationFault::Ignored),
         });
         rest = rest.get(end..)?;
         if rest.is_empty() {

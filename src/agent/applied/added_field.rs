@@ -7,7 +7,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::kilo::peer::Decoded;
+use crate::kilo::peer::Peer;
+use crate::wireguard::{Endpoint, Host};
 
 /// A field of a spec that a rendered Peer may leave out.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -62,15 +63,15 @@ impl OptionalFields {
         Self(OptionalField::ALL.map(|it| it.is_in(spec)))
     }
 
-    /// Returns the fields of a spec as clustermesh writes it.
-    pub(super) fn of_own(spec: &Decoded) -> Self {
-        let host = spec.endpoint.unwrap_or_default();
+    /// Returns the fields of a Peer as clustermesh writes it.
+    pub(super) fn of_own(peer: &Peer) -> Self {
+        let is_name = |it: &Endpoint| matches!(it.host, Host::Dns(_));
         Self(OptionalField::ALL.map(|it| match it {
-            OptionalField::Dns => !host.dns.is_empty(),
-            OptionalField::Ip => !host.ip.is_empty(),
-            OptionalField::Endpoint => spec.endpoint.is_some(),
-            OptionalField::PersistentKeepalive => spec.keepalive != 0,
-            OptionalField::PresharedKey => !spec.preshared_key.is_empty(),
+            OptionalField::Dns => peer.endpoint.as_ref().is_some_and(is_name),
+            OptionalField::Ip => !peer.endpoint.as_ref().is_none_or(is_name),
+            OptionalField::Endpoint => peer.endpoint.is_some(),
+            OptionalField::PersistentKeepalive => peer.keepalive.is_some(),
+            OptionalField::PresharedKey => false,
         }))
     }
 

@@ -222,6 +222,16 @@ fn what_we_would_not_write_takes_the_long_way_and_is_judged() {
         }))
     ));
     assert!(super::own("# x\n").is_none());
+    // Kilo keeps host bits, and takes an address that is given as a name for an address.
+    let with = |range: &str, host: &str| PeerText {
+        allowed_ips: vec![range.to_owned()],
+        endpoint: Some(("dns", host.to_owned(), 7)),
+        ..PeerText::default()
+    };
+    let is_own = |peer: PeerText| super::own(&own(&peer)).is_some();
+    assert!(is_own(with("10.0.0.0/8", "wg.example")));
+    assert!(!is_own(with("10.0.0.1/8", "wg.example")));
+    assert!(!is_own(with("10.0.0.0/8", "192.0.2.1")));
 }
 
 fn peer() -> impl Strategy<Value = PeerText> {

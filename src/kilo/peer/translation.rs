@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::EndpointFlaw;
 use super::crd::{self, Mismatch};
-use super::{Decoded, RawEndpoint, Refusal, decode};
+use super::{Decoded, Peer, RawEndpoint, Refusal, decode};
 use crate::id::{Id, Numbered};
 use crate::name;
 use crate::net::{Cidr, Interface};
@@ -121,6 +121,18 @@ impl Translation {
         let stored = crd::stored(spec).map_err(TranslationFault::NotStored)?;
         let spec = decode(&stored).map_err(TranslationFault::Undecodable)?;
         Self::from_spec(&spec).map_err(TranslationFault::Ignored)
+    }
+
+    /// Translates a Peer as clustermesh writes it, which Kilo always takes.
+    pub fn of_own(peer: &Peer) -> Self {
+        let allowed_ips = peer.allowed_ips.iter().map(|it| AllowedIp::new(*it));
+        Self {
+            allowed_ips: Numbered::new(allowed_ips.collect()),
+            endpoint: peer.endpoint.clone(),
+            keepalive: peer.keepalive.map(|it| it.0.into()),
+            key: *peer.key.as_bytes(),
+            preshared_key: None,
+        }
     }
 
     /// Returns where it is dialled; `None` without an endpoint, or with the placeholder for one.

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::ops::Range;
 
-use super::{Decoded, EXTERNAL_LABEL, MESH_LABEL, Peer, RawEndpoint, SOURCE_LABEL};
+use super::{EXTERNAL_LABEL, MESH_LABEL, Peer, SOURCE_LABEL};
 use crate::name::{ClusterName, PeerName, PeerSetName};
-use crate::net::Cidr;
+use crate::net::{Cidr, Interface};
 use crate::wireguard::{Endpoint, Host, Keepalive};
 use crate::yaml;
 
@@ -16,13 +16,11 @@ const HEAD: &str = "apiVersion: kilo.squat.ai/v1alpha1\nkind: Peer\nmetadata:\n 
 
 /// A Peer that was read from the form in which we write it.
 #[derive(Clone, Debug)]
-pub struct ParsedPeer<'a> {
+pub struct ParsedPeer {
     /// The Peer.
     pub peer: Peer,
     /// The place of its name in the text.
     pub name: Range<usize>,
-    /// Its spec as Kilo's decoder reads it.
-    pub spec: Decoded<'a>,
     /// The place behind it in the text.
     pub end: usize,
 }
@@ -68,12 +66,12 @@ fn push_number(text: &mut String, key: &str, value: u16) {
     let _ = writeln!(text, "{key}: {value}");
 }
 
-/// Reads the Peer at the beginning of a text, if it has our form. Ranges, addresses and keys may be written in another
-/// way with the same meaning.
+/// Reads the Peer at the beginning of a text, if it has our form. Ranges and addresses may be written in another way that
+/// Kilo reads alike.
 ///
 /// # Errors
 /// The place in the first line that has another form.
-pub fn read(text: &str) -> Result<ParsedPeer<'_>, usize> {
+pub fn read(text: &str) -> Result<ParsedPeer, usize> {
     let mut lines = Lines {
         text,
         next: 0,
@@ -92,7 +90,7 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    fn peer(&mut self) -> Option<ParsedPeer<'a>> {
+    fn peer(&mut self) -> Option<ParsedPeer> {
         self.exactly(HEAD)?;
         self.exactly("    app.kubernetes.io/managed-by: clustermesh\n    ")?;
         let external = self.field(EXTERNAL_LABEL);
@@ -114,12 +112,11 @@ impl<'a> Lines<'a> {
         }
         let place = start..self.next - 1;
         self.exactly("spec:\n  allowedIPs:\n")?;
-        let mut spec = Decoded::default();
         let mut allowed_ips: Vec<Cidr> = Vec::new();
         while let Some(item) = self.after("  - \"") {
-            let item = item.strip_suffix('"')?;
-            allowed_ips.push(item.parse().ok()?);
-            spec.allowed_ips.push(item);
+            let range: Interface = item.strip_suffix('"')?.parse().ok()?;
+            // Kilo keeps host bits.
+            allowed_ips.push(range.is_network().then_some(range.network)?);
         }
         let peer = Peer {
             name,
@@ -127,38 +124,33 @@ impl<'a> Lines<'a> {
             cluster,
             allowed_ips: Some(allowed_ips).filter(|it| !it.is_empty())?,
             endpoint: match self.exactly("  endpoint:\n    dnsOrIP:\n") {
-                Some(()) => Some(self.endpoint(spec.endpoint.insert(RawEndpoint::default()))?),
+                Some(()) => Some(self.endpoint()?),
                 None => None,
             },
             keepalive: match self.after("  persistentKeepalive: ") {
                 Some(seconds) => Some(Keepalive(number(seconds)?)),
                 None => None,
             },
-            key: {
-                spec.public_key = self.field("  publicKey")?;
-                spec.public_key.parse().ok()?
-            },
+            key: self.field("  publicKey")?.parse().ok()?,
         };
-        spec.keepalive = peer.keepalive.map_or(0, |it| i64::from(it.0.get()));
         Some(ParsedPeer {
             peer,
             name: place,
-            spec,
             end: self.next,
         })
     }
 
-    fn endpoint(&mut self, raw: &mut RawEndpoint<'a>) -> Option<Endpoint> {
+    fn endpoint(&mut self) -> Option<Endpoint> {
         let host = if let Some(text) = self.field("      ip") {
-            raw.ip = text;
-            Host::Ip(text.parse::<IpAddr>().ok()?)
+            Host::Ip(text.parse::<IpAddr>().ok()?.to_canonical())
         } else {
-            raw.dns = self.field("      dns")?;
-            Host::Dns(raw.dns.to_owned())
+            let name = self.field("      dns")?;
+            // Kilo takes an address that is given as a name for an address.
+            name.parse::<IpAddr>().is_err().then_some(())?;
+            Host::Dns(name.to_owned())
         };
         host.check().ok()?;
         let port = number(self.after("    port: ")?)?;
-        raw.port = u32::from(port.get());
         Some(Endpoint { host, port })
     }
 
