@@ -57,7 +57,7 @@ impl KiloTopology {
             let own = segment.wireguard_ip.computed();
             allowed.extend(own.map(|address| (Cidr::host(address), Some(id))));
         }
-        let allowed = Prefixes::new(&allowed);
+        let allowed = Prefixes::new(allowed);
         for (id, segment) in self.segments.numbered_mut() {
             segment.location_ranges.retain(|range| {
                 let span = Span::new(range.interface.network);
@@ -91,7 +91,7 @@ impl Later {
             let ranges = segment.location_ranges.iter();
             claims.extend(ranges.map(|it| (it.interface.network, id)));
         }
-        let ranges = Prefixes::new(&claims);
+        let ranges = Prefixes::new(claims);
         let own = ranges.ids().map(|slot| {
             let (_, claims) = ranges.at(slot);
             (claims.iter().copied().max(), slot)

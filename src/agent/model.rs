@@ -138,7 +138,7 @@ impl<'a> Model<'a> {
             peers: Arc::new(peers),
             contests,
             upsets: Vec::new(),
-            tunnels: Arc::new(Prefixes::new(&[])),
+            tunnels: Arc::new(Prefixes::new([])),
             by_key: Arc::new(by_key),
             by_range: Arc::new(by_range),
             shared_keys: BTreeMap::new(),
@@ -153,8 +153,7 @@ impl<'a> Model<'a> {
             let shares = self.peers.iter().filter_map(ClusterPeer::share);
             let kept = shares.flat_map(PeerShare::kept);
             let ranges = kept.map(|it| (it.allowed.interface.network, ()));
-            Arc::make_mut(&mut self.topology)
-                .filter_location_ranges(&Prefixes::new(&ranges.collect::<Vec<_>>()));
+            Arc::make_mut(&mut self.topology).filter_location_ranges(&ranges.collect());
         }
         self.upsets = upsets(&self.topology, &self.peers);
         let is_certain = self.upsets.is_empty();

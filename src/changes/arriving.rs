@@ -247,7 +247,7 @@ fn meetings(
         let ranges = specs.flat_map(|it| &it.allowed_ips);
         claims.extend(ranges.map(|it| (it.interface.network, place)));
     }
-    let claims = Prefixes::new(&claims);
+    let claims = Prefixes::new(claims);
     let mut meetings = BTreeSet::new();
     for (range, _) in claims.iter() {
         let mut meeting: BTreeSet<usize> = BTreeSet::new();

@@ -107,7 +107,7 @@ impl CauseIndex {
         let mut index = Self {
             by_node: Vec::new(),
             by_range: BTreeMap::new(),
-            moved: Prefixes::new(&[]),
+            moved: Prefixes::new([]),
             by_likeness: BTreeMap::new(),
             by_cluster: BTreeMap::new(),
             general: Vec::new(),
@@ -148,7 +148,7 @@ impl CauseIndex {
                 },
             }
         }
-        index.moved = Prefixes::new(&moved);
+        index.moved = Prefixes::new(moved);
         let by_node = by_node.into_iter();
         index.by_node = by_node
             .map(|(node, causes)| NodeCauses { node, causes })

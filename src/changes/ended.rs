@@ -43,7 +43,7 @@ impl<'f> PresentEnds<'f> {
             (name, !members.is_empty() && is_usable(name))
         });
         Self {
-            addresses: Prefixes::new(&addresses),
+            addresses: Prefixes::new(addresses),
             takes_part: takes_part.collect(),
         }
     }

@@ -27,7 +27,7 @@ impl<'f, 'a> FollowedAddresses<'f, 'a> {
         }
         Self {
             fabric,
-            sites: Prefixes::new(&addresses),
+            sites: Prefixes::new(addresses),
         }
     }
 

@@ -8,7 +8,6 @@ use std::net::IpAddr;
 
 use crate::id::{Id, Numbered};
 use crate::net::{Cidr, Family, merged};
-use span::number;
 
 pub(crate) use order::Order;
 pub use span::Span;
@@ -39,6 +38,8 @@ pub struct Prefixes<T> {
 #[derive(Clone, Debug)]
 struct Slot {
     cidr: Cidr,
+    /// Its addresses, which every step of a search compares.
+    span: Span,
     /// The next wider range that holds it.
     parent: Option<SlotId>,
     /// The first of its claims. They end where those of the next range begin.
@@ -64,33 +65,25 @@ pub struct PrefixLook {
 }
 
 impl Slot {
-    fn span(&self) -> Span {
-        Span::new(self.cidr)
-    }
-
     /// Returns whether it begins before `span`, or holds it from its beginning.
     fn precedes(&self, span: Span) -> bool {
-        let (family, first) = (self.cidr.family(), number(self.cidr.first()));
-        if family != span.family || first != span.first {
-            return (family, first) < (span.family, span.first);
+        if self.span.family != span.family || self.span.first != span.first {
+            return (self.span.family, self.span.first) < (span.family, span.first);
         }
-        span.last <= number(self.cidr.last())
-    }
-}
-
-impl<T: Clone> Prefixes<T> {
-    /// Sorts ranges; the claims of one range keep their order.
-    pub fn new(claims: &[(Cidr, T)]) -> Self {
-        let ranges = claims
-            .iter()
-            .map(|(cidr, _)| (cidr.first(), cidr.prefix_length()));
-        let order = Order::sort(ranges);
-        let sorted = order.numbers().filter_map(|it| claims.get(it).cloned());
-        Self::from_sorted(claims.len(), sorted)
+        span.last <= self.span.last
     }
 }
 
 impl<T> Prefixes<T> {
+    /// Sorts ranges; the claims of one range keep their order.
+    pub fn new(claims: impl IntoIterator<Item = (Cidr, T)>) -> Self {
+        let mut claims: Vec<Option<(Cidr, T)>> = claims.into_iter().map(Some).collect();
+        let ranges = claims.iter().flatten().map(|it| it.0);
+        let order = Order::sort(ranges.map(|it| (it.first(), it.prefix_length())));
+        let sorted = order.numbers().filter_map(|it| claims.get_mut(it)?.take());
+        Self::from_sorted(order.len(), sorted)
+    }
+
     /// Takes at most `count` ranges that are sorted by family, address and length.
     pub(crate) fn from_sorted(count: usize, claims: impl Iterator<Item = (Cidr, T)>) -> Self {
         let mut prefixes = Self {
@@ -105,12 +98,13 @@ impl<T> Prefixes<T> {
                 continue;
             }
             while let Some(&top) = open.last()
-                && !prefixes.slots[top].span().holds(span)
+                && !prefixes.slots[top].span.holds(span)
             {
                 open.pop();
             }
             open.push(prefixes.slots.push(Slot {
                 cidr,
+                span,
                 parent: open.last().copied(),
                 first_claim,
             }));
@@ -211,21 +205,21 @@ impl<T> Prefixes<T> {
     pub fn around(&self, span: Span) -> impl Iterator<Item = SlotId> {
         let nearest = self.slots.last_before(|it| it.precedes(span));
         std::iter::successors(nearest, |slot| self.parent(*slot))
-            .filter(move |slot| self.slots[*slot].span().holds(span))
+            .filter(move |slot| self.slots[*slot].span.holds(span))
     }
 
     /// Returns what there is to `span` with one search.
     pub fn look(&self, span: Span) -> PrefixLook {
         let nearest = self.slots.last_before(|it| it.precedes(span));
         let behind = nearest.map_or(0, |it| it.index() + 1);
-        let next = self.slots.get(behind).map(Slot::span);
+        let next = self.slots.get(behind).map(|it| it.span);
         let begins = next.is_some_and(|it| it.family == span.family && it.first <= span.last);
         let mut look = PrefixLook {
             longest: None,
             is_whole: !begins,
         };
         for slot in std::iter::successors(nearest, |slot| self.parent(*slot)) {
-            let around = self.slots[slot].span();
+            let around = self.slots[slot].span;
             if around.holds(span) {
                 look.longest = Some(slot);
                 break;
@@ -246,17 +240,16 @@ impl<T> Prefixes<T> {
             .around(one(span.first))
             .chain(self.around(one(span.last)));
         let slots = self.within(span).chain(ends);
-        slots.map(|slot| self.slots[slot].span())
+        slots.map(|slot| self.slots[slot].span)
     }
 
     /// Returns the slots of the ranges that are in `span`, one equal to it included.
     pub fn within(&self, span: Span) -> impl ExactSizeIterator<Item = SlotId> + use<T> {
         let start = self
             .slots
-            .partition_point(|it| it.precedes(span) && it.span() != span);
+            .partition_point(|it| it.precedes(span) && it.span != span);
         let behind = self.slots.get(start..).unwrap_or_default();
-        let begins =
-            |it: &Slot| (it.cidr.family(), number(it.cidr.first())) <= (span.family, span.last);
+        let begins = |it: &Slot| (it.span.family, it.span.first) <= (span.family, span.last);
         // Usually there are few.
         let mut most = 1;
         while behind.get(most - 1).is_some_and(begins) {
@@ -271,10 +264,10 @@ impl<T> Prefixes<T> {
     pub fn meeting(&self, span: Span) -> impl Iterator<Item = SlotId> {
         let nearest = self.slots.last_before(|it| it.precedes(span));
         let around = std::iter::successors(nearest, |slot| self.parent(*slot))
-            .filter(move |slot| self.slots[*slot].span().holds(span));
+            .filter(move |slot| self.slots[*slot].span.holds(span));
         let behind = nearest.map_or(0, |it| it.index() + 1);
         let begins = move |slot: &SlotId| {
-            let inner = self.slots[*slot].span();
+            let inner = self.slots[*slot].span;
             inner.family == span.family && inner.first <= span.last
         };
         let inside = self.slots.ids_at(behind..self.len()).take_while(begins);
@@ -308,9 +301,9 @@ impl<T> Prefixes<T> {
         let mut open: Vec<(u128, SlotId)> = Vec::new();
         let outside = self
             .around(span)
-            .find(|slot| self.slots[*slot].span() != span);
+            .find(|slot| self.slots[*slot].span != span);
         for slot in self.within(span) {
-            let inner = self.slots[slot].span();
+            let inner = self.slots[slot].span;
             while let Some(&(last, done)) = open.last()
                 && last < inner.first
             {
@@ -332,9 +325,7 @@ impl<T> Prefixes<T> {
 
 impl<T> FromIterator<(Cidr, T)> for Prefixes<T> {
     fn from_iter<I: IntoIterator<Item = (Cidr, T)>>(claims: I) -> Self {
-        let mut claims: Vec<(Cidr, T)> = claims.into_iter().collect();
-        claims.sort_by_key(|(cidr, _)| (cidr.first(), cidr.prefix_length()));
-        Self::from_sorted(claims.len(), claims.into_iter())
+        Self::new(claims)
     }
 }
 

@@ -41,8 +41,8 @@ impl OutlyingRanges {
             }
         }
         Self {
-            distant: Prefixes::new(&distant),
-            unshown: Prefixes::new(&unshown),
+            distant: Prefixes::new(distant),
+            unshown: Prefixes::new(unshown),
         }
     }
 }

@@ -51,7 +51,7 @@ impl OwnAddresses {
         let is_for_all = |it: &Owner| matches!(it, Owner::Services | Owner::Network);
         let for_all = owned.iter().filter(|it| it.1.iter().any(is_for_all));
         Self {
-            for_all: Prefixes::new(&for_all.map(|it| (it.0, ())).collect::<Vec<_>>()),
+            for_all: for_all.map(|it| (it.0, ())).collect(),
             owned,
             connected: connected(cluster),
             // The host is assumed to have addresses of both kinds, because no snapshot shows them.
@@ -103,7 +103,7 @@ fn owned(cluster: &Cluster) -> Prefixes<Owner> {
         }
     }
     owned.sort_by_key(|it| it.1);
-    Prefixes::new(&owned)
+    Prefixes::new(owned)
 }
 
 fn connected(cluster: &Cluster) -> Prefixes<NodeId> {
@@ -113,7 +113,7 @@ fn connected(cluster: &Cluster) -> Prefixes<NodeId> {
         let pods = node.kilo.pods().filter(|it| Some(*it) != lan);
         connected.extend(lan.into_iter().chain(pods).map(|range| (range, number)));
     }
-    Prefixes::new(&connected)
+    Prefixes::new(connected)
 }
 
 /// Returns where nodes can be dialled.

@@ -78,7 +78,7 @@ proptest! {
                 prop_assert_eq!(found, is_met);
             }
         }
-        topology.filter_location_ranges(&Prefixes::new(&peers.iter().map(|it| (*it, ())).collect::<Vec<_>>()));
+        topology.filter_location_ranges(&peers.iter().map(|it| (*it, ())).collect());
         let found: Vec<Vec<AllowedIp>> = topology.segments.iter().map(|it| it.location_ranges.clone()).collect();
         prop_assert_eq!(found, expected);
     }

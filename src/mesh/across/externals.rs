@@ -27,7 +27,7 @@ pub(super) fn check(meshes: &[Mesh]) -> Vec<Finding> {
     let of_clusters = of_clusters.into_iter().map(|it| (0, it));
     let ranges = of_clusters.chain((1..).zip(of_externals.iter().copied()));
     let ranges: Vec<(Cidr, (usize, DeclaredRange))> = ranges.map(|it| (it.1.1.cidr, it)).collect();
-    let ranges = Prefixes::new(&ranges);
+    let ranges = Prefixes::new(ranges);
     for (number, &(entry, range)) in (1..).zip(&of_externals) {
         let (around, inside) = (ranges.containing(range.cidr), ranges.inside(range.cidr));
         if let Some((_, other)) = around.chain(inside).map(|it| it.1).find(|it| it.0 < number) {

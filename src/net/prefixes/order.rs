@@ -31,6 +31,11 @@ impl Order {
         order
     }
 
+    /// Returns how many ranges there are.
+    pub(crate) fn len(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
+
     /// Returns the numbers in order.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
         let v4 = self.v4.iter().map(|it| it.1);

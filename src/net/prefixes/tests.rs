@@ -12,7 +12,7 @@ fn cidr(text: &str) -> Cidr {
 
 fn table(ranges: &[Cidr]) -> Prefixes<usize> {
     let claims: Vec<(Cidr, usize)> = ranges.iter().copied().zip(0..).collect();
-    Prefixes::new(&claims)
+    Prefixes::new(claims)
 }
 
 fn longest(ranges: &[Cidr], address: IpAddr) -> Option<Cidr> {

@@ -75,7 +75,7 @@ impl<'f, 'a> SharedViews<'f, 'a> {
     ) -> Self {
         let mut shared = Self {
             homes,
-            owned: Prefixes::new(&[]),
+            owned: Prefixes::new([]),
             texts: BTreeMap::new(),
             are_shared,
             looked: AtomicU64::new(0),
@@ -241,7 +241,7 @@ fn owned(fabric: &Fabric) -> Prefixes<SiteId> {
         let hosts = nodes.filter_map(|node| site.address(node));
         owned.extend(hosts.map(|it| (Cidr::host(it), number)));
     }
-    Prefixes::new(&owned)
+    Prefixes::new(owned)
 }
 
 /// Returns what a cluster routes into its tunnels by itself.
