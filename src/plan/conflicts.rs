@@ -12,11 +12,10 @@ use super::withheld::LocalAddress;
 use crate::fleet::{Fleet, Member, MemberId, Members};
 use crate::kilo::id::NodeId;
 use crate::membership::{CandidateId, LocalNode};
-use crate::mesh::{Networks, Range};
+use crate::mesh::{Entry, Networks, Range};
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::net::prefixes::Prefixes;
-use crate::wireguard::Endpoint;
 
 /// Facts about all members, collected before the first target is examined.
 pub(super) struct Conflicts<'f> {
@@ -57,41 +56,56 @@ pub(super) enum Conflicting {
     Local(Cidr, usize),
 }
 
-/// Every declared range of the fleet, with its cluster.
-type DeclaredRanges<'f> = Prefixes<(&'f ClusterName, &'f Range)>;
+/// Every declared range of the fleet.
+type DeclaredRanges<'f> = Prefixes<DeclaredRange<'f>>;
+
+/// A declared range of a cluster.
+struct DeclaredRange<'f> {
+    cluster: &'f ClusterName,
+    range: &'f Range,
+    /// Whether other clusters may get addresses in it.
+    is_given: bool,
+    /// Whether only the cluster itself has addresses in it.
+    is_exclusive: bool,
+}
+
+impl<'f> DeclaredRange<'f> {
+    fn all_of(entry: &'f Entry) -> impl Iterator<Item = (Cidr, Self)> {
+        let exclusive = entry.networks.exclusive();
+        entry.networks.all().into_iter().map(move |range| {
+            let declared = Self {
+                cluster: &entry.name,
+                range,
+                is_given: !entry.keeps(range),
+                is_exclusive: exclusive.contains(&range),
+            };
+            (range.cidr, declared)
+        })
+    }
+}
 
 impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
         // All meshes have the same ranges of a cluster, so the first one is used.
-        let declared: DeclaredRanges = fleet
-            .first_memberships_of_all()
-            .flat_map(|member| {
-                let ranges = member.entry.given().into_iter();
-                ranges.map(move |range| (range.cidr, (&member.entry.name, range)))
-            })
-            .collect();
-        let exclusive: DeclaredRanges = fleet
-            .first_memberships_of_all()
-            .flat_map(|member| {
-                let ranges = member.entry.networks.exclusive().into_iter();
-                ranges.map(move |range| (range.cidr, (&member.entry.name, range)))
-            })
+        let members = fleet.first_memberships_of_all();
+        let declared: DeclaredRanges = members
+            .flat_map(|it| DeclaredRange::all_of(it.entry))
             .collect();
         let mut conflicts = Self {
             fleet,
             own_loops: Members::default(),
             endpoints: Members::default(),
-            foreign_endpoints: fleet.members().map(|it| foreign_endpoints(it, &exclusive)),
+            foreign_endpoints: Members::default(),
             local_nodes: Members::default(),
             given: fleet.members().map(|_| OnceCell::new()),
         };
         for member in fleet.members() {
-            let (endpoints, inside) = endpoints(member, &declared);
-            conflicts.endpoints.push(endpoints);
+            let found = Endpoints::find(member, &declared);
+            conflicts.endpoints.push(found.conflicts);
+            conflicts.foreign_endpoints.push(found.foreign);
             conflicts.local_nodes.push(local_nodes(member, &declared));
-            conflicts
-                .own_loops
-                .push(own_loops::own_loops(member, inside));
+            let own_loops = own_loops::own_loops(member, found.inside);
+            conflicts.own_loops.push(own_loops);
         }
         conflicts
     }
@@ -140,61 +154,49 @@ impl<'f> Conflicts<'f> {
     }
 }
 
-/// Returns the candidates whose endpoints are in ranges of other clusters, and those whose
-/// endpoints are in their own cluster's.
-fn endpoints<'f>(
-    member: &'f Member<'f>,
-    declared: &DeclaredRanges<'f>,
-) -> (ConflictsByCluster<'f>, Vec<Inside>) {
-    let mut meetings = ConflictsByCluster::new();
-    let mut inside = Vec::new();
-    for (index, candidate) in member.membership.candidates.numbered() {
-        let Some(address) = candidate.outer_address() else {
-            continue;
-        };
-        let mut is_inside = false;
-        for (_, (cluster, range)) in declared.holders(address) {
-            if **cluster == member.entry.name {
-                is_inside = true;
-                continue;
-            }
-            meetings.entry(*cluster).or_default().push(Conflict {
-                nodes: Vec::new(),
-                what: Conflicting::Endpoint(index, address),
-                range,
-            });
-        }
-        inside.extend(is_inside.then_some(Inside {
-            candidate: index,
-            address,
-        }));
-    }
-    (meetings, inside)
+/// The candidates of a member whose endpoints are in declared ranges.
+#[derive(Default)]
+struct Endpoints<'f> {
+    /// In ranges of other clusters.
+    conflicts: ConflictsByCluster<'f>,
+    /// In ranges in which only another cluster has addresses.
+    foreign: ConflictsByCluster<'f>,
+    /// In ranges of their own cluster.
+    inside: Vec<Inside>,
 }
 
-/// Returns the candidates whose endpoints are in ranges in which only another cluster has addresses.
-fn foreign_endpoints<'f>(
-    member: &'f Member<'f>,
-    exclusive: &DeclaredRanges<'f>,
-) -> ConflictsByCluster<'f> {
-    let mut meetings = ConflictsByCluster::new();
-    for (index, candidate) in member.membership.candidates.numbered() {
-        let address = candidate.endpoint.as_ref().and_then(Endpoint::address);
-        let holders = address.into_iter().flat_map(|it| {
-            let holders = exclusive.holders(it);
-            holders.map(move |(_, holder)| (it, holder))
-        });
-        for (address, (cluster, range)) in holders {
-            if **cluster != member.entry.name {
-                meetings.entry(*cluster).or_default().push(Conflict {
+impl<'f> Endpoints<'f> {
+    fn find(member: &'f Member<'f>, declared: &DeclaredRanges<'f>) -> Self {
+        let mut found = Self::default();
+        for (candidate, it) in member.membership.candidates.numbered() {
+            let Some(address) = it.outer_address() else {
+                continue;
+            };
+            let mut is_inside = false;
+            for (_, holder) in declared.holders(address) {
+                let conflict = || Conflict {
                     nodes: Vec::new(),
-                    what: Conflicting::Endpoint(index, address),
-                    range,
-                });
+                    what: Conflicting::Endpoint(candidate, address),
+                    range: holder.range,
+                };
+                if *holder.cluster == member.entry.name {
+                    is_inside |= holder.is_given;
+                    continue;
+                }
+                if holder.is_given {
+                    let conflicts = found.conflicts.entry(holder.cluster).or_default();
+                    conflicts.push(conflict());
+                }
+                if holder.is_exclusive && it.endpoint.is_some() {
+                    let foreign = found.foreign.entry(holder.cluster).or_default();
+                    foreign.push(conflict());
+                }
             }
+            let inside = is_inside.then_some(Inside { candidate, address });
+            found.inside.extend(inside);
         }
+        found
     }
-    meetings
 }
 
 /// Returns what the nodes of a member have of their own that meets ranges of other clusters.
@@ -204,24 +206,22 @@ fn local_nodes<'f>(
 ) -> ConflictsByCluster<'f> {
     let mut meetings = ConflictsByCluster::new();
     let own = &member.entry.name;
-    let mut add =
-        |nodes: &[NodeId], what: Conflicting, cluster: &'f ClusterName, range: &'f Range| {
-            if cluster != own {
-                meetings.entry(cluster).or_default().push(Conflict {
-                    nodes: nodes.to_vec(),
-                    what,
-                    range,
-                });
-            }
-        };
+    let mut add = |nodes: &[NodeId], what: Conflicting, met: &DeclaredRange<'f>| {
+        if met.is_given && met.cluster != own {
+            meetings.entry(met.cluster).or_default().push(Conflict {
+                nodes: nodes.to_vec(),
+                what,
+                range: met.range,
+            });
+        }
+    };
     for (index, local) in member.entry.local_networks.iter().enumerate() {
         let what = Conflicting::Local(local.cidr, index);
-        for (_, (cluster, range)) in declared
+        let around = declared
             .containing(local.cidr)
-            .filter(|(range, _)| *range != local.cidr)
-            .chain(declared.inside(local.cidr))
-        {
-            add(&[], what, cluster, range);
+            .filter(|it| it.0 != local.cidr);
+        for (_, met) in around.chain(declared.inside(local.cidr)) {
+            add(&[], what, met);
         }
     }
     // Networks first: a range that contains the network also contains the node's address, and one
@@ -229,14 +229,14 @@ fn local_nodes<'f>(
     for (lan, nodes) in &lans(member) {
         let what = Conflicting::Own(LocalAddress::Lan(*lan));
         let around = declared.containing(*lan).filter(|(range, _)| range != lan);
-        for (_, (cluster, range)) in around.chain(declared.inside(*lan)) {
-            add(nodes, what, cluster, range);
+        for (_, met) in around.chain(declared.inside(*lan)) {
+            add(nodes, what, met);
         }
     }
     for home in &member.membership.local_nodes {
         for (what, address) in points(home) {
-            for (_, (cluster, range)) in declared.holders(address) {
-                add(&[home.node], what, cluster, range);
+            for (_, met) in declared.holders(address) {
+                add(&[home.node], what, met);
             }
         }
     }
