@@ -30,9 +30,10 @@ impl StringMap {
     /// Returns the value of a key.
     pub fn get(&self, key: impl AsRef<str>) -> Option<&str> {
         let key = key.as_ref();
-        let by_key = |entry: &EntryPlace| self.key(*entry).cmp(key);
-        let place = self.entries.binary_search_by(by_key).ok()?;
-        self.entries.get(place).map(|entry| self.value(*entry))
+        // Most keys have another length, so a search by order takes more.
+        let mut entries = self.entries.iter();
+        let entry = entries.find(|it| self.key(**it) == key)?;
+        Some(self.value(*entry))
     }
 
     /// Returns whether there is a value for a key.
