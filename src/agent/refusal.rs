@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::model::Model;
-use super::peers::{PeerId, PeerShare};
+use super::peers::PeerId;
 use super::route::Route;
 use crate::kilo::id::{NodeId, SegmentId};
 use crate::kilo::peer::translation::AllowedIp;
-use crate::net::{Family, family};
+use crate::net::{Family, Interface, family};
 
 /// The largest number of nodes of a cluster of which each one's routes to all others are compared. In a larger one, a
 /// refused route on any node counts for all.
@@ -44,20 +44,29 @@ impl Model<'_> {
 
     /// Finds the first range of a Peer with host bits, or of the other family than the internal address of a node.
     fn refused_ranges(&self) -> BTreeMap<SegmentId, KernelRefusal> {
-        let ranges = self.peers.numbered().flat_map(|(peer, it)| {
-            let kept = it.share().into_iter().flat_map(PeerShare::kept);
-            kept.map(move |it| (peer, it.id.index(), it.allowed.interface))
-        });
+        let missing = self.without_route();
+        let kind = |it: Interface| it.is_network().then(|| it.network.family());
+        let is_refused = |it: &AllowedIp| {
+            let masked = kind(it.interface);
+            masked.is_none_or(|family| missing(family).is_some())
+        };
+        let shares = self
+            .peers
+            .numbered()
+            .filter_map(|(peer, it)| Some((peer, it.share()?)));
+        // Hardly any Peer has one, and no other has to be looked at.
+        let ranges = shares
+            .filter(|(_, it)| it.translation.allowed_ips.iter().any(is_refused))
+            .flat_map(|(peer, it)| it.kept().map(move |it| (peer, it)))
+            .filter(|(_, it)| is_refused(&it.allowed));
         // The first range of each kind decides for all nodes.
         let mut kinds: Vec<(Option<Family>, KernelRefusal)> = Vec::new();
-        for (peer, index, interface) in ranges {
-            let masked = interface.is_network().then(|| interface.network.family());
+        for (peer, it) in ranges {
+            let (masked, index) = (kind(it.allowed.interface), it.id.index());
             if kinds.iter().all(|it| it.0 != masked) {
                 kinds.push((masked, KernelRefusal::Range { peer, index }));
             }
         }
-        let missing = self.without_route();
-        kinds.retain(|it| it.0.is_none_or(|family| missing(family).is_some()));
         if kinds.is_empty() {
             return BTreeMap::new();
         }
