@@ -386,15 +386,11 @@ impl Mesh {
     /// Returns whether its topology links two different clusters, or one is an external peer that reaches the other, and their
     /// policies accept each other.
     fn is_linked(&self, one: &ClusterName, other: &ClusterName) -> bool {
-        let reaches = |host, cluster| {
-            let host: Option<&ExternalPeer> = self.external(host);
-            host.is_some_and(|it| it.clusters.contains(cluster))
-        };
-        let is_wanted = match (one.is_external(), other.is_external()) {
-            (false, false) => self.topology.links(one, other),
-            (true, false) => reaches(one, other),
-            (false, true) => reaches(other, one),
-            (true, true) => false,
+        let is_wanted = match (self.external(one), self.external(other)) {
+            (None, None) => self.topology.links(one, other),
+            (Some(host), None) => host.clusters.contains(other),
+            (None, Some(host)) => host.clusters.contains(one),
+            (Some(_), Some(_)) => false,
         };
         is_wanted && !self.refused.contains(one, other)
     }
