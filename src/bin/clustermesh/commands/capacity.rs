@@ -1,6 +1,7 @@
 //! `clustermesh capacity`
 
 use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
 
 use anyhow::bail;
 use clap::builder::NonEmptyStringValueParser;
@@ -126,7 +127,9 @@ struct AssumedMeshes<'a> {
 }
 
 pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let mut inputs = inputs::gather_assuming(&args.common.files, &args.with)?;
+    // The process ends with the command, and everything is freed then.
+    let inputs = inputs::gather_assuming(&args.common.files, &args.with)?;
+    let mut inputs = ManuallyDrop::new(inputs);
     // Without a mesh no cluster is known, and the mesh is the problem to report.
     let dumped = if inputs.is_unparsable {
         DumpedPeers::default()
@@ -139,16 +142,18 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         Some(Fate::Kept),
         OutputCheck::Unasked,
     )?;
+    let checked = ManuallyDrop::new(checked);
     let CheckResult {
         findings,
         planned: Some((fleet, plan)),
         rendered: Some(rendered),
         ..
-    } = &checked
+    } = &*checked
     else {
         // Without a plan there is nothing to count, and what keeps it from being made is an error.
-        let (findings, outcome) = (checked.findings, inputs.failure());
-        return Err(CommandFailure::mistakes(inputs.files, findings, outcome));
+        let (findings, outcome) = (checked.findings.clone(), inputs.failure());
+        let files = ManuallyDrop::into_inner(inputs).files;
+        return Err(CommandFailure::mistakes(files, findings, outcome));
     };
     check_targets(args.targets.iter().chain(&args.like), plan)?;
     let mut of_inputs = inputs.settings.in_force(findings_of(&dumped, plan));

@@ -1,5 +1,7 @@
 //! `clustermesh validate`
 
+use std::mem::ManuallyDrop;
+
 use anyhow::anyhow;
 use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
@@ -50,13 +52,15 @@ pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<Outcome,
         let problem = "`--statistics` works only with `--output human` and `--output json`";
         return Err(anyhow!(problem).into());
     }
-    let inputs = inputs::gather(&args.common.files)?;
-    let mut checked = planning::check(
+    // The process ends with the command, and everything is freed then.
+    let inputs = ManuallyDrop::new(inputs::gather(&args.common.files)?);
+    let checked = planning::check(
         &inputs,
         Purpose::Validate,
         Some(Fate::Kept),
         OutputCheck::Compared,
     )?;
+    let mut checked = ManuallyDrop::new(checked);
     let losses = checked
         .rendered
         .as_ref()

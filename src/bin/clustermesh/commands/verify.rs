@@ -248,6 +248,7 @@ fn verify(
 ) -> Result<Outcome, CommandFailure> {
     let inputs = &read.inputs;
     let wanted = WantedPeers::plan(inputs, &args.dumps, &read.applied)?;
+    let wanted = ManuallyDrop::new(wanted);
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let fabric = wanted.delivered(fabric);
     let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
