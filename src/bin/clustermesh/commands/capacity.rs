@@ -23,7 +23,7 @@ use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
 use crate::output::terminal;
 use crate::output::{self, Printer};
-use crate::planning::{CheckResult, OutputCheck};
+use crate::planning::OutputCheck;
 use crate::settings::CommonOptions;
 use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, planning};
@@ -143,15 +143,11 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         OutputCheck::Unasked,
     )?;
     let checked = ManuallyDrop::new(checked);
-    let CheckResult {
-        findings,
-        planned: Some((fleet, plan)),
-        rendered: Some(rendered),
-        ..
-    } = &*checked
-    else {
+    let findings = &checked.findings;
+    let planned = checked.planned.as_ref().zip(checked.rendered.as_ref());
+    let Some(((fleet, plan), rendered)) = planned else {
         // Without a plan there is nothing to count, and what keeps it from being made is an error.
-        let (findings, outcome) = (checked.findings.clone(), inputs.failure());
+        let (findings, outcome) = (findings.clone(), inputs.failure());
         let files = ManuallyDrop::into_inner(inputs).files;
         return Err(CommandFailure::mistakes(files, findings, outcome));
     };

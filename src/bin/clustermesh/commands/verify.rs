@@ -250,7 +250,7 @@ fn verify(
     let wanted = WantedPeers::plan(inputs, &args.dumps, &read.applied)?;
     let wanted = ManuallyDrop::new(wanted);
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
-    let fabric = wanted.delivered(fabric);
+    let fabric = ManuallyDrop::new(wanted.delivered(fabric));
     let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
     let missing = planning::missing(inputs);
     let gaps = InputGaps {
