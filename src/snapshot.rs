@@ -32,6 +32,9 @@ pub const API_VERSION: &str = "kilo-clustermesh.io/v1";
 /// The kind of a snapshot file.
 pub const KIND: &str = "NodeSnapshot";
 
+/// The kind of a file with Services.
+pub const SERVICES_KIND: &str = "ServiceSnapshot";
+
 /// The largest snapshot that is read, in bytes.
 pub const SIZE_LIMIT: u64 = 64 << 20;
 

@@ -131,7 +131,7 @@ fn what_cannot_be_mirrored_is_left_out_everywhere() {
     a: Taken
     c: OtherFamily(V6)
     ");
-    // What a render wrote may be there.
+    // A mirror may be there.
     assert_eq!(
         report(MESH, Some(api()), Some(mirror)),
         report(MESH, Some(api()), None)

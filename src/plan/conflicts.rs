@@ -57,10 +57,10 @@ pub(super) enum Conflicting {
 }
 
 /// Every declared range of the fleet.
-type DeclaredRanges<'f> = Prefixes<DeclaredRange<'f>>;
+type OwnedRanges<'f> = Prefixes<OwnedRange<'f>>;
 
 /// A declared range of a cluster.
-struct DeclaredRange<'f> {
+struct OwnedRange<'f> {
     cluster: &'f ClusterName,
     range: &'f Range,
     /// Whether other clusters may get addresses in it.
@@ -69,7 +69,7 @@ struct DeclaredRange<'f> {
     is_exclusive: bool,
 }
 
-impl<'f> DeclaredRange<'f> {
+impl<'f> OwnedRange<'f> {
     fn all_of(entry: &'f Entry) -> impl Iterator<Item = (Cidr, Self)> {
         let exclusive = entry.networks.exclusive();
         entry.networks.all().into_iter().map(move |range| {
@@ -88,8 +88,8 @@ impl<'f> Conflicts<'f> {
     pub(super) fn new(fleet: &'f Fleet<'f>) -> Self {
         // All meshes have the same ranges of a cluster, so the first one is used.
         let members = fleet.first_memberships_of_all();
-        let declared: DeclaredRanges = members
-            .flat_map(|it| DeclaredRange::all_of(it.entry))
+        let declared: OwnedRanges = members
+            .flat_map(|it| OwnedRange::all_of(it.entry))
             .collect();
         let mut conflicts = Self {
             fleet,
@@ -100,7 +100,7 @@ impl<'f> Conflicts<'f> {
             given: fleet.members().map(|_| OnceCell::new()),
         };
         for member in fleet.members() {
-            let found = Endpoints::find(member, &declared);
+            let found = DialledAddresses::find(member, &declared);
             conflicts.endpoints.push(found.conflicts);
             conflicts.foreign_endpoints.push(found.foreign);
             conflicts.local_nodes.push(local_nodes(member, &declared));
@@ -156,7 +156,7 @@ impl<'f> Conflicts<'f> {
 
 /// The candidates of a member whose endpoints are in declared ranges.
 #[derive(Default)]
-struct Endpoints<'f> {
+struct DialledAddresses<'f> {
     /// In ranges of other clusters.
     conflicts: ConflictsByCluster<'f>,
     /// In ranges in which only another cluster has addresses.
@@ -165,8 +165,8 @@ struct Endpoints<'f> {
     inside: Vec<Inside>,
 }
 
-impl<'f> Endpoints<'f> {
-    fn find(member: &'f Member<'f>, declared: &DeclaredRanges<'f>) -> Self {
+impl<'f> DialledAddresses<'f> {
+    fn find(member: &'f Member<'f>, declared: &OwnedRanges<'f>) -> Self {
         let mut found = Self::default();
         for (candidate, it) in member.membership.candidates.numbered() {
             let Some(address) = it.outer_address() else {
@@ -200,13 +200,10 @@ impl<'f> Endpoints<'f> {
 }
 
 /// Returns what the nodes of a member have of their own that meets ranges of other clusters.
-fn local_nodes<'f>(
-    member: &'f Member<'f>,
-    declared: &DeclaredRanges<'f>,
-) -> ConflictsByCluster<'f> {
+fn local_nodes<'f>(member: &'f Member<'f>, declared: &OwnedRanges<'f>) -> ConflictsByCluster<'f> {
     let mut meetings = ConflictsByCluster::new();
     let own = &member.entry.name;
-    let mut add = |nodes: &[NodeId], what: Conflicting, met: &DeclaredRange<'f>| {
+    let mut add = |nodes: &[NodeId], what: Conflicting, met: &OwnedRange<'f>| {
         if met.is_given && met.cluster != own {
             meetings.entry(met.cluster).or_default().push(Conflict {
                 nodes: nodes.to_vec(),

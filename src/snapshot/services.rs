@@ -9,19 +9,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::API_VERSION;
 use super::api::few;
 use super::difference::value_change;
 use super::dump::{DumpError, parse};
 use super::file::UniqueObject;
+use super::{API_VERSION, SERVICES_KIND as KIND};
 use crate::diagnostic::{Quoted, plain_json};
 use crate::name::{ClusterName, ServiceName, is_dns_label};
 use crate::port::{Protocol, ServicePort};
 use crate::schema::{self, ExampleFile, pattern};
 use crate::text::{CONFLICT, conflict};
-
-/// The kind of the file.
-pub const KIND: &str = "ServiceSnapshot";
 
 /// The label of everything that clustermesh renders.
 const OURS: &str = "kilo-clustermesh.io/mesh";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{API_VERSION, KIND, services};
+use super::{API_VERSION, KIND, SERVICES_KIND};
 
 /// A file that no cluster of a mesh is read from.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -38,7 +38,7 @@ impl Stray {
         }
         let header: Result<StrayHeader, _> = serde_json::from_str(text);
         match header {
-            Ok(it) if it.kind == services::KIND && it.api_version == API_VERSION => {
+            Ok(it) if it.kind == SERVICES_KIND && it.api_version == API_VERSION => {
                 Self::Services(it.cluster)
             }
             Ok(it) if it.kind != KIND || it.api_version != API_VERSION => Self::Foreign,
@@ -107,7 +107,7 @@ mod tests {
             Stray::Foreign
         );
         assert_eq!(
-            stray(&snapshot("east").replace(KIND, services::KIND)),
+            stray(&snapshot("east").replace(KIND, SERVICES_KIND)),
             Stray::Services("east".to_owned())
         );
         let list = |kind: &str| {

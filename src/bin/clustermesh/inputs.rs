@@ -18,9 +18,8 @@ use clustermesh::place::Place;
 use clustermesh::proof::verify::Asked;
 use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::{
-    beyond_ceiling, dropped_labels, invalid_service_snapshot, invalid_snapshot, stray as stray_file,
+    beyond_ceiling, dropped_labels, invalid_snapshot, stray as stray_file,
 };
-use clustermesh::snapshot::services::ServiceSnapshot;
 use clustermesh::snapshot::stray::Stray;
 use clustermesh::snapshot::{SIZE_LIMIT, Snapshot, SnapshotError};
 use rayon::prelude::*;
@@ -311,33 +310,6 @@ impl Inputs {
         let externals = external_snapshots(&self.meshes);
         self.snapshots.extend(externals);
         self.read_services()
-    }
-
-    /// Reads what clusters have under the names of Services. A missing file is left to the plan.
-    fn read_services(&mut self) -> anyhow::Result<()> {
-        let folder = &self.settings.snapshots.value;
-        let roots = self.settings.roots_of(&self.settings.snapshots);
-        for cluster in services::concerned(&self.meshes) {
-            let path = services::file(folder, &cluster);
-            if !disk::is_there(&roots, &path) {
-                continue;
-            }
-            let text = disk::read_text(&roots, &path, SIZE_LIMIT)?;
-            match ServiceSnapshot::read(&cluster, &text) {
-                Ok(snapshot) => {
-                    self.services.insert(cluster, snapshot);
-                }
-                Err(error) => {
-                    self.is_whole = false;
-                    let source = Source::unread(input_file::name(&path), text);
-                    let place = Place::document(&source.name, 0);
-                    self.findings
-                        .push(invalid_service_snapshot(&cluster, place, &error));
-                    self.files.add(source);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Looks for labels that meshes use and snapshots leave out.

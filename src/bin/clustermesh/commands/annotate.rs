@@ -19,7 +19,7 @@ use crate::planning::OutputCheck;
 use crate::settings::CommonOptions;
 use crate::{Outcome, applied_files, inputs, planning};
 
-/// Print the annotations and labels that resolve findings about a cluster
+/// Print annotations and labels of nodes that resolve findings
 ///
 /// Computes them from the findings of `validate`, and prints `kubectl` commands or patches for the machine
 /// configuration of Talos. A value that only a person knows, such as a public address, is written in capitals in a

@@ -82,7 +82,6 @@ fn keeps_the_named_ones() {
             "isMirror": false,
             "ports": [
               {
-                "name": "",
                 "port": 80,
                 "protocol": "TCP"
               }
