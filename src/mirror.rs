@@ -28,8 +28,8 @@ pub struct Mirrors<'a> {
     pub targets: BTreeMap<&'a ClusterName, Vec<Mirror<'a>>>,
     /// The flaws of Services as clusters have them.
     pub flaws: Vec<Flawed<'a>>,
-    /// The clusters of which it is unknown what they have under a name, with the first such name.
-    pub unknown: BTreeMap<&'a ClusterName, &'a ServiceName>,
+    /// The clusters of which it is unknown what they have under some names, with these.
+    pub unknown: BTreeMap<&'a ClusterName, BTreeSet<&'a ServiceName>>,
 }
 
 /// A Service that a cluster gets.
@@ -181,7 +181,7 @@ impl<'a> Mirrors<'a> {
     ) -> Option<Option<&'s FoundService>> {
         let known = snapshots.get(cluster).and_then(|it| it.get(name));
         if known.is_none() {
-            self.unknown.entry(cluster).or_insert(name);
+            self.unknown.entry(cluster).or_default().insert(name);
         }
         known
     }

@@ -34,7 +34,7 @@ mod registry;
 pub mod proposal;
 pub mod rendered;
 mod membership;
-mod services;
+pub mod services;
 pub mod snapshots;
 mod states;
 pub mod verified;

@@ -73,10 +73,20 @@ impl Networks {
     pub(super) fn not_common(&self, address: IpAddr, place: Place) -> Finding {
         let message = format!("{address} is in no range that the whole cluster shares");
         let finding = Finding::new(&mistake::INVALID_VALUE, message).at(place, "");
-        finding.help(match self {
-            Self::Typed { .. } => "write the Service range of the cluster in `serviceCIDR`",
-            Self::Flat { .. } => "write the Service range of the cluster in `allowedNetworks`",
-        })
+        let field = match self {
+            Self::Typed {
+                services: Some(range),
+                ..
+            } => {
+                return finding.help(format!(
+                    "write the cluster IP that `kubectl get service` prints; those of the cluster are in {}",
+                    range.cidr
+                ));
+            }
+            Self::Typed { .. } => "serviceCIDR",
+            Self::Flat { .. } => "allowedNetworks",
+        };
+        finding.help(format!("write the Service range of the cluster in `{field}`"))
     }
 }
 

@@ -184,7 +184,7 @@ impl ServiceGate<'_> {
         let name = target.name.as_ref()?;
         let (message, help) = if name == source {
             let message = format!("`{name}` has the Service itself");
-            (message, "name other clusters only".to_owned())
+            (message, format!("remove `{name}` from `in`"))
         } else if self.topology.is_some_and(|it| !it.links(source, name)) {
             let message = format!("`{name}` is not linked to `{source}`");
             (
@@ -200,7 +200,8 @@ impl ServiceGate<'_> {
             .contains(&local.namespace)
         {
             let namespace = &local.namespace;
-            let message = format!("`{name}` accepts no Services of others in `{namespace}`");
+            let message =
+                format!("`acceptedServices` of `{name}` does not have the namespace `{namespace}`");
             let help = format!("add `{namespace}` to `acceptedServices` of `{name}`");
             (message, help)
         } else {

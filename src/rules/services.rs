@@ -5,7 +5,7 @@ use crate::diagnostic::Severity;
 use crate::mesh::MirroredService;
 use crate::mirror::{Flaw, Flawed, Mirrors};
 use crate::name::ClusterName;
-use crate::text::quoted;
+use crate::text::{self, listed};
 
 rules! {
     "Services of other clusters" in "services" about Plan;
@@ -18,12 +18,19 @@ rules! {
 /// Returns what is wrong with Services as clusters have them. Clusters cause it, so that none of it stops a render, and what
 /// is not known, which does.
 pub(super) fn findings(mirrors: &Mirrors) -> Vec<Finding> {
-    let unknown = mirrors.unknown.iter().map(|(cluster, service)| {
-        let message = format!("it is unknown whether the cluster has a Service `{service}`");
-        let help = format!("run `clustermesh snapshot {cluster} --services`");
+    let flawed = mirrors.flaws.iter().map(flawed);
+    unknown(mirrors).into_iter().chain(flawed).collect()
+}
+
+/// Returns the clusters of which it is not known what they have under the names of Services.
+pub fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
+    let unknown = mirrors.unknown.iter().map(|(cluster, services)| {
+        let services = listed(services.iter().map(|it| format!("`{it}`")));
+        let message = format!("the snapshot of Services lacks {services}");
+        let help = "run `clustermesh snapshot --services`, or with `--from` a file of each cluster";
         Finding::on_cluster(&MISSING_SERVICES, cluster, message).help(help)
     });
-    unknown.chain(mirrors.flaws.iter().map(flawed)).collect()
+    unknown.collect()
 }
 
 fn flawed(flawed: &Flawed) -> Finding {
@@ -45,11 +52,12 @@ fn flawed(flawed: &Flawed) -> Finding {
     finding.is_of_nodes = true;
     finding
         .at(service.place.clone(), "")
-        .help(help(cluster, flaw))
+        .help(help(service, cluster, flaw))
 }
 
 fn message(service: &MirroredService, flaw: &Flaw) -> String {
     let (name, local) = (&service.name, &service.local);
+    let source = &service.source;
     match flaw {
         Flaw::Headless => format!("`{name}` is headless, so no cluster gets it"),
         Flaw::ExternalName => format!("`{name}` is an ExternalName, so no cluster gets it"),
@@ -60,50 +68,47 @@ fn message(service: &MirroredService, flaw: &Flaw) -> String {
             format!("`{name}` is itself the Service of another cluster, so no cluster gets it")
         }
         Flaw::Taken => format!(
-            "does not get `{local}` of `{}`, because it has another Service of this name",
-            service.source
+            "does not get `{local}` of `{source}`, because it has another Service of this name"
         ),
         Flaw::OtherFamily(family) => format!(
-            "does not get `{local}` of `{}`, because its Kilo routes {family}, and no address in `clusterIPs` is of this family",
-            service.source
+            "does not get `{local}` of `{source}`, because Kilo routes {family} there, and `clusterIPs` has no {family} address"
         ),
-        Flaw::Vanished => format!("has no Service `{name}` any more; other clusters keep theirs"),
-        Flaw::Moved(addresses) => {
-            format!("`{name}` has the cluster IPs {} now", quoted(addresses))
-        }
+        Flaw::Vanished => format!("`{name}` does not exist; other clusters still get it"),
+        Flaw::Moved(addresses) => format!(
+            "`{name}` has the cluster IP {}, but `clusterIPs` has {}",
+            text::list(addresses),
+            text::list(&service.addresses)
+        ),
         Flaw::NoPort(port) => format!("`{name}` has no port {port}"),
         Flaw::Uncarried(address) => {
-            format!(
-                "gets `{local}`, but no Peer with {address} of `{}`",
-                service.source
-            )
+            format!("gets `{local}`, but no Peer of `{source}` contains {address}")
         }
     }
 }
 
-fn help(cluster: &ClusterName, flaw: &Flaw) -> String {
-    let again = format!("then run `clustermesh snapshot {cluster} --services`");
+fn help(service: &MirroredService, cluster: &ClusterName, flaw: &Flaw) -> String {
+    let again = "then run `clustermesh snapshot --services`";
     match flaw {
         Flaw::Headless | Flaw::ExternalName => format!(
-            "mirror a Service with a cluster IP that leads to the same pods, or remove this item; {again}"
+            "name a Service with a cluster IP and the same pods, or remove this item; {again}"
         ),
         Flaw::LocalEndpoints => format!(
-            "mirror a Service without `internalTrafficPolicy` that leads to the same pods, or set it to `Cluster`, {again}"
+            "set `internalTrafficPolicy: Cluster` in the Service, or name another one with the same pods; {again}"
         ),
-        Flaw::IsMirror => "name the cluster that has the pods".to_owned(),
+        Flaw::IsMirror => format!("name the cluster that has its pods; {again}"),
         Flaw::Taken => format!(
-            "give it another name there: `as: {{name: …}}`; or delete the Service in `{cluster}`, {again}"
+            "write `as: {{ name: {}-{} }}` in the item, or delete the Service in `{cluster}`; {again}",
+            service.source,
+            service.name.name()
         ),
         Flaw::OtherFamily(_) => format!(
             "add the other cluster IP of the Service to `clusterIPs`, or remove `{cluster}` from `in`"
         ),
-        Flaw::Vanished => "remove this item if that is for good".to_owned(),
-        Flaw::Moved(_) => "write these in `clusterIPs`".to_owned(),
-        Flaw::NoPort(_) => "remove the port, or add it to the Service".to_owned(),
-        Flaw::Uncarried(address) => {
-            format!(
-                "run `clustermesh render`, then `clustermesh trace {cluster} {address}`, which shows the reason"
-            )
-        }
+        Flaw::Vanished => "create the Service again, or remove this item".to_owned(),
+        Flaw::Moved(addresses) => format!("write `clusterIPs: [{}]`", text::list(addresses)),
+        Flaw::NoPort(_) => format!("remove the port from the item, or add it to the Service; {again}"),
+        Flaw::Uncarried(address) => format!(
+            "run `clustermesh render`, then `clustermesh trace {cluster} {address}`, which shows the reason"
+        ),
     }
 }

@@ -260,8 +260,9 @@ fn verify(
     let request = read.request(gaps, args.undeclared);
     let reach = look(&fabric, inputs.settings.ceilings)?;
     let proof = Proof::new(&reach, request, || wanted.excused());
-    let service_paths = wanted.service_paths(inputs);
-    let (services, unreached) = services::prove(&reach, &service_paths);
+    let mirrors = wanted.mirrors(inputs);
+    let service_paths = mirrors.paths();
+    let (services, of_services) = services::prove(&reach, &service_paths);
     let outages = args.outages.prove(inputs, &reach)?;
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
@@ -274,7 +275,8 @@ fn verify(
     let mut found = read.findings(&missing);
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
-    found.extend(unreached);
+    found.extend(rules::services::unknown(&mirrors));
+    found.extend(of_services);
     let attacks = hostiles.iter();
     found.extend(attacks.flat_map(|it| messages::hostile::findings(&fabric, it)));
     if let Some(outdated) = &wanted.outdated {

@@ -80,7 +80,7 @@ fn lists_its_commands_by_purpose() {
       dns          Print the DNS with which a cluster resolves Services of others
       wireguard    Print the WireGuard configuration of an external peer
       firewall     List the ports that must be open
-      annotate     Print the annotations and labels that resolve findings about a cluster
+      annotate     Print annotations and labels of nodes that resolve findings
 
     Learn:
       explain      Explain a rule: what it finds, why it matters and what to do

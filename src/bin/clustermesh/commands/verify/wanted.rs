@@ -4,7 +4,7 @@
 use clustermesh::agent::fabric::Fabric;
 use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
-use clustermesh::mirror::ServicePath;
+use clustermesh::mirror::Mirrors;
 use clustermesh::plan::Plan;
 use clustermesh::proof::verify::Excused;
 use clustermesh::rules::gitops::Fate;
@@ -67,12 +67,10 @@ impl<'a> WantedPeers<'a> {
         }
     }
 
-    /// Returns the paths to Services that clusters get of others; none without a plan.
-    pub(super) fn service_paths(&self, inputs: &'a Inputs) -> Vec<ServicePath<'a>> {
+    /// Returns the Services that clusters get of others; none without a plan.
+    pub(super) fn mirrors(&self, inputs: &'a Inputs) -> Mirrors<'a> {
         let plan = self.plan.as_ref();
-        plan.map_or_else(Vec::new, |it| {
-            planning::mirrors(inputs, &self.fleet, it).paths()
-        })
+        plan.map_or_else(Mirrors::default, |it| planning::mirrors(inputs, &self.fleet, it))
     }
 
     /// Returns what only the nodes of single clusters cause.
