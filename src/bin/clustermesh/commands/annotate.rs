@@ -22,8 +22,9 @@ use crate::{Outcome, applied_files, inputs, planning};
 /// Print annotations and labels of nodes that resolve findings
 ///
 /// Computes them from the findings of `validate`, and prints `kubectl` commands or patches for the machine
-/// configuration of Talos. A value that only a person knows, such as a public address, is written in capitals in a
-/// comment, unless an option gives it. Values that nodes wrote are never part of a command. Writes nothing.
+/// configuration of Talos. If clustermesh cannot know a value, such as the address of a NAT, the command is a comment
+/// with the value in capitals. Options give such values. Commands never contain values that nodes wrote. Changes no
+/// node.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AnnotateArgs {
@@ -37,7 +38,7 @@ pub(crate) struct AnnotateArgs {
 
     /// Seconds between keepalives of all nodes
     ///
-    /// With keepalives from all nodes, connections survive changes of Peers.
+    /// If all nodes send keepalives, connections survive changes of Peers.
     #[arg(long, value_name = "SECONDS")]
     keepalive: Option<NonZeroU16>,
 

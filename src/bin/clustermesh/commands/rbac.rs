@@ -54,7 +54,7 @@ pub(crate) struct RbacArgs {
 
     /// Grant only the right to read the Services of this cluster that meshes name
     ///
-    /// `snapshot --services` needs this right there, in addition to the service account of `clustermesh rbac`. The
+    /// `snapshot --services` needs this right in the cluster, in addition to the manifests of `clustermesh rbac`. The
     /// Roles name exactly the Services of `spec.services` that the cluster has or gets.
     #[arg(
         long,

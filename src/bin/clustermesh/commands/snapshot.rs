@@ -60,8 +60,8 @@ pub(crate) struct SnapshotArgs {
 
     /// Read one cluster from a JSON or YAML file; `-` for standard input
     ///
-    /// The file is the output of `kubectl get nodes -o json`, or with `--services` of `kubectl get services -A -o
-    /// json`. No cluster is contacted.
+    /// The file is the output of `kubectl get nodes -o json`. With `--services`, it is the output of `kubectl get services
+    /// -A -o json`. No cluster is contacted.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[cfg_attr(feature = "snapshot", arg(conflicts_with_all = ReachOptions::NAMES))]
     from: Option<PathBuf>,
@@ -109,9 +109,9 @@ impl ListedNodes {
 struct Handling {
     /// Save the Services that meshes name, instead of nodes
     ///
-    /// Reads each Service of `spec.services` by its name, in the cluster that has it and in those that get it, and
-    /// writes them to `snapshots/CLUSTER.services.json`. `clustermesh rbac --services CLUSTER` prints the manifests that
-    /// grant the right.
+    /// Reads each Service of `spec.services` by its name, in the cluster that has it and in the clusters that get it.
+    /// Writes `snapshots/CLUSTER.services.json`. `clustermesh rbac --services CLUSTER` prints the manifests that grant
+    /// the right.
     #[arg(long, conflicts_with_all = ["accept", "no_carry_over"])]
     services: bool,
 
