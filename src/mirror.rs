@@ -143,7 +143,7 @@ impl<'a> Mirrors<'a> {
         for (target, name) in targets {
             let family = fleet.family(name);
             let known = self.look(name, &service.local, snapshots);
-            let is_taken = known.flatten().is_some_and(|it| !it.is_mirror);
+            let is_taken = known.flatten().is_some_and(|it| !is_rendered(it));
             let address = address(service, family);
             let flaw = match address {
                 _ if is_taken => Some(Flaw::Taken),
@@ -193,6 +193,12 @@ fn address(service: &MirroredService, family: Option<Family>) -> Option<IpAddr> 
     addresses.find(|it| family.is_none_or(|family| net::family(*it) == family))
 }
 
+/// Returns whether a Service is one that a render wrote. A label alone shows nothing: everybody in the namespace can write it,
+/// but those of a render select no pods.
+fn is_rendered(found: &FoundService) -> bool {
+    found.is_mirror && !found.has_selector
+}
+
 /// Returns what is wrong with a Service where it comes from.
 fn flaws_of(service: &MirroredService, found: Option<&FoundService>) -> Vec<Flaw> {
     let Some(found) = found else {
@@ -207,7 +213,7 @@ fn flaws_of(service: &MirroredService, found: Option<&FoundService>) -> Vec<Flaw
     if found.uses_local_endpoints {
         return vec![Flaw::LocalEndpoints];
     }
-    if found.is_mirror {
+    if is_rendered(found) {
         return vec![Flaw::IsMirror];
     }
     let known: BTreeSet<&IpAddr> = found.cluster_ips.iter().collect();

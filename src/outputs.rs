@@ -167,6 +167,11 @@ fn repeated(output: &Output, path: &str) -> Finding {
     wrong(output, "path", message).help(help)
 }
 
+/// Returns whether an output can be written at a path.
+pub fn is_path(path: &str) -> bool {
+    path::check(path).is_ok()
+}
+
 /// Returns a finding about a file that cannot be an output.
 pub fn wrong_output(message: String) -> Finding {
     Finding::new(&mistake::INVALID_OUTPUT, message)

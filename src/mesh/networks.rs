@@ -86,7 +86,9 @@ impl Networks {
             Self::Typed { .. } => "serviceCIDR",
             Self::Flat { .. } => "allowedNetworks",
         };
-        finding.help(format!("write the Service range of the cluster in `{field}`"))
+        finding.help(format!(
+            "write the Service range of the cluster in `{field}`"
+        ))
     }
 }
 

@@ -118,7 +118,14 @@ fn what_cannot_be_mirrored_is_left_out_everywhere() {
     c: OtherFamily(V6)
     ");
     let mut mirror = api();
-    mirror["metadata"]["labels"] = json!({ "kilo-clustermesh.io/mesh": "m" });
+    mirror["metadata"]["labels"] = json!({ "kilo-clustermesh.io/source-cluster": "m" });
+    // The label of a Service that selects pods means nothing.
+    assert_eq!(
+        report(MESH, Some(mirror.clone()), None),
+        report(MESH, Some(api()), None)
+    );
+    assert!(report(MESH, Some(api()), Some(mirror.clone())).contains("a: Taken"));
+    mirror["spec"]["selector"] = json!(null);
     insta::assert_snapshot!(report(MESH, Some(mirror.clone()), None), @"
     a:
     c:

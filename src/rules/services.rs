@@ -5,6 +5,7 @@ use crate::diagnostic::Severity;
 use crate::mesh::MirroredService;
 use crate::mirror::{Flaw, Flawed, Mirrors};
 use crate::name::ClusterName;
+use crate::net::{Family, family};
 use crate::text::{self, listed};
 
 rules! {
@@ -22,8 +23,14 @@ pub(super) fn findings(mirrors: &Mirrors) -> Vec<Finding> {
     unknown(mirrors).into_iter().chain(flawed).collect()
 }
 
+/// Returns the same without Services that no Peer carries: a proof of their paths finds these.
+pub fn without_paths(mirrors: &Mirrors) -> impl Iterator<Item = Finding> {
+    let findings = findings(mirrors).into_iter();
+    findings.filter(|it| it.rule != &UNCARRIED_SERVICE)
+}
+
 /// Returns the clusters of which it is not known what they have under the names of Services.
-pub fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
+fn unknown(mirrors: &Mirrors) -> Vec<Finding> {
     let unknown = mirrors.unknown.iter().map(|(cluster, services)| {
         let services = listed(services.iter().map(|it| format!("`{it}`")));
         let message = format!("the snapshot of Services lacks {services}");
@@ -105,8 +112,16 @@ fn help(service: &MirroredService, cluster: &ClusterName, flaw: &Flaw) -> String
             "add the other cluster IP of the Service to `clusterIPs`, or remove `{cluster}` from `in`"
         ),
         Flaw::Vanished => "create the Service again, or remove this item".to_owned(),
-        Flaw::Moved(addresses) => format!("write `clusterIPs: [{}]`", text::list(addresses)),
-        Flaw::NoPort(_) => format!("remove the port from the item, or add it to the Service; {again}"),
+        Flaw::Moved(addresses) => {
+            let families: Vec<Family> = service.addresses.iter().map(|it| family(*it)).collect();
+            let same = addresses
+                .iter()
+                .filter(|it| families.contains(&family(**it)));
+            format!("write `clusterIPs: [{}]`", text::list(same))
+        }
+        Flaw::NoPort(_) => {
+            format!("remove the port from the item, or add it to the Service; {again}")
+        }
         Flaw::Uncarried(address) => format!(
             "run `clustermesh render`, then `clustermesh trace {cluster} {address}`, which shows the reason"
         ),

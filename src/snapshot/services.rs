@@ -21,7 +21,7 @@ use crate::schema::{self, ExampleFile, pattern};
 use crate::text::{CONFLICT, conflict};
 
 /// The label of everything that clustermesh renders.
-const OURS: &str = "kilo-clustermesh.io/mesh";
+const OURS: &str = "kilo-clustermesh.io/source-cluster";
 
 /// The Services of one cluster that meshes name, as `clustermesh snapshot --services` writes them to
 /// `snapshots/<cluster>.services.json`.
@@ -189,7 +189,7 @@ impl ServiceSnapshot {
         if conflict(text).is_some() {
             return Err(ServiceSnapshotError::Conflict);
         }
-        let UniqueObject(file): UniqueObject<Self> = serde_json::from_str(text)?;
+        let UniqueObject(mut file): UniqueObject<Self> = serde_json::from_str(text)?;
         if file.kind != KIND || file.api_version != API_VERSION {
             return Err(ServiceSnapshotError::Header {
                 kind: file.kind,
@@ -199,16 +199,15 @@ impl ServiceSnapshot {
         if file.cluster != cluster.as_str() {
             return Err(ServiceSnapshotError::Cluster(file.cluster));
         }
+        file.services.sort_by(|a, b| a.key().cmp(&b.key()));
         Ok(file)
     }
 
     /// Returns what the cluster has under a name; none if it was not looked for.
     pub fn get(&self, name: &ServiceName) -> Option<Option<&FoundService>> {
-        let is_it = |it: &&ObservedService| {
-            it.name == name.name() && it.namespace == name.namespace.as_str()
-        };
-        let observed = self.services.iter().find(is_it);
-        observed.map(|it| it.found.as_ref())
+        let wanted = (name.namespace.as_str(), name.name());
+        let found = self.services.binary_search_by(|it| it.key().cmp(&wanted));
+        Some(self.services.get(found.ok()?)?.found.as_ref())
     }
 
     /// Returns how many Services were looked for, and how many there are.
@@ -250,6 +249,12 @@ impl ServiceSnapshot {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
         Ok(plain_json(text))
+    }
+}
+
+impl ObservedService {
+    fn key(&self) -> (&str, &str) {
+        (&self.namespace, &self.name)
     }
 }
 

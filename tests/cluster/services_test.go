@@ -24,7 +24,7 @@ func TestServices(t *testing.T) {
 	server.Namespace(t, "shop")
 	for _, name := range []string{"api", "other"} {
 		document := `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "` + name + `", "namespace": "shop",
-			"labels": {"kilo-clustermesh.io/mesh": "real"}}, "spec": {"ports": [{"port": 80, "targetPort": "http"}],
+			"labels": {"kilo-clustermesh.io/source-cluster": "real"}}, "spec": {"ports": [{"port": 80, "targetPort": "http"}],
 			"selector": {"app": "` + name + `"}, "internalTrafficPolicy": "Local"}}`
 		if err := server.Apply([]byte(document)); err != nil {
 			t.Fatal(err)

@@ -92,8 +92,7 @@ pub(crate) fn compare(
     }
     let record = read_record(settings).map_err(|finding| vec![*finding])?;
     let wanted = &config.content.outputs;
-    let mirrored = mirror::tree(mirrors, &mirror_folder(settings))
-        .map_err(|error| vec![wrong_output(error.to_string())])?;
+    let mirrored = mirrored(mirrors, settings)?;
     if wanted.is_empty() && record.is_none() && mirrored.is_empty() {
         return Ok(Outputs::default());
     }
@@ -135,6 +134,9 @@ pub(crate) fn compare(
     {
         survey.unwanted(path, digest);
     }
+    survey
+        .strays(&texts, &record)
+        .map_err(|it| vec![wrong_output(format!("{it:#}"))])?;
     survey.finish(&texts)
 }
 
@@ -171,8 +173,25 @@ fn is_own_tree(settings: &Settings) -> bool {
 
 /// Returns the folder of the Services that clusters get of others, beside the rendered tree of the config.
 fn mirror_folder(settings: &Settings) -> String {
-    let tree = own_tree(settings).trim_start_matches("./");
-    format!("{}{FOLDER_SUFFIX}", tree.trim_end_matches('/'))
+    let names = own_tree(settings).split('/');
+    let names = names.filter(|it| !it.is_empty() && *it != ".");
+    format!("{}{FOLDER_SUFFIX}", names.collect::<Vec<_>>().join("/"))
+}
+
+/// Returns the files with the Services that clusters get of others.
+fn mirrored(mirrors: &Mirrors, settings: &Settings) -> Result<TemplateTexts, Vec<Finding>> {
+    let folder = mirror_folder(settings);
+    let texts = mirror::tree(mirrors, &folder);
+    let texts = texts.map_err(|error| vec![wrong_output(error.to_string())])?;
+    if !texts.is_empty() && (own_tree(settings).starts_with('/') || !outputs::is_path(&folder)) {
+        let message = format!(
+            "`rendered: {}` leaves no place for the Services of other clusters",
+            own_tree(settings)
+        );
+        let help = "write a folder below that of the config, such as `rendered: rendered`";
+        return Err(vec![wrong_output(message).help(help)]);
+    }
+    Ok(texts)
 }
 
 fn own_tree(settings: &Settings) -> &str {
@@ -387,6 +406,31 @@ impl OutputSurvey<'_> {
         let message = format!("`{}` cannot be an output: {reason}", input_file::name(file));
         self.findings
             .push(wrong_output(message).help("give the output another path"));
+    }
+
+    /// Finds what is in the folder of the Services although no render wrote it: GitOps may apply it.
+    fn strays(&mut self, texts: &TemplateTexts, record: &Record) -> anyhow::Result<()> {
+        let folder = mirror_folder(self.settings);
+        let roots = &self.settings.config.roots;
+        let mut folders = vec![folder.clone()];
+        while let Some(path) = folders.pop() {
+            let place = self.settings.config.join(&path);
+            if !disk::is_folder(roots, &place) {
+                continue;
+            }
+            for (name, entry_type) in disk::entries(roots, &place)? {
+                let below = format!("{path}/{}", name.to_string_lossy());
+                if entry_type.is_dir() && path == folder {
+                    folders.push(below);
+                } else if !texts.contains_key(&below) && !record.0.contains_key(&below) {
+                    let file = input_file::name(&self.settings.config.join(&below));
+                    let message = format!("`{file}` is not from `render`, and GitOps may apply it");
+                    let help = "move it to another folder";
+                    self.findings.push(wrong_output(message).help(help));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn finish(mut self, texts: &TemplateTexts) -> Result<Outputs, Vec<Finding>> {

@@ -1,7 +1,7 @@
 use super::*;
 
 const LIST: &str = r#"{"kind": "List", "items": [
-    {"kind": "Service", "metadata": {"namespace": "shop", "name": "api", "labels": {"kilo-clustermesh.io/mesh": "m"}},
+    {"kind": "Service", "metadata": {"namespace": "shop", "name": "api", "labels": {"kilo-clustermesh.io/source-cluster": "m"}},
      "spec": {"clusterIP": "10.45.0.20", "clusterIPs": ["10.45.0.20", "fd00:45::20"], "selector": {"app": "api"},
               "internalTrafficPolicy": "Cluster", "type": "LoadBalancer",
               "ports": [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30080}]}},

@@ -367,3 +367,79 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     All 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters (behind their cluster IPs, the proxies there are assumed to work); nodes do not all reach shop/api, shop/db.
     ");
 }
+
+/// GitOps applies what is in the folder, whoever wrote it.
+#[test]
+fn files_that_no_render_wrote_are_mistakes() {
+    let folder = example();
+    for file in [
+        "shop--zzz.yaml",
+        ".argocd-source.yaml",
+        "more/shop--zzz.yaml",
+    ] {
+        let path = format!("rendered-services/east/{file}");
+        folder.write(&path, "kind: Service\n");
+        let run = folder.run(&["validate"]);
+        assert_eq!(run.code, 1, "{path}: {}", run.stdout);
+        assert!(
+            run.stdout.contains("is not from `render`"),
+            "{}",
+            run.stdout
+        );
+        assert_eq!(folder.run(&["render", "--check"]).code, 1);
+        let path = folder
+            .path("rendered-services/east")
+            .join(file.split('/').next().unwrap());
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).unwrap();
+        } else {
+            std::fs::remove_file(path).unwrap();
+        }
+        assert_eq!(folder.run(&["validate"]).code, 0);
+    }
+    folder.write(
+        "rendered-services/west/kustomization.yaml",
+        "resources: [https://example.org/x]\n",
+    );
+    assert_eq!(folder.run(&["validate"]).code, 1);
+}
+
+/// However `rendered` is written, the folder of Services is beside it, or there is none.
+#[test]
+fn the_folder_is_beside_the_tree() {
+    for (rendered, services) in [
+        ("./out/peers/", Some("out/peers-services")),
+        ("a//b", Some("a/b-services")),
+        (".", None),
+    ] {
+        let folder = example();
+        std::fs::remove_dir_all(folder.path("rendered")).unwrap();
+        std::fs::remove_dir_all(folder.path("rendered-services")).unwrap();
+        let config =
+            format!("apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrendered: {rendered}\n");
+        folder.write("clustermesh.yaml", config);
+        let run = folder.run(&["render"]);
+        let Some(services) = services else {
+            assert_eq!(run.code, 1, "{rendered}: {}", run.stderr);
+            continue;
+        };
+        assert_eq!(run.code, 0, "{rendered}: {}", run.stderr);
+        assert!(folder.path(services).join("east/shop--west.yaml").exists());
+        let run = folder.run(&["render", "--check"]);
+        assert_eq!(run.code, 0, "{rendered}: {}", run.stderr);
+    }
+}
+
+/// What is known of a Service is shown by the proof too.
+#[test]
+fn a_proof_shows_what_is_wrong_with_services() {
+    let folder = example();
+    folder.edit("snapshots/west.services.json", ADDRESS, "\"10.96.0.99\"");
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("changed-service"), "{}", run.stdout);
+    std::fs::remove_file(folder.path("snapshots/west.services.json")).unwrap();
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("missing-services"), "{}", run.stdout);
+}

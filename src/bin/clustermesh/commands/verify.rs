@@ -247,8 +247,7 @@ fn verify(
     printer: &mut Printer,
 ) -> Result<Outcome, CommandFailure> {
     let inputs = &read.inputs;
-    let wanted = WantedPeers::plan(inputs, &args.dumps, &read.applied)?;
-    let wanted = ManuallyDrop::new(wanted);
+    let wanted = ManuallyDrop::new(WantedPeers::plan(inputs, &args.dumps, &read.applied)?);
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
     let fabric = ManuallyDrop::new(wanted.delivered(fabric));
     let progress = printer.progress(format!("Verifying {} clusters", fabric.sites.len()));
@@ -262,7 +261,7 @@ fn verify(
     let proof = Proof::new(&reach, request, || wanted.excused());
     let mirrors = wanted.mirrors(inputs);
     let service_paths = mirrors.paths();
-    let (services, of_services) = services::prove(&reach, &service_paths);
+    let (services, of_services) = services::prove(&reach, &mirrors, &service_paths);
     let outages = args.outages.prove(inputs, &reach)?;
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
@@ -275,10 +274,8 @@ fn verify(
     let mut found = read.findings(&missing);
     found.extend(wanted.of_nodes(inputs));
     found.extend(proof.findings.iter().cloned());
-    found.extend(rules::services::unknown(&mirrors));
     found.extend(of_services);
-    let attacks = hostiles.iter();
-    found.extend(attacks.flat_map(|it| messages::hostile::findings(&fabric, it)));
+    found.extend((hostiles.iter()).flat_map(|it| messages::hostile::findings(&fabric, it)));
     if let Some(outdated) = &wanted.outdated {
         outdated.renew(&mut found);
     }

@@ -2,17 +2,18 @@
 
 use clustermesh::expectations::Expectation;
 use clustermesh::mesh::AddressClass;
-use clustermesh::mirror::ServicePath;
+use clustermesh::mirror::{Mirrors, ServicePath};
 use clustermesh::proof::expectation;
 use clustermesh::proof::messages::service;
 use clustermesh::proof::reach::Reach;
-use clustermesh::rules::Finding;
+use clustermesh::rules::{Finding, services};
 
 use crate::output::ProvedService;
 
 /// Proves the paths of pods, and counts those of nodes.
 pub(super) fn prove<'a>(
     reach: &Reach,
+    mirrors: &Mirrors,
     paths: &'a [ServicePath<'a>],
 ) -> (Vec<ProvedService<'a>>, Vec<Finding>) {
     let of = |class| {
@@ -24,7 +25,7 @@ pub(super) fn prove<'a>(
     let findings = paths.iter().zip(&pods);
     let findings =
         findings.filter_map(|(path, pods)| service::unreached(reach.fabric, path.service, pods));
-    let findings: Vec<Finding> = findings.collect();
+    let findings = services::without_paths(mirrors).chain(findings).collect();
     let nodes = expectation::check(reach, &nodes);
     let proved = paths.iter().zip(pods.iter().zip(&nodes));
     let proved = proved.map(|(path, (pods, nodes))| ProvedService {

@@ -70,7 +70,9 @@ impl<'a> WantedPeers<'a> {
     /// Returns the Services that clusters get of others; none without a plan.
     pub(super) fn mirrors(&self, inputs: &'a Inputs) -> Mirrors<'a> {
         let plan = self.plan.as_ref();
-        plan.map_or_else(Mirrors::default, |it| planning::mirrors(inputs, &self.fleet, it))
+        plan.map_or_else(Mirrors::default, |it| {
+            planning::mirrors(inputs, &self.fleet, it)
+        })
     }
 
     /// Returns what only the nodes of single clusters cause.

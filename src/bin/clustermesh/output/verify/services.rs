@@ -68,13 +68,13 @@ impl Verified<'_, '_> {
             ),
         };
         let silent = services.iter().filter(|it| 0 < it.nodes.1);
-        let silent = listed(silent.map(|it| it.path.service.name.to_string()));
+        let silent = listed(silent.map(|it| it.path.service.local.to_string()));
         let rest = match &*silent {
             "" => String::new(),
-            silent => format!("; nodes do not all reach {silent}"),
+            silent => format!("; some nodes do not reach {silent}"),
         };
         Some(format!(
-            "{first} (behind their cluster IPs, the proxies there are assumed to work){rest}."
+            "{first} (if the proxies of their clusters work){rest}."
         ))
     }
 
