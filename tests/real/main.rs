@@ -39,6 +39,7 @@ mod join;
 mod kilo;
 mod loss;
 mod manifest;
+mod mtu;
 mod namespace;
 mod network;
 #[path = "../fleets/node.rs"]
@@ -117,8 +118,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what needs a mesh of its own, and returns whether it is as it should be: a node that joins, and an external
-/// peer that is off.
+/// Prints what needs a mesh of its own, and returns whether it is as it should be: a node that joins, an external
+/// peer that is off, and large packets.
 #[expect(clippy::needless_pass_by_value, reason = "a result is used up")]
 fn are_measured(absence: io::Result<String>) -> bool {
     let all_resumed = match join::measure() {
@@ -135,7 +136,12 @@ fn are_measured(absence: io::Result<String>) -> bool {
         Ok(text) => println!("{text}"),
         Err(error) => println!("!!! an external peer that is off: {error}"),
     }
-    all_resumed && absence.is_ok()
+    let mtus = mtu::compare();
+    match &mtus {
+        Ok(text) => println!("{text}"),
+        Err(error) => println!("!!! MTUs: {error}"),
+    }
+    all_resumed && absence.is_ok() && mtus.is_ok()
 }
 
 /// Reads which meshes to make up.

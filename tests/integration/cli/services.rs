@@ -121,19 +121,19 @@ fn what_a_cluster_has_stops_no_render() {
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stdout, @"
-    error[changed-service]: west: `shop/api` has the cluster IPs `10.96.0.99` now
+    error[changed-service]: west: `shop/api` has the cluster IP 10.96.0.99, but `clusterIPs` has 10.96.0.20
       --> mesh.yaml:24:7
        |
     24 |     - name: api
        |       ^^^^^^^^^
-    help: write these in `clusterIPs`
+    help: write `clusterIPs: [10.96.0.99]`
 
     error[unmirrored-service]: east: does not get `shop/west-db` of `west`, because it has another Service of this name
       --> mesh.yaml:33:7
        |
     33 |     - name: db
        |       ^^^^^^^^
-    help: give it another name there: `as: {name: …}`; or delete the Service in `east`, then run `clustermesh snapshot east --services`
+    help: write `as: { name: west-db }` in the item, or delete the Service in `east`; then run `clustermesh snapshot --services`
     ");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -150,18 +150,16 @@ fn what_a_cluster_has_stops_no_render() {
     folder.edit("mesh.yaml", "as: { name: west-db }", "as: { name: far-db }");
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @"
-    error[missing-services]: east: it is unknown whether the cluster has a Service `shop/far-db`
-    help: run `clustermesh snapshot east --services`
+    error[missing-services]: east: the snapshot of Services lacks `shop/far-db`
+    help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
     ");
     std::fs::remove_file(folder.path("snapshots/west.services.json")).unwrap();
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    error[missing-services]: east: it is unknown whether the cluster has a Service `shop/far-db`
-    help: run `clustermesh snapshot east --services`
-
-    error[missing-services]: west: it is unknown whether the cluster has a Service `shop/api`
-    help: run `clustermesh snapshot west --services`
+    error[missing-services]: east: the snapshot of Services lacks `shop/far-db`
+    error[missing-services]: west: the snapshot of Services lacks `shop/api`, `shop/db`
+    help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
 
     2 errors
     nothing was written
@@ -276,7 +274,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     let folder = example();
     let run = folder.run(&["verify"]);
     assert_eq!(run.code, 0);
-    insta::assert_snapshot!(run.stdout.lines().last().unwrap(), @"All 24 declared paths work in both directions. Pods reach 2 Services of other clusters (behind their cluster IPs, the proxies there are assumed to work); nodes do not all reach shop/api, shop/db.");
+    insta::assert_snapshot!(run.stdout.lines().last().unwrap(), @"All 24 declared paths work in both directions. Pods reach 2 Services of other clusters (if the proxies of their clusters work); some nodes do not reach shop/api, shop/west-db.");
     let run = folder.run(&["verify", "--output", "json"]);
     let verified: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&verified["services"][0]).unwrap(), @r#"
@@ -307,13 +305,13 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     let run = folder.run(&["validate"]);
     assert_eq!(run.code, 0);
     insta::assert_snapshot!(run.stdout, @"
-    warning[uncarried-service]: east: gets `shop/api`, but no Peer with 10.96.0.20 of `west`
+    warning[uncarried-service]: east: gets `shop/api`, but no Peer of `west` contains 10.96.0.20
       --> mesh.yaml:25:7
        |
     25 |     - name: api
        |       ^^^^^^^^^
     help: run `clustermesh render`, then `clustermesh trace east 10.96.0.20`, which shows the reason
-    warning[uncarried-service]: east: gets `shop/west-db`, but no Peer with 10.96.0.21 of `west`
+    warning[uncarried-service]: east: gets `shop/west-db`, but no Peer of `west` contains 10.96.0.21
       --> mesh.yaml:34:7
        |
     34 |     - name: db
@@ -364,7 +362,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
        |       ^^^^^^^^ the Service
     help: run `clustermesh render` and apply the result; if nothing changes, `clustermesh validate` lists the nodes and ranges that are left out
 
-    All 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters (behind their cluster IPs, the proxies there are assumed to work); nodes do not all reach shop/api, shop/db.
+    All 21 declared paths work in both directions. Pods reach 0 of 2 Services of other clusters (if the proxies of their clusters work); some nodes do not reach shop/api, shop/west-db.
     ");
 }
 
