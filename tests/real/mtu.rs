@@ -103,7 +103,7 @@ impl Side {
 
 /// Compares all cases, and describes them.
 pub(crate) fn compare() -> io::Result<String> {
-    let mut text = "MTUs:".to_owned();
+    let mut lines = vec!["MTUs:".to_owned()];
     for (underlays, pods) in CASES {
         let (arrives, reported) = case(underlays, pods)?;
         if arrives == reported {
@@ -117,9 +117,9 @@ pub(crate) fn compare() -> io::Result<String> {
         } else {
             "is lost, as reported"
         };
-        text.push_str(&format!("\n  {underlays:?}: a packet of {pods} {verdict}"));
+        lines.push(format!("  {underlays:?}: a packet of {pods} {verdict}"));
     }
-    Ok(text)
+    Ok(lines.join("\n"))
 }
 
 /// Returns whether the first large packet arrives, and whether `validate` has a finding.
