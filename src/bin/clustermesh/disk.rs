@@ -117,7 +117,7 @@ fn sweep_all(folder: &Path) {
 
 /// Returns whether `tempfile` made a name for us. Other names with our prefix are those of users,
 /// or of permanent files.
-fn is_temporary(name: &str) -> bool {
+pub(crate) fn is_temporary(name: &str) -> bool {
     let random = name.strip_prefix(TEMPORARY);
     random.is_some_and(|text| text.len() == 6 && text.bytes().all(|it| it.is_ascii_alphanumeric()))
 }

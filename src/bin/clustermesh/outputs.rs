@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use clustermesh::fleet::Fleet;
-use clustermesh::mirror::{self, FOLDER_SUFFIX, Mirrors};
+use clustermesh::mirror::Mirrors;
 use clustermesh::outputs::{self, Digest, FleetFacts, Record, TemplateTexts, wrong_output};
 use clustermesh::plan::Plan;
 use clustermesh::rules::Finding;
@@ -18,6 +18,8 @@ use crate::disk::{self, Roots};
 use crate::filling::FillProcess;
 use crate::input_file;
 use crate::settings::Settings;
+
+mod mirrors;
 
 /// The largest template that is read, in bytes.
 pub(crate) const TEMPLATE_LIMIT: u64 = 1 << 20;
@@ -82,7 +84,7 @@ pub(crate) fn facts<'a>(
 /// # Errors
 /// Mistakes in templates and paths, and files in the way.
 pub(crate) fn compare(
-    (fleet, plan, mirrors): (&Fleet, &Plan, &Mirrors),
+    (fleet, plan, mirrored): (&Fleet, &Plan, &Mirrors),
     bytes: &[usize],
     settings: &Settings,
 ) -> Result<Outputs, Vec<Finding>> {
@@ -92,11 +94,11 @@ pub(crate) fn compare(
     }
     let record = read_record(settings).map_err(|finding| vec![*finding])?;
     let wanted = &config.content.outputs;
-    let mirrored = mirrored(mirrors, settings)?;
+    let mirrored = mirrors::texts(mirrored, settings)?;
     if wanted.is_empty() && record.is_none() && mirrored.is_empty() {
         return Ok(Outputs::default());
     }
-    let is_mirror = |path: &str| Path::new(path).starts_with(mirror_folder(settings));
+    let is_mirror = |path: &str| Path::new(path).starts_with(mirrors::folder(settings));
     let mut recorded = record.iter().flat_map(|it| it.0.keys());
     let has_outputs = recorded.any(|it| !is_mirror(it));
     if let (None, Some(record), true) = (&config.path.value, &record, has_outputs) {
@@ -134,9 +136,8 @@ pub(crate) fn compare(
     {
         survey.unwanted(path, digest);
     }
-    survey
-        .strays(&texts, &record)
-        .map_err(|it| vec![wrong_output(format!("{it:#}"))])?;
+    let is_known = |path: &str| texts.contains_key(path) || record.0.contains_key(path);
+    survey.findings.extend(mirrors::strays(settings, is_known));
     survey.finish(&texts)
 }
 
@@ -169,29 +170,6 @@ fn without_config(settings: &Settings, record: &Record) -> Finding {
 fn is_own_tree(settings: &Settings) -> bool {
     let own = settings.config.join(own_tree(settings));
     disk::canonical(&own) == disk::canonical(&settings.rendered.value)
-}
-
-/// Returns the folder of the Services that clusters get of others, beside the rendered tree of the config.
-fn mirror_folder(settings: &Settings) -> String {
-    let names = own_tree(settings).split('/');
-    let names = names.filter(|it| !it.is_empty() && *it != ".");
-    format!("{}{FOLDER_SUFFIX}", names.collect::<Vec<_>>().join("/"))
-}
-
-/// Returns the files with the Services that clusters get of others.
-fn mirrored(mirrors: &Mirrors, settings: &Settings) -> Result<TemplateTexts, Vec<Finding>> {
-    let folder = mirror_folder(settings);
-    let texts = mirror::tree(mirrors, &folder);
-    let texts = texts.map_err(|error| vec![wrong_output(error.to_string())])?;
-    if !texts.is_empty() && (own_tree(settings).starts_with('/') || !outputs::is_path(&folder)) {
-        let message = format!(
-            "`rendered: {}` leaves no place for the Services of other clusters",
-            own_tree(settings)
-        );
-        let help = "write a folder below that of the config, such as `rendered: rendered`";
-        return Err(vec![wrong_output(message).help(help)]);
-    }
-    Ok(texts)
 }
 
 fn own_tree(settings: &Settings) -> &str {
@@ -388,12 +366,12 @@ impl OutputSurvey<'_> {
             let help = "delete the file, then run `clustermesh render`";
             (format!("`{name}` has {CONFLICT}"), help)
         } else {
-            let help = if file.starts_with(self.settings.config.join(&mirror_folder(self.settings)))
-            {
-                "make the change in `services` of the mesh, then delete the file"
-            } else {
-                "make the change in its template, then delete the file"
-            };
+            let help =
+                if file.starts_with(self.settings.config.join(&mirrors::folder(self.settings))) {
+                    "make the change in `services` of the mesh, then delete the file"
+                } else {
+                    "make the change in its template, then delete the file"
+                };
             (
                 format!("`{name}` was changed since `render` wrote it"),
                 help,
@@ -406,31 +384,6 @@ impl OutputSurvey<'_> {
         let message = format!("`{}` cannot be an output: {reason}", input_file::name(file));
         self.findings
             .push(wrong_output(message).help("give the output another path"));
-    }
-
-    /// Finds what is in the folder of the Services although no render wrote it: GitOps may apply it.
-    fn strays(&mut self, texts: &TemplateTexts, record: &Record) -> anyhow::Result<()> {
-        let folder = mirror_folder(self.settings);
-        let roots = &self.settings.config.roots;
-        let mut folders = vec![folder.clone()];
-        while let Some(path) = folders.pop() {
-            let place = self.settings.config.join(&path);
-            if !disk::is_folder(roots, &place) {
-                continue;
-            }
-            for (name, entry_type) in disk::entries(roots, &place)? {
-                let below = format!("{path}/{}", name.to_string_lossy());
-                if entry_type.is_dir() && path == folder {
-                    folders.push(below);
-                } else if !texts.contains_key(&below) && !record.0.contains_key(&below) {
-                    let file = input_file::name(&self.settings.config.join(&below));
-                    let message = format!("`{file}` is not from `render`, and GitOps may apply it");
-                    let help = "move it to another folder";
-                    self.findings.push(wrong_output(message).help(help));
-                }
-            }
-        }
-        Ok(())
     }
 
     fn finish(mut self, texts: &TemplateTexts) -> Result<Outputs, Vec<Finding>> {
