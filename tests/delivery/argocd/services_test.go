@@ -176,7 +176,7 @@ func TestServicesNeedEndpointSlices(t *testing.T) {
 	}
 	changed.Data[key] += cluster.Blocks(t, "With Argo CD", "docs", "how-to", "services.md")[key]
 	narrowed := resourcesFilter(t, changed)
-	for host, want := range map[string]bool{host: false, "https://east.example.com:6443": true} {
+	for host, want := range map[string]bool{host: true, "https://east.example.com:6443": false} {
 		if narrowed.IsExcludedResource("discovery.k8s.io", "EndpointSlice", host) != want {
 			t.Errorf("%s: not %v", host, want)
 		}
