@@ -193,7 +193,7 @@ fn address(service: &MirroredService, family: Option<Family>) -> Option<IpAddr> 
     addresses.find(|it| family.is_none_or(|family| net::family(*it) == family))
 }
 
-/// Returns whether a Service is one that a render wrote. A label alone shows nothing: everybody in the namespace can write it,
+/// Returns whether a Service is one that a render wrote. A label alone shows nothing: every user of the namespace can write it,
 /// but those of a render select no pods.
 fn is_rendered(found: &FoundService) -> bool {
     found.is_mirror && !found.has_selector

@@ -366,7 +366,7 @@ fn the_paths_of_pods_are_proved_and_those_of_nodes_counted() {
     ");
 }
 
-/// GitOps applies what is in the folder, whoever wrote it.
+/// GitOps applies all files of the folder.
 #[test]
 fn files_that_no_render_wrote_are_mistakes() {
     let folder = example();
