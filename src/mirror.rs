@@ -95,7 +95,7 @@ impl Flaw {
 }
 
 impl<'a> Mirrors<'a> {
-    /// Finds what each cluster gets. Only a person can take a Service away from a cluster: one that is deleted elsewhere stays.
+    /// Finds what each cluster gets. A Service that its cluster no longer has stays: a short absence must not delete it in others.
     pub fn new(
         meshes: &'a [Mesh],
         fleet: &Fleet,

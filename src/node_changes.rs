@@ -211,21 +211,21 @@ impl GivenValues {
                 (change.value, change.open) = (Some(value.to_owned()), false);
             }
         };
-        let annotation = |key| (MetadataKind::Annotation, key);
+        let annotated = |key| (MetadataKind::Annotation, key);
         let label = (MetadataKind::Label, cluster.entry.topology_label.as_str());
         for (node, location) in &self.locations {
-            give(node, &[annotation(annotation::LOCATION), label], location);
+            give(node, &[annotated(annotation::LOCATION), label], location);
         }
         let endpoints = [annotation::CLUSTERMESH_ENDPOINT, annotation::FORCE_ENDPOINT];
         for (node, endpoint) in &self.endpoints {
-            give(node, &endpoints.map(annotation), endpoint);
+            give(node, &endpoints.map(annotated), endpoint);
         }
         let Some(seconds) = self.keepalive else {
             return;
         };
         let nodes = cluster.nodes.iter();
         for it in nodes.filter(|it| it.kilo.keepalive != seconds.get()) {
-            let keys = [annotation(annotation::PERSISTENT_KEEPALIVE)];
+            let keys = [annotated(annotation::PERSISTENT_KEEPALIVE)];
             give(&it.node.name, &keys, &seconds.to_string());
         }
     }

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 use crate::diagnostic::{Finding, Mistakes, Quoted, mistake};
 use crate::name::{ClusterName, ServiceName, is_dns_label, is_label_key};
-use crate::net::{self, Family};
+use crate::net;
 use crate::place::Place;
 use crate::port::{Protocol, ServicePort};
 
@@ -33,14 +33,6 @@ pub struct MirroredService {
     pub local: ServiceName,
     /// The item.
     pub place: Place,
-}
-
-impl MirroredService {
-    /// Returns its cluster IP of a family.
-    pub fn address(&self, family: Family) -> Option<IpAddr> {
-        let mut addresses = self.addresses.iter().copied();
-        addresses.find(|it| net::family(*it) == family)
-    }
 }
 
 impl Mesh {

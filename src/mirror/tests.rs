@@ -200,3 +200,17 @@ fn a_missing_file_is_unknown_and_no_absence() {
     let unknown: Vec<&str> = mirrors.unknown.keys().map(|it| it.as_str()).collect();
     assert_eq!(unknown, ["a", "b", "c"]);
 }
+
+/// What a render writes is not taken for a Service of the cluster itself.
+#[test]
+fn a_rendered_service_is_recognised() {
+    let meshes = testing::meshes(MESH);
+    let snapshots = testing::snapshots(NODES);
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
+    let plan = plan(&fleet).unwrap();
+    let mirrors = Mirrors::new(&meshes, &fleet, &plan, &ServiceSnapshots::new());
+    let tree = tree(&mirrors, "x").unwrap();
+    let (service, _) = tree["x/a/m--b.yaml"].split_once("---").unwrap();
+    let found = crate::snapshot::services::found(service).unwrap();
+    assert!(found.into_values().map(|it| is_rendered(&it)).eq([true]));
+}
