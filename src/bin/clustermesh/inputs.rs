@@ -339,19 +339,14 @@ impl Inputs {
             .filter(|it| !known.contains(it))
             .collect();
         // Those of a mesh with mistakes are unknown.
-        let entries = self
-            .meshes
-            .iter()
-            .flat_map(|mesh| mesh.entries.iter().map(move |it| (mesh, &it.name)));
-        let mirroring: BTreeSet<String> = entries
-            .filter(|(mesh, cluster)| mesh.services_of(cluster).next().is_some())
-            .map(|(_, cluster)| cluster.to_string())
-            .collect();
+        let mirroring = services::concerned(&self.meshes);
+        let mirroring: BTreeMap<&str, &ClusterName> =
+            mirroring.iter().map(|it| (it.as_str(), it)).collect();
         for path in disk::files_in(&roots, folder, &["json"])? {
             let stem = path.file_stem().and_then(OsStr::to_str);
-            let services = stem.and_then(|it| it.strip_suffix(".services"));
+            let of_services = stem.and_then(services::cluster_of);
             if stem.is_some_and(|stem| named.contains(stem))
-                || services.is_some_and(|it| !self.is_whole || mirroring.contains(it))
+                || of_services.is_some_and(|it| !self.is_whole || mirroring.contains_key(it))
             {
                 continue;
             }
@@ -364,12 +359,13 @@ impl Inputs {
                 Stray::Duplicate(cluster) => {
                     input_file::name(&folder.join(format!("{cluster}.json")))
                 }
-                Stray::Services(cluster) if mirroring.contains(cluster) => {
-                    input_file::name(&folder.join(format!("{cluster}.services.json")))
+                Stray::Services(cluster) => {
+                    let own = mirroring.get(cluster.as_str());
+                    own.map_or_else(String::new, |it| {
+                        input_file::name(&services::file(folder, it))
+                    })
                 }
-                Stray::Unnamed(_) | Stray::Services(_) | Stray::NodeList | Stray::Foreign => {
-                    String::new()
-                }
+                Stray::Unnamed(_) | Stray::NodeList | Stray::Foreign => String::new(),
             };
             self.findings
                 .push(stray_file(&stray, &file, &own, named, &lacking));

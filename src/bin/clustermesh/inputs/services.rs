@@ -14,6 +14,9 @@ use clustermesh::snapshot::services::ServiceSnapshot;
 use super::Inputs;
 use crate::{disk, input_file};
 
+/// The end of the names of these files, without the extension.
+const ENDING: &str = ".services";
+
 /// Returns the clusters that have a Service that others get, or get one.
 pub(crate) fn concerned(meshes: &[Mesh]) -> BTreeSet<ClusterName> {
     let services = meshes.iter().flat_map(|it| &it.services);
@@ -23,7 +26,12 @@ pub(crate) fn concerned(meshes: &[Mesh]) -> BTreeSet<ClusterName> {
 
 /// Returns the file of a cluster.
 pub(crate) fn file(snapshots: &Path, cluster: &ClusterName) -> PathBuf {
-    snapshots.join(format!("{cluster}.services.json"))
+    snapshots.join(format!("{cluster}{ENDING}.json"))
+}
+
+/// Returns the cluster whose file has this name without the extension, if it is one of these files.
+pub(super) fn cluster_of(stem: &str) -> Option<&str> {
+    stem.strip_suffix(ENDING)
 }
 
 impl Inputs {

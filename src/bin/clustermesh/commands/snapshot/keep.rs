@@ -29,7 +29,7 @@ use crate::disk::Roots;
 use crate::files::ShownFiles;
 use crate::output::Printer;
 use crate::settings::Settings;
-use crate::{Outcome, clock, disk, input_file, quotable};
+use crate::{Outcome, clock, disk, input_file, inputs, quotable};
 
 /// The keeper of snapshots.
 pub(super) struct Keeper<'a> {
@@ -302,12 +302,11 @@ impl<'a> Keeper<'a> {
     }
 
     fn path(&self, cluster: &ClusterName) -> PathBuf {
-        let ending = if self.handling.services {
-            ".services.json"
+        if self.handling.services {
+            inputs::services::file(&self.folder, cluster)
         } else {
-            ".json"
-        };
-        self.folder.join(format!("{cluster}{ending}"))
+            self.folder.join(format!("{cluster}.json"))
+        }
     }
 
     fn memberships(&self, cluster: &ClusterName) -> Vec<(&'a Mesh, &'a Entry)> {
