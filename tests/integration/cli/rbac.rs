@@ -184,7 +184,7 @@ fn only_the_named_services_are_granted() {
         let arguments = [&["rbac", "--services"], arguments].concat();
         folder.refusal(2, |it| it.run(&arguments))
     };
-    insta::assert_snapshot!(refusal(&["north"]), @"error: `spec.services` of the meshes names no Service that `north` has or gets");
+    insta::assert_snapshot!(refusal(&["north"]), @"error: `spec.services` names no Service that `north` has or gets, only Services of `east`, `west`");
     insta::assert_snapshot!(refusal(&["west", "-C", ".."]), @"
     error: no mesh found: this folder has no `mesh.yaml` and no `meshes/`
     help: run `clustermesh init`, use --mesh or -C to name a mesh elsewhere, or write this to `mesh.yaml`:

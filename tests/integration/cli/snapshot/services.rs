@@ -170,7 +170,7 @@ fn refuses_what_makes_no_sense() {
         assert_contains(&refused(&flags), "cannot be used with");
     }
     let dump = ["north", "--from", "-"];
-    insta::assert_snapshot!(refused(&dump), @"error: `spec.services` of the meshes names no Service that `north` has or gets");
+    insta::assert_snapshot!(refused(&dump), @"error: `spec.services` names no Service that `north` has or gets, only Services of `east`, `west`");
     // The Services of a mesh with mistakes are unknown.
     let folder = mirroring();
     folder.edit("mesh.yaml", "10.102.0.0/24", "10.102.0.0/33");

@@ -7,10 +7,15 @@ use anyhow::{bail, ensure};
 use clustermesh::mesh::Mesh;
 use clustermesh::name::{ClusterName, ServiceName};
 use clustermesh::snapshot::services::{FoundServices, found};
+use clustermesh::text::listed;
 
 use super::{dump_name, read_list};
 #[cfg(feature = "snapshot")]
 use crate::cluster::ServiceNames;
+use crate::inputs::services::concerned;
+
+/// The message if there is nothing to save.
+const NONE: &str = "no mesh names a Service in `spec.services`";
 
 /// Returns the Services of a cluster that meshes name: those that it has, and those that it gets.
 ///
@@ -20,13 +25,15 @@ pub(crate) fn named(
     meshes: &[Mesh],
     cluster: &ClusterName,
 ) -> anyhow::Result<BTreeSet<ServiceName>> {
-    let services = meshes.iter().flat_map(|it| it.services_of(cluster));
-    let services: BTreeSet<ServiceName> = services.cloned().collect();
+    let concerned = concerned(meshes);
+    ensure!(!concerned.is_empty(), NONE);
     ensure!(
-        !services.is_empty(),
-        "`spec.services` of the meshes names no Service that `{cluster}` has or gets"
+        concerned.contains(cluster),
+        "`spec.services` names no Service that `{cluster}` has or gets, only Services of {}",
+        listed(concerned.iter().map(|it| format!("`{it}`")))
     );
-    Ok(services)
+    let services = meshes.iter().flat_map(|it| it.services_of(cluster));
+    Ok(services.cloned().collect())
 }
 
 /// Returns the Services of all clusters that have any.
@@ -40,10 +47,7 @@ pub(super) fn all_named(
 ) -> anyhow::Result<ServiceNames> {
     let of = |it: &&ClusterName| Some(((*it).clone(), named(meshes, it).ok()?));
     let all: ServiceNames = clusters.iter().filter_map(of).collect();
-    ensure!(
-        !all.is_empty(),
-        "no mesh names a Service in `spec.services`"
-    );
+    ensure!(!all.is_empty(), NONE);
     Ok(all)
 }
 

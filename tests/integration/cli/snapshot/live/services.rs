@@ -189,7 +189,7 @@ fn other_answers_are_not_believed() {
 #[test]
 fn a_cluster_without_services_is_not_asked() {
     let mirrors = Mirrors::new(Setup::default());
-    insta::assert_snapshot!(mirrors.run(&["north"]).stderr, @"error: `spec.services` of the meshes names no Service that `north` has or gets");
+    insta::assert_snapshot!(mirrors.run(&["north"]).stderr, @"error: `spec.services` names no Service that `north` has or gets, only Services of `east`, `west`");
     insta::assert_snapshot!(mirrors.run(&["wets"]).stderr, @"error: no mesh contains a cluster `wets`; did you mean `west`?");
     assert_contains(
         &mirrors.run(&["--wait", "1m"]).stderr,
