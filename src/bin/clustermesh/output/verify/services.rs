@@ -1,8 +1,11 @@
 //! Services that clusters get of others, as far as their paths are proved.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use clustermesh::mirror::ServicePath;
+use clustermesh::name::ServiceName;
+use clustermesh::place::Place;
 use clustermesh::text::{count, listed};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,29 +55,35 @@ struct WrittenServiceReach {
     failing: u64,
 }
 
+impl ProvedService<'_> {
+    /// Returns whether there are pods that use it, and all of them reach it.
+    fn is_reached(&self) -> bool {
+        0 < self.pods.0 && self.pods.1 == 0
+    }
+}
+
 impl Verified<'_, '_> {
     /// Returns a sentence about the Services.
     pub(super) fn services_sentence(&self) -> Option<String> {
-        let services = self.services;
-        let reached = services.iter().filter(|it| it.pods.1 == 0).count();
-        let first = match (reached, services.len()) {
-            (_, 0) => return None,
-            (reached, all) if reached == all => {
-                format!("Pods reach {} of other clusters", count(all, "Service"))
-            }
-            (reached, all) => format!(
-                "Pods reach {reached} of {} of other clusters",
-                count(all, "Service")
-            ),
+        // A Service with addresses of both families has two paths.
+        let places = |of: fn(&ProvedService) -> bool| -> BTreeSet<&Place> {
+            let services = self.services.iter().filter(|it| of(it));
+            services.map(|it| &it.path.service.place).collect()
         };
-        let silent = services.iter().filter(|it| 0 < it.nodes.1);
-        let silent = listed(silent.map(|it| it.path.service.local.to_string()));
-        let rest = match &*silent {
+        let all = places(|_| true).len();
+        let reached = match all - places(|it| !it.is_reached()).len() {
+            _ if all == 0 => return None,
+            reached if reached == all => count(all, "Service"),
+            reached => format!("{reached} of {}", count(all, "Service")),
+        };
+        let silent = self.services.iter().filter(|it| 0 < it.nodes.1);
+        let silent: BTreeSet<&ServiceName> = silent.map(|it| &it.path.service.local).collect();
+        let silent = match &*listed(silent) {
             "" => String::new(),
             silent => format!("; some nodes do not reach {silent}"),
         };
         Some(format!(
-            "{first} (if the proxies of their clusters work){rest}."
+            "Pods reach {reached} of other clusters (if the proxies of their clusters work){silent}."
         ))
     }
 
