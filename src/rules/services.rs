@@ -4,7 +4,7 @@ use super::Finding;
 use crate::diagnostic::Severity;
 use crate::mesh::MirroredService;
 use crate::mirror::{Flaw, Flawed, Mirrors};
-use crate::name::ClusterName;
+use crate::name::{ClusterName, ServiceName};
 use crate::net::{Family, family};
 use crate::text::{self, listed};
 
@@ -104,9 +104,8 @@ fn help(service: &MirroredService, cluster: &ClusterName, flaw: &Flaw) -> String
         ),
         Flaw::IsMirror => format!("name the cluster that has its pods; {again}"),
         Flaw::Taken => format!(
-            "write `as: {{ name: {}-{} }}` in the item, or delete the Service in `{cluster}`; {again}",
-            service.source,
-            service.name.name()
+            "write `as: {{ name: {} }}` in the item, or delete the Service in `{cluster}`; {again}",
+            another_name(service)
         ),
         Flaw::OtherFamily(_) => format!(
             "add the other cluster IP of the Service to `clusterIPs`, or remove `{cluster}` from `in`"
@@ -126,4 +125,16 @@ fn help(service: &MirroredService, cluster: &ClusterName, flaw: &Flaw) -> String
             "run `clustermesh render`, then `clustermesh trace {cluster} {address}`, which shows the reason"
         ),
     }
+}
+
+/// Returns a name for a Service in a cluster where another one has its name.
+fn another_name(service: &MirroredService) -> String {
+    let (source, name) = (&service.source, service.name.name());
+    let names = [format!("{source}-{name}"), format!("{name}-of-{source}")];
+    let is_possible = |it: &String| {
+        let name = ServiceName::new(service.local.namespace.clone(), it);
+        name.is_ok_and(|it| it != service.local)
+    };
+    let mut names = names.into_iter();
+    names.find(is_possible).unwrap_or_else(|| "NAME".to_owned())
 }
