@@ -41,6 +41,8 @@ pub(crate) struct Outputs {
     pub(crate) beside: Beside,
     /// Whether the config lists no outputs any more.
     is_given_up: bool,
+    /// What to do about clusters whose folder of Services is removed.
+    unserved: Vec<String>,
 }
 
 impl Outputs {
@@ -55,13 +57,14 @@ impl Outputs {
         (!parts.is_empty()).then(|| format!("outputs: {}", parts.join(", ")))
     }
 
-    /// Returns the reason for which all are removed, if they are.
-    pub(crate) fn removal(&self) -> Option<String> {
+    /// Returns the reason for which all are removed, if they are, and what a removal leaves undone.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let names = || listed(self.stale.iter().map(|it| input_file::name(it)));
-        (self.is_given_up && !self.stale.is_empty()).then(|| {
+        let given_up = (self.is_given_up && !self.stale.is_empty()).then(|| {
             let names = names();
             format!("the config lists no `outputs`, so a render removes {names}")
-        })
+        });
+        given_up.into_iter().chain(self.unserved.iter().cloned())
     }
 }
 
@@ -286,8 +289,8 @@ impl OutputSurvey<'_> {
                 "`{}` cannot be an output because it is {what}",
                 input_file::name(&file)
             );
-            self.findings
-                .push(wrong_output(message).help("give the output another path"));
+            let help = self.help(&file, "move it to another folder");
+            self.findings.push(wrong_output(message).help(help));
             return;
         }
         match self.found(&file) {
@@ -321,6 +324,8 @@ impl OutputSurvey<'_> {
         match self.found(&file) {
             Ok(None) => {}
             Ok(Some(found)) if found.digest == *recorded => {
+                let note = mirrors::unserved(self.settings, path);
+                self.outputs.unserved.extend(note);
                 self.outputs.stale.push(file.clone());
                 self.outputs.beside.remove.push(file);
             }
@@ -366,12 +371,11 @@ impl OutputSurvey<'_> {
             let help = "delete the file, then run `clustermesh render`";
             (format!("`{name}` has {CONFLICT}"), help)
         } else {
-            let help =
-                if file.starts_with(self.settings.config.join(&mirrors::folder(self.settings))) {
-                    "make the change in `services` of the mesh, then delete the file"
-                } else {
-                    "make the change in its template, then delete the file"
-                };
+            let help = if self.is_mirror(file) {
+                "make the change in `services` of the mesh, then delete the file"
+            } else {
+                "make the change in its template, then delete the file"
+            };
             (
                 format!("`{name}` was changed since `render` wrote it"),
                 help,
@@ -382,8 +386,26 @@ impl OutputSurvey<'_> {
 
     fn unread(&mut self, file: &Path, reason: &str) {
         let message = format!("`{}` cannot be an output: {reason}", input_file::name(file));
-        self.findings
-            .push(wrong_output(message).help("give the output another path"));
+        let help = self.help(
+            file,
+            "delete it, or the link that leads to it, then run `clustermesh render`",
+        );
+        self.findings.push(wrong_output(message).help(help));
+    }
+
+    /// Returns the help for a path that is taken. Nobody can choose another one for a Service.
+    fn help(&self, file: &Path, of_mirror: &'static str) -> &'static str {
+        if self.is_mirror(file) {
+            of_mirror
+        } else {
+            "give the output another path"
+        }
+    }
+
+    /// Returns whether a file is in the folder of the Services of other clusters.
+    fn is_mirror(&self, file: &Path) -> bool {
+        let folder = mirrors::folder(self.settings);
+        file.starts_with(self.settings.config.join(&folder))
     }
 
     fn finish(mut self, texts: &TemplateTexts) -> Result<Outputs, Vec<Finding>> {

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
         if let Some((_, plan)) = &checked.planned {
             let counts = tree_comparison::peer_counts(rendered, &inputs.settings);
             printer.outdated(plan, &rendered.survey, &counts);
-            if let Some(note) = rendered.outputs.removal() {
+            for note in rendered.outputs.notes() {
                 printer.note(&note);
             }
         }
@@ -137,7 +137,7 @@ fn write(
     if let Some(line) = outputs.summary() {
         printer.line(&line);
     }
-    if let Some(note) = outputs.removal() {
+    for note in outputs.notes() {
         printer.note(&note);
     }
     Ok(())

@@ -1,6 +1,11 @@
 //! The folder with the Services that clusters get of others, beside the rendered tree of the config.
 
+use std::path::Path;
+
+use clustermesh::kilo::peer::SOURCE_LABEL;
+use clustermesh::manifest::KUSTOMIZATION;
 use clustermesh::mirror::{self, FOLDER_SUFFIX, Mirrors};
+use clustermesh::name::ClusterName;
 use clustermesh::outputs::{self, TemplateTexts, wrong_output};
 use clustermesh::rules::Finding;
 
@@ -32,6 +37,21 @@ pub(super) fn texts(mirrors: &Mirrors, settings: &Settings) -> Result<TemplateTe
         return Err(vec![wrong_output(message).help(help)]);
     }
     Ok(texts)
+}
+
+/// Returns what to do about the Services of a cluster whose kustomization, at `path`, is removed: GitOps deletes nothing if the
+/// folder is missing.
+pub(super) fn unserved(settings: &Settings, path: &str) -> Option<String> {
+    let below = Path::new(path).strip_prefix(folder(settings)).ok()?;
+    let cluster = below.to_str()?.strip_suffix(KUSTOMIZATION)?;
+    let cluster: ClusterName = cluster.strip_suffix('/')?.parse().ok()?;
+    let folder = settings.config.join(path.strip_suffix(KUSTOMIZATION)?);
+    let kubectl = settings.config.content.kubectl(&cluster);
+    Some(format!(
+        "without files in `{}`, Flux and Argo CD delete nothing; to delete the Services that are left in `{cluster}`, run \
+         `{kubectl} delete services,endpointslices --all-namespaces -l {SOURCE_LABEL}`",
+        input_file::name(&folder)
+    ))
 }
 
 /// Finds what is in the folder although no render wrote it: GitOps may apply it.
