@@ -2,7 +2,7 @@
 
 use super::Folder;
 use super::diff::Repository;
-use crate::support::{copy, project};
+use crate::support::{assert_contains, copy, project};
 
 fn example() -> Folder {
     let folder = Folder::empty();
@@ -87,8 +87,24 @@ fn the_last_service_leaves_an_empty_folder() {
     );
     // A cluster that accepts none has no folder.
     folder.edit("mesh.yaml", "      acceptedServices: [shop]\n", "");
-    assert_eq!(folder.run(&["render", "-q"]).code, 0);
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.stderr, @"
+    notice[unused-snapshot]: Services of `east`, although no mesh names a Service that it has or gets
+    --> snapshots/east.services.json
+    help: delete the file
+
+    notice[unused-snapshot]: Services of `west`, although no mesh names a Service that it has or gets
+    --> snapshots/west.services.json
+    help: delete the file
+
+    2 targets unchanged
+    6 Peers in 2 targets
+    outputs: 1 removed
+    note: without files in `rendered-services/east/`, Flux and Argo CD delete nothing; to delete the Services that are left in `east`, run `kubectl --context east delete services,endpointslices --all-namespaces -l kilo-clustermesh.io/source-cluster`
+    ");
     assert!(!folder.path("rendered-services").exists());
+    assert_eq!(folder.run(&["render"]).stderr.matches("note").count(), 0);
 }
 
 #[test]
@@ -133,7 +149,7 @@ fn what_a_cluster_has_stops_no_render() {
        |
     33 |     - name: db
        |       ^^^^^^^^
-    help: write `as: { name: west-db }` in the item, or delete the Service in `east`; then run `clustermesh snapshot --services`
+    help: write `as: { name: db-of-west }` in the item, or delete the Service in `east`; then run `clustermesh snapshot --services`
     ");
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
@@ -147,17 +163,21 @@ fn what_a_cluster_has_stops_no_render() {
         "clusterIPs: [10.96.0.20]",
         "clusterIPs: [10.96.0.99]",
     );
-    folder.edit("mesh.yaml", "as: { name: west-db }", "as: { name: far-db }");
+    folder.edit(
+        "mesh.yaml",
+        "as: { name: west-db }",
+        "as: { name: db-of-west }",
+    );
     let run = folder.run(&["validate"]);
     insta::assert_snapshot!(run.stdout, @"
-    error[missing-services]: east: the snapshot of Services lacks `shop/far-db`
+    error[missing-services]: east: the snapshot of Services lacks `shop/db-of-west`
     help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
     ");
     std::fs::remove_file(folder.path("snapshots/west.services.json")).unwrap();
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
-    error[missing-services]: east: the snapshot of Services lacks `shop/far-db`
+    error[missing-services]: east: the snapshot of Services lacks `shop/db-of-west`
     error[missing-services]: west: the snapshot of Services lacks `shop/api`, `shop/db`
     help: run `clustermesh snapshot --services`, or with `--from` a file of each cluster
 
@@ -266,6 +286,23 @@ fn differences_are_listed_and_graded() {
     ]
     "#);
     assert_eq!(diff["grade"], "disruptive");
+}
+
+/// The Peers of a commit without a usable mesh are known, but not its Services.
+#[test]
+fn what_is_not_compared_is_said() {
+    let repository = Repository::of(example());
+    let folder = &repository.folder;
+    folder.edit("mesh.yaml", "10.4.0.0/16", "10.4.0.0/33");
+    repository.commit();
+    folder.edit("mesh.yaml", "10.4.0.0/33", "10.4.0.0/16");
+    let run = folder.run(&["diff"]);
+    insta::assert_snapshot!(run.stderr, @"
+    note: the meshes or snapshots of `HEAD` contain errors, so no causes are listed
+    note: the old version has no usable mesh and snapshots, so Services of other clusters are not compared
+    ");
+    let run = folder.run(&["diff", "--against", "rendered"]);
+    insta::assert_snapshot!(run.stderr, @"note: the old version has no usable mesh and snapshots, so Services of other clusters are not compared");
 }
 
 /// The nodes of east have no addresses in west, so their packets get no answer.
@@ -402,7 +439,7 @@ fn files_that_no_render_wrote_are_mistakes() {
     assert_eq!(folder.run(&["validate"]).code, 1);
 }
 
-/// However `rendered` is written, the folder of Services is beside it, or there is none.
+/// The name of the folder of Services follows from `rendered`, whose path can have more than one spelling.
 #[test]
 fn the_folder_is_beside_the_tree() {
     for (rendered, services) in [
@@ -428,6 +465,22 @@ fn the_folder_is_beside_the_tree() {
     }
 }
 
+/// A path that nobody can use is no proof.
+#[test]
+fn a_service_without_pods_that_use_it_is_not_reached() {
+    let folder = example();
+    let mut east: serde_json::Value =
+        serde_json::from_str(&folder.read("snapshots/east.json")).unwrap();
+    for node in east["nodes"].as_array_mut().unwrap() {
+        node.as_object_mut().unwrap().remove("podCIDRs").unwrap();
+    }
+    folder.write("snapshots/east.json", east.to_string());
+    let run = folder.run(&["verify"]);
+    assert_eq!(run.code, 1);
+    let summary = run.stdout.lines().last().unwrap();
+    assert_contains(summary, "Pods reach 0 of 2 Services");
+}
+
 /// What is known of a Service is shown by the proof too.
 #[test]
 fn a_proof_shows_what_is_wrong_with_services() {
@@ -440,4 +493,25 @@ fn a_proof_shows_what_is_wrong_with_services() {
     let run = folder.run(&["verify"]);
     assert_eq!(run.code, 1);
     assert!(run.stdout.contains("missing-services"), "{}", run.stdout);
+}
+
+/// Nobody can give a Service another path.
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_a_file_can_be_deleted() {
+    let folder = example();
+    let file = folder.path("rendered-services/east/shop--west.yaml");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", &file).unwrap();
+    let run = folder.run(&["render"]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.stderr, @"
+    error[invalid-output]: `rendered-services/east/shop--west.yaml` cannot be an output: a symbolic link exists in its place
+    help: delete it, or the link that leads to it, then run `clustermesh render`
+
+    1 error
+    nothing was written
+    ");
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(folder.run(&["render", "-q"]).code, 0);
 }

@@ -157,7 +157,7 @@ fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailur
     before.find_renamed(&planned.fleet);
     let watched = new_paths::watched(&args.fail_on_new_path, &inputs, before.inputs.as_ref())?;
     let mut changes = ManuallyDrop::new(changes(args, &inputs, &planned, &mut before, &watched)?);
-    changes.services = services(before.inputs.as_ref(), &inputs, &planned)?;
+    changes.services = services(&mut before, &inputs, &planned)?;
     let check = || losses::check(&before, &inputs, &name, files);
     let losses = args.check_losses.then(check).transpose()?;
     let opened = rules::rendered::opened(&changes, &watched, &inputs.meshes);
@@ -233,22 +233,29 @@ fn changes(
     Ok(changes)
 }
 
-/// Compares the Services that clusters get of others, if the old version can be planned.
+/// The note if only the new version is known.
+const UNCOMPARED: &str = "the old version has no usable mesh and snapshots, so Services of other clusters are not compared";
+
+/// Compares the Services that clusters get of others, or notes that the old ones are unknown.
 fn services(
-    before: Option<&Inputs>,
+    before: &mut Before,
     inputs: &Inputs,
     planned: &RenderPlan,
 ) -> anyhow::Result<Vec<ServiceChange>> {
-    let names_any = |it: &&Inputs| it.meshes.iter().any(|it| !it.services.is_empty());
-    let Some(before) = before.filter(|it| [it, &inputs].iter().any(|it| names_any(it))) else {
+    let names_any = |it: &Inputs| it.meshes.iter().any(|it| !it.services.is_empty());
+    let old = before.inputs.as_ref();
+    if !names_any(inputs) && old.is_none_or(|it| !names_any(it)) {
         return Ok(Vec::new());
-    };
+    }
     let after = planning::mirrors(inputs, &planned.fleet, &planned.plan);
-    let old = planning::plan(before)?;
-    Ok(old.map_or_else(Vec::new, |old| {
-        let old = planning::mirrors(before, &old.fleet, &old.plan);
-        ServiceChange::all(&old, &after)
-    }))
+    if let Some(old) = old
+        && let Some(plan) = planning::plan(old)?
+    {
+        let old = planning::mirrors(old, &plan.fleet, &plan.plan);
+        return Ok(ServiceChange::all(&old, &after));
+    }
+    before.notes.push(UNCOMPARED.to_owned());
+    Ok(Vec::new())
 }
 
 /// Returns whether a flag makes differences a failure.
