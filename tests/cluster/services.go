@@ -24,6 +24,14 @@ const service = `    - name: %s
       in: [west]
 `
 
+// BesideServices are objects that nobody may deliver together with Services, each with what it is.
+var BesideServices = map[string]string{
+	"a Secret":          "{apiVersion: v1, kind: Secret, metadata: {name: planted, namespace: shop}}",
+	"a Deployment":      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: planted, namespace: shop}}",
+	"another namespace": "{apiVersion: v1, kind: Service, metadata: {name: planted, namespace: default}}",
+	"a Peer":            "{apiVersion: kilo.squat.ai/v1alpha1, kind: Peer, metadata: {name: planted}}",
+}
+
 // WithServices returns the quickstart in which `west` gets the Services of `east` with these names.
 func WithServices(t testing.TB, names ...string) string {
 	t.Helper()

@@ -160,12 +160,7 @@ func TestForeignService(t *testing.T) {
 // The rights end at Services of the namespace.
 func TestServiceRights(t *testing.T) {
 	server := cluster.Start(t)
-	for name, planted := range map[string]string{
-		"a Secret":          "{apiVersion: v1, kind: Secret, metadata: {name: planted, namespace: shop}}",
-		"a Deployment":      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: planted, namespace: shop}}",
-		"another namespace": "{apiVersion: v1, kind: Service, metadata: {name: planted, namespace: default}}",
-		"a Peer":            "{apiVersion: kilo.squat.ai/v1alpha1, kind: Peer, metadata: {name: planted}}",
-	} {
+	for name, planted := range cluster.BesideServices {
 		t.Run(name, func(t *testing.T) {
 			flux := services(t, server)
 			repository := cluster.WithServices(t, "api")

@@ -835,27 +835,38 @@ fn agree(world: &World) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-#[test]
-fn of_two_nodes_one_has_the_key_of_somebody_else() {
-    let spec = |found, key| Spec {
-        location: "x",
-        host: 0,
-        lan: Lan::None,
-        pods: Pods::V4,
-        shown: Shown::V4,
-        found,
-        calls: false,
-        stale: false,
-        flaw: Flaw::None,
-        key,
-    };
-    let cluster = |nodes| Cluster {
-        secret: None,
+/// A node without peculiarities.
+const PLAIN: Spec = Spec {
+    location: "x",
+    host: 0,
+    lan: Lan::None,
+    pods: Pods::V4,
+    shown: Shown::V4,
+    found: Found::Forced,
+    calls: false,
+    stale: false,
+    flaw: Flaw::None,
+    key: 0,
+};
+
+/// A cluster in which each node has tunnels.
+fn cluster(nodes: Vec<Spec>) -> Cluster {
+    Cluster {
         granularity: "Full",
         reported: None,
         is_flat: false,
+        secret: None,
         services: None,
         nodes,
+    }
+}
+
+#[test]
+fn of_two_nodes_one_has_the_key_of_somebody_else() {
+    let spec = |found, key| Spec {
+        found,
+        key,
+        ..PLAIN
     };
     // The second cluster has no Peer for either node of the first one, but one for the third's.
     let world = World {
@@ -879,36 +890,26 @@ fn of_two_nodes_one_has_the_key_of_somebody_else() {
 /// A cluster whose nodes do not count sends nothing. Another one that gets the same Peers does.
 #[test]
 fn of_two_clusters_with_the_same_peers_one_has_no_node_that_counts() {
-    let cluster = |key, stale, shown| Cluster {
-        secret: None,
-        granularity: "Full",
-        reported: None,
-        is_flat: false,
-        services: None,
-        nodes: vec![Spec {
-            location: "x",
-            host: 0,
-            lan: Lan::None,
-            pods: Pods::V4,
+    let of_one = |key, stale, shown| {
+        cluster(vec![Spec {
             shown,
             found: if key == 1 {
                 Found::Forced
             } else {
                 Found::Public
             },
-            calls: false,
             stale,
-            flaw: Flaw::None,
             key,
-        }],
+            ..PLAIN
+        }])
     };
     let world = World {
         topology: "{ mode: FullMesh }",
         addresses: Addresses::Shared,
         clusters: vec![
-            cluster(0, true, Shown::V4),
-            cluster(1, false, Shown::V4),
-            cluster(2, false, Shown::V6),
+            of_one(0, true, Shown::V4),
+            of_one(1, false, Shown::V4),
+            of_one(2, false, Shown::V6),
         ],
         externals: Vec::new(),
         faults: Vec::new(),
@@ -997,25 +998,11 @@ proptest! {
 
 #[test]
 fn a_network_that_a_lan_divides_has_all_its_endings() {
-    let spec = |lan: Lan, flaw: Flaw, key: u8| Spec {
-        location: "x",
-        host: 0,
+    let spec = |lan, flaw, key| Spec {
         lan,
-        pods: Pods::V4,
-        shown: Shown::V4,
-        found: Found::Forced,
-        calls: false,
-        stale: false,
         flaw,
         key,
-    };
-    let cluster = |nodes: Vec<Spec>| Cluster {
-        granularity: "Full",
-        reported: None,
-        is_flat: false,
-        secret: None,
-        services: None,
-        nodes,
+        ..PLAIN
     };
     let world = World {
         topology: "{ mode: FullMesh }",
@@ -1049,33 +1036,22 @@ fn index(wanted: usize, of: usize) -> Index {
 /// A node receives what is on its LAN, and sends the rest of a declared range on to a Peer with a wider one.
 #[test]
 fn a_contested_range_leads_into_a_lan_in_part() {
-    let cluster = |lan: Lan, host: u8, key: u8| Cluster {
-        granularity: "Full",
-        reported: None,
-        is_flat: false,
-        secret: None,
-        services: None,
-        nodes: vec![Spec {
-            location: "x",
+    let of_one = |lan, host, key| {
+        cluster(vec![Spec {
             host,
             lan,
-            pods: Pods::V4,
-            shown: Shown::V4,
-            found: Found::Forced,
-            calls: false,
-            stale: false,
-            flaw: Flaw::None,
             key,
-        }],
+            ..PLAIN
+        }])
     };
     let range = Fault::Range(index(0, 9), "192.168.0.0/24".to_owned());
     let world = World {
         topology: "{ mode: Hub, hubs: [c1] }",
         addresses: Addresses::Apart,
         clusters: vec![
-            cluster(Lan::None, 0, 0),
-            cluster(Lan::Shared(29), 6, 16),
-            cluster(Lan::Shared(27), 0, 32),
+            of_one(Lan::None, 0, 0),
+            of_one(Lan::Shared(29), 6, 16),
+            of_one(Lan::Shared(27), 0, 32),
         ],
         externals: Vec::new(),
         faults: vec![

@@ -287,24 +287,10 @@ proptest! {
 #[test]
 fn an_address_of_two_nodes_is_not_kept_out() {
     let spec = |host, lan, key| Spec {
-        location: "x",
         host,
         lan,
-        pods: Pods::V4,
-        shown: Shown::V4,
-        found: Found::Forced,
-        calls: false,
-        stale: false,
-        flaw: Flaw::None,
         key,
-    };
-    let cluster = |nodes| Cluster {
-        granularity: "Full",
-        reported: None,
-        is_flat: false,
-        secret: None,
-        services: None,
-        nodes,
+        ..PLAIN
     };
     let shared = [(0, 28), (14, 24), (14, 24)].into_iter().zip(1..);
     let world = World {
