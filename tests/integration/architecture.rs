@@ -141,6 +141,10 @@ const MODULES: &[(&str, &str)] = &[
     ),
     // Results
     ("report", "text diagnostic schema"),
+    (
+        "graph",
+        "text name net diagnostic schema mesh kilo membership fleet plan agent proof rules report",
+    ),
 ];
 
 /// The most lines of a file, its tests included. One with more than 400 is split when it is next
