@@ -20,6 +20,7 @@ mod folded;
 mod layout;
 mod matrix;
 mod parts;
+mod text_box;
 
 pub use collected::GraphInputs;
 

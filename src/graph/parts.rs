@@ -1,6 +1,6 @@
 //! The content of the box of a cluster.
 
-use super::svg::TextBox;
+use super::text_box::TextBox;
 use super::{GraphCluster, GraphClusterKind, GraphNode, GraphRole, GraphSegment};
 use crate::text;
 
