@@ -13,6 +13,7 @@ use crate::testing::lab::Lab;
 mod behind_nat;
 mod ended;
 mod key_moves;
+mod links;
 mod pause;
 
 /// Two nodes of a cluster that send keepalives.
