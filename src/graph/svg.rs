@@ -157,18 +157,13 @@ fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize {
     let mut x = 0.0;
     for state in states {
         let y = top + LINE_HEIGHT / 2.0;
-        if !is_matrix {
+        if is_matrix {
+            matrix::draw_row(&[Some(state)], (x, top), LINE_HEIGHT, content);
+        } else {
             let state = state.name();
             let _ = write!(
                 content,
                 "<path class=\"link {state}\" d=\"M{x:.1} {y:.1}h{SAMPLE}\"/>"
-            );
-        } else {
-            matrix::draw_row(
-                &[Some(state)],
-                (x, y - LINE_HEIGHT / 2.0),
-                LINE_HEIGHT,
-                content,
             );
         }
         let words = state.words();

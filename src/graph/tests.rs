@@ -174,10 +174,10 @@ fn many_links_are_a_matrix() {
     let lines = svg(&graph(8, 1, &full(8)));
     assert_eq!(lines.matches("<path class=\"link works\"").count(), 28 + 1);
     assert!(!lines.contains("class=\"cell"));
-    let mut links = full(9);
-    links[0].2 = 1;
-    links[1].3 = 1;
-    let matrix = svg(&graph(9, 1, &links).at(GraphLevel::Clusters));
+    let mut pairs = full(9);
+    pairs[0].2 = 1;
+    pairs[1].3 = 1;
+    let matrix = svg(&graph(9, 1, &pairs).at(GraphLevel::Clusters));
     assert!(!matrix.contains("class=\"link"));
     // One cell fails, one is assumed, and the others are joined; the legend has one of each.
     assert_eq!(matrix.matches("class=\"cell fails\"").count(), 2);
