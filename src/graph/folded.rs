@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::{
     GraphCluster, GraphClusterKind, GraphLevel, GraphLink, LinkPaths, LinkState, MeshGraph,
 };
+use crate::mesh::State;
 
 /// The results of a cluster's links in both directions, by the place of the other cluster.
 type Neighbours = BTreeMap<usize, (LinkState, LinkState)>;
 
 /// The kind of a cluster, and its links: the same for all clusters of a group.
-type Signature = ((GraphClusterKind, bool, bool), Neighbours);
+type Signature = ((GraphClusterKind, State, bool, bool), Neighbours);
 
 impl MeshGraph {
     /// Returns the graph without details, in which clusters of one kind with the same links to the same clusters are one.
@@ -75,7 +76,12 @@ impl MeshGraph {
                 if let Some(own) = own {
                     neighbours.insert(place, own);
                 }
-                let kind = (cluster.kind, cluster.is_hub, cluster.is_unread);
+                let kind = (
+                    cluster.kind,
+                    cluster.state,
+                    cluster.is_hub,
+                    cluster.is_unread,
+                );
                 group_of[place] = *firsts.entry((kind, neighbours)).or_insert(place);
             }
         }

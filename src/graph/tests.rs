@@ -32,6 +32,7 @@ fn cluster(name: String, nodes: usize) -> GraphCluster {
     GraphCluster {
         name,
         kind: GraphClusterKind::Cluster,
+        state: State::Joined,
         is_hub: false,
         is_unread: false,
         meshes: vec!["prod".to_owned()],
