@@ -62,14 +62,11 @@ impl MeshGraph {
         // Clusters without a link between them, then those that all have the same link to each other.
         let own = LinkState::ALL.map(|it| Some((it, it)));
         for own in [None].into_iter().chain(own) {
+            let mut sizes = vec![0_usize; group_of.len()];
+            group_of.iter().for_each(|it| sizes[*it] += 1);
             let mut firsts: BTreeMap<Signature, usize> = BTreeMap::new();
             for (place, cluster) in self.clusters.iter().enumerate() {
-                if group_of
-                    .iter()
-                    .enumerate()
-                    .any(|(at, it)| at != place && *it == place)
-                    || group_of[place] != place
-                {
+                if 1 < sizes[group_of[place]] {
                     continue;
                 }
                 let mut neighbours = neighbours[place].clone();
