@@ -31,9 +31,9 @@ pub(super) struct TextBox {
     pub(super) inside: Vec<Self>,
 }
 
-/// A text in XML.
-pub(super) fn xml(text: &str) -> HtmlEscape<'_> {
-    HtmlEscape(text)
+/// Returns a text for XML, in which two characters cannot be written at all.
+pub(super) fn xml(text: &str) -> String {
+    HtmlEscape(&text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")).to_string()
 }
 
 /// Returns a length times a number.
