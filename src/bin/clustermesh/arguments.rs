@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Diff(commands::diff::DiffArgs),
     Trace(commands::trace::TraceArgs),
     Capacity(commands::capacity::CapacityArgs),
+    Report(commands::report::ReportArgs),
     #[cfg(feature = "snapshot")]
     Status(commands::status::StatusArgs),
     Guard(commands::guard::GuardArgs),
@@ -84,6 +85,7 @@ impl Command {
             Self::Trace(args) => (&args.common.files, args.common.printing),
             Self::Capacity(args) => (&args.common.files, args.common.printing),
             Self::Diff(args) => (&args.common.files, args.common.printing),
+            Self::Report(args) => (&args.common.files, args.common.printing),
             #[cfg(feature = "snapshot")]
             Self::Status(args) => (&args.common.files, args.common.printing),
             Self::Guard(args) => (&args.common.files, args.common.printing),

@@ -25,7 +25,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Check",
-        &["validate", "verify", "diff", "trace", "capacity"],
+        &["validate", "verify", "diff", "trace", "capacity", "report"],
     ),
     ("Clusters", CLUSTERS),
     ("Learn", &["explain", "schema", "config"]),
