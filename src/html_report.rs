@@ -24,6 +24,7 @@ mod markup;
 mod matrix;
 mod pair;
 mod path_state;
+mod picture;
 mod rule_notes;
 mod verdict;
 
@@ -73,7 +74,7 @@ pub fn page(answers: &MeshAnswers) -> Result<String, PageError> {
         script => Value::from_safe_string(content_policy::SCRIPT.to_owned()),
         verdict => Serde(&verdict),
         refusals => Serde(documents.refusals()),
-        picture => answers.picture.clone().map(Value::from_safe_string),
+        picture => answers.picture.as_deref().and_then(picture::inlined).map(Value::from_safe_string),
         cut_off => Serde(&cut_off),
         matrix => Serde(matrix::Matrix::new(&documents, &ids)),
         pairs => Serde(&pairs),

@@ -52,6 +52,7 @@ pub mod proposal;
 pub mod outputs;
 pub mod rules;
 pub mod report;
+pub mod graph;
 pub mod html_report;
 
 #[cfg(test)]

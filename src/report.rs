@@ -2,6 +2,7 @@
 
 pub mod json;
 pub mod markdown;
+pub mod mermaid;
 pub mod page;
 pub mod style;
 pub mod table;

@@ -46,7 +46,7 @@ struct NodeView<'d> {
     id: String,
     name: &'d str,
     role: &'d str,
-    location: Option<&'d str>,
+    location: &'d str,
     ranges: &'d [String],
     internal_ip: Option<&'d str>,
     reason: Option<&'d str>,
@@ -60,7 +60,7 @@ struct NodeView<'d> {
 #[derive(Serialize)]
 struct CardRange<'d> {
     range: &'d str,
-    class: &'d str,
+    class: Option<&'d str>,
     /// For pods: the part that nodes use, in percent, and its path in a bar of the range.
     used: Option<String>,
     path: String,
@@ -113,7 +113,7 @@ impl<'d> ClusterCard<'d> {
             name: &cluster.name,
             kind: &cluster.kind,
             is_hub: cluster.is_hub,
-            unread: cluster.unread,
+            unread: cluster.is_unread,
             meshes: &cluster.meshes,
             granularity: cluster.granularity.as_deref(),
             nodes: Vec::new(),
@@ -147,7 +147,7 @@ fn nodes<'d>(cluster: &'d PageCluster, findings: &FindingList<'d>) -> Vec<NodeVi
             id: format!("node-{}-{index}", cluster.name),
             name,
             role: &node.role,
-            location: node.location.as_deref(),
+            location: &node.location,
             ranges: &node.pod_cidrs,
             internal_ip: node.internal_ip.as_deref(),
             reason: node.reason.as_deref(),
@@ -169,10 +169,10 @@ fn card_ranges<'d>(cluster: &'d PageCluster, declared: &DeclaredRanges<'d>) -> V
             .collect();
         shared_with.sort_unstable();
         shared_with.dedup();
-        let pods = parsed.filter(|_| class == "pod");
+        let pods = parsed.filter(|_| class.as_deref() == Some("pod"));
         CardRange {
             range,
-            class,
+            class: class.as_deref(),
             used: pods.map(|it| {
                 let share = address_space::share(it, &used);
                 format!("{}.{} %", share / 10, share % 10)

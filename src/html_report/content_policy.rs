@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
+use crate::graph::svg;
+
 /// The style of the page, without that of the picture.
 const STYLE: &str = include_str!("../../templates/report/style.css");
 
@@ -12,7 +14,7 @@ pub(super) const SCRIPT: &str = include_str!("../../templates/report/script.js")
 
 /// Returns the whole style.
 pub(super) fn style() -> String {
-    STYLE.to_owned()
+    format!("{STYLE}{}", svg::STYLE)
 }
 
 /// Returns the policy as a browser reads it.

@@ -92,7 +92,7 @@ fn reason(
     let clusters = documents.graph.iter().flat_map(|it| &it.clusters);
     let cluster = clusters.into_iter().find(|it| it.name == name);
     if let Some(cluster) = cluster {
-        if cluster.unread {
+        if cluster.is_unread {
             let help = format!("run `clustermesh snapshot {name}`");
             let reason = "its snapshot is missing or cannot be read".to_owned();
             return Some((0, reason, Some(help)));

@@ -8,6 +8,9 @@ use crate::net::{self, Cidr};
 /// The most pairs of ranges that share an address. A hostile mesh has as many as it has ranges squared.
 const OVERLAPS: usize = 10_000;
 
+/// The class of ranges that are for all uses.
+const ANY: &str = "any";
+
 /// A range that a cluster declares.
 #[derive(Clone, Copy)]
 pub(super) struct DeclaredRange<'d> {
@@ -30,7 +33,7 @@ pub(super) fn all(documents: &PageDocuments) -> DeclaredRanges<'_> {
         cluster.ranges.iter().filter_map(|it| {
             Some(DeclaredRange {
                 range: it.range.parse().ok()?,
-                class: &it.class,
+                class: it.class.as_deref().unwrap_or(ANY),
                 cluster: &cluster.name,
             })
         })

@@ -208,20 +208,15 @@ pub(super) struct PageGraph {
 pub(super) struct PageCluster {
     pub(super) name: String,
     pub(super) kind: String,
-    #[serde(default)]
     pub(super) is_hub: bool,
-    #[serde(default)]
-    pub(super) unread: bool,
-    #[serde(default)]
+    pub(super) is_unread: bool,
     pub(super) meshes: Vec<String>,
     pub(super) granularity: Option<String>,
-    #[serde(default)]
     pub(super) ranges: Vec<PageRange>,
     #[serde(default)]
     pub(super) segments: Vec<PageSegment>,
     #[serde(default)]
     pub(super) nodes: Vec<PageNode>,
-    #[serde(default)]
     pub(super) gets: Vec<PageSupply>,
 }
 
@@ -229,7 +224,8 @@ pub(super) struct PageCluster {
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct PageRange {
     pub(super) range: String,
-    pub(super) class: String,
+    /// The use of its addresses; none if they are for all uses.
+    pub(super) class: Option<String>,
 }
 
 /// A segment of a cluster.
@@ -238,12 +234,9 @@ pub(super) struct PageRange {
 pub(super) struct PageSegment {
     pub(super) leader: String,
     pub(super) endpoint: Option<String>,
-    #[serde(default)]
     pub(super) is_behind_nat: bool,
-    #[serde(default)]
     pub(super) anchors: Vec<String>,
-    #[serde(default)]
-    pub(super) ranges: Vec<String>,
+    pub(super) node_count: usize,
     #[serde(default)]
     pub(super) nodes: Vec<String>,
 }
@@ -253,8 +246,8 @@ pub(super) struct PageSegment {
 pub(super) struct PageNode {
     pub(super) name: String,
     pub(super) role: String,
-    pub(super) location: Option<String>,
-    #[serde(default, rename = "podCIDRs")]
+    pub(super) location: String,
+    #[serde(rename = "podCIDRs")]
     pub(super) pod_cidrs: Vec<String>,
     #[serde(rename = "internalIP")]
     pub(super) internal_ip: Option<String>,
@@ -353,7 +346,7 @@ impl PageDocuments {
     /// Returns the clusters without a usable snapshot.
     pub(super) fn unread(&self) -> impl Iterator<Item = &PageCluster> {
         let clusters = self.graph.iter().flat_map(|it| &it.clusters);
-        clusters.filter(|it| it.unread)
+        clusters.filter(|it| it.is_unread)
     }
 
     /// Returns the results of the expectations.

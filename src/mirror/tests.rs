@@ -201,7 +201,7 @@ fn a_missing_file_is_unknown_and_no_absence() {
     assert_eq!(unknown, ["a", "b", "c"]);
 }
 
-/// What a render writes is not taken for a Service of the cluster itself.
+/// A rendered Service is not taken for one of the cluster itself.
 #[test]
 fn a_rendered_service_is_recognised() {
     let meshes = testing::meshes(MESH);

@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Verify(commands::verify::VerifyArgs),
     Diff(commands::diff::DiffArgs),
     Trace(commands::trace::TraceArgs),
+    Graph(commands::graph::GraphArgs),
     Capacity(commands::capacity::CapacityArgs),
     Report(commands::report::ReportArgs),
     #[cfg(feature = "snapshot")]
@@ -83,6 +84,7 @@ impl Command {
             Self::Validate(args) => (&args.common.files, args.common.printing),
             Self::Verify(args) => (&args.common.files, args.common.printing),
             Self::Trace(args) => (&args.common.files, args.common.printing),
+            Self::Graph(args) => (&args.common.files, args.common.printing),
             Self::Capacity(args) => (&args.common.files, args.common.printing),
             Self::Diff(args) => (&args.common.files, args.common.printing),
             Self::Report(args) => (&args.common.files, args.common.printing),
@@ -115,6 +117,7 @@ impl Command {
             Self::Validate(args) => args.output,
             Self::Verify(args) => args.output.into(),
             Self::Trace(args) => args.format().into(),
+            Self::Graph(args) => args.output.into(),
             Self::Capacity(args) => args.output.into(),
             #[cfg(feature = "snapshot")]
             Self::Status(args) => args.output.into(),

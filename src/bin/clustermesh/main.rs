@@ -36,6 +36,7 @@ mod commands {
     pub(crate) mod verify;
     pub(crate) mod dns;
     pub(crate) mod firewall;
+    pub(crate) mod graph;
     pub(crate) mod wireguard;
     pub(crate) mod validate;
 }
@@ -62,6 +63,7 @@ mod planning;
 mod output;
 mod outputs;
 mod printing;
+mod proving;
 #[cfg(feature = "snapshot")]
 mod reach;
 mod tree_comparison;
@@ -144,6 +146,7 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         Command::Guard(args) => commands::guard::run(args, printer),
         Command::Dns(args) => commands::dns::run(args, printer),
         Command::Wireguard(args) => commands::wireguard::run(args, printer),
+        Command::Graph(args) => commands::graph::run(args, printer),
         Command::Firewall(args) => commands::firewall::run(args, printer),
         Command::Annotate(args) => commands::annotate::run(args, printer),
         Command::Rbac(args) => commands::rbac::run(args, printer),

@@ -41,7 +41,7 @@ pub(crate) struct Outputs {
     pub(crate) beside: Beside,
     /// Whether the config lists no outputs any more.
     is_given_up: bool,
-    /// What to do about clusters whose folder of Services is removed.
+    /// The remedy for clusters whose folder of Services is removed.
     unserved: Vec<String>,
 }
 
@@ -393,7 +393,7 @@ impl OutputSurvey<'_> {
         self.findings.push(wrong_output(message).help(help));
     }
 
-    /// Returns the help for a path that is taken. Nobody can choose another one for a Service.
+    /// Returns the help for a path that is taken. A person cannot choose another one for a Service.
     fn help(&self, file: &Path, of_mirror: &'static str) -> &'static str {
         if self.is_mirror(file) {
             of_mirror

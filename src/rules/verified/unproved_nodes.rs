@@ -82,6 +82,25 @@ pub fn unproved_nodes<'f>(fleet: &'f Fleet<'f>, plan: Option<&'f Plan>) -> Vec<U
         .collect()
 }
 
+impl UnprovedNode<'_> {
+    /// Describes why no path of it can be proved.
+    pub fn reason(&self) -> String {
+        match &self.why {
+            Unproved::Excluded(reason) => excluded(reason),
+            Unproved::Withheld(withheld) => {
+                format!(
+                    "no cluster gets its Peer ({})",
+                    plan::rule_of(withheld).name()
+                )
+            }
+            Unproved::UncertainLeader => "the leader of its location is uncertain".to_owned(),
+            Unproved::OtherGranularity => {
+                "its agent has another granularity than most agents".to_owned()
+            }
+        }
+    }
+}
+
 impl UnprovedNodes<'_> {
     fn finding(&self, limits: &Limits) -> Finding {
         let Self { member, nodes, of } = self;

@@ -465,7 +465,7 @@ fn the_folder_is_beside_the_tree() {
     }
 }
 
-/// A path that nobody can use is no proof.
+/// A path without users is not a proof.
 #[test]
 fn a_service_without_pods_that_use_it_is_not_reached() {
     let folder = example();

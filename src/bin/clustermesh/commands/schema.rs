@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use clustermesh::dns_config::DnsConfig;
 use clustermesh::firewall::Firewall;
+use clustermesh::graph::MeshGraph;
 use clustermesh::host_config::HostConfig;
 use clustermesh::kilo::peer;
 use clustermesh::node_changes::NodeChanges;
@@ -60,6 +61,8 @@ enum SchemaKind {
     Verification,
     /// Output of `diff --output json`
     Diff,
+    /// Output of `graph --output json`
+    Graph,
     /// Output of `capacity --output json`
     Capacity,
     /// Output of `status --output json`
@@ -102,6 +105,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::TraceMistake, _) => json::schema::<TraceMistake>(),
         (SchemaKind::Verification, _) => json::schema::<WrittenVerification>(),
         (SchemaKind::Diff, _) => json::schema::<WrittenDiff>(),
+        (SchemaKind::Graph, _) => json::schema::<MeshGraph>(),
         (SchemaKind::Capacity, _) => json::schema::<WrittenCapacityReport>(),
         #[cfg(feature = "snapshot")]
         (SchemaKind::Status, _) => json::schema::<WrittenStatus>(),

@@ -4,8 +4,6 @@ use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use clustermesh::agent::fabric::Fabric;
-use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::expectations::Expectations;
 use clustermesh::fleet::MissingSnapshot;
 use clustermesh::mesh;
@@ -13,7 +11,7 @@ use clustermesh::outage;
 use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
-use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
+use clustermesh::proof::verify::{Asked, Excused, Verification};
 use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
 
@@ -22,6 +20,7 @@ use crate::clock;
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
+use crate::proving::{self, WantedPeers, look};
 use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
 use crate::{Outcome, applied_files, input_file, planning};
@@ -32,11 +31,9 @@ mod hostile;
 mod joining;
 mod outages;
 mod services;
-mod wanted;
 
 use joining::JoinPlan;
 use outages::OutageOptions;
-use wanted::WantedPeers;
 
 /// Prove that clusters reach each other as the meshes declare
 ///
@@ -155,10 +152,7 @@ impl<'e> Proof<'e> {
             allowed: allowed.as_deref(),
             ..asked
         };
-        let verification = match verify_sound(reach, asked) {
-            Some(verification) => verification,
-            None => verify_excusing(reach, asked, &excused()),
-        };
+        let verification = proving::verified(reach, asked, excused);
         let mut checks = expectation::check(reach, &expectations.expectations);
         outage::survive(reach, &mut checks, most);
         let mut findings = verified::findings(fabric, &verification, gaps);
@@ -173,22 +167,6 @@ impl<'e> Proof<'e> {
             checks,
             findings,
         }
-    }
-}
-
-/// Looks at all clusters from each of them.
-///
-/// # Errors
-/// A proof would take too many steps.
-fn look<'f, 'a>(
-    fabric: &'f Fabric<'a>,
-    ceilings: Ceilings,
-) -> Result<Reach<'f, 'a>, CommandFailure> {
-    let reach = Reach::new(fabric, ceilings.most_steps());
-    let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
-    match ceilings.exceeded(Counted::Steps, steps) {
-        Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),
-        None => Ok(reach),
     }
 }
 

@@ -7,7 +7,7 @@ use clustermesh::html_report::MeshAnswers;
 use serde_json::Value;
 
 use super::captured::{arguments, document, text};
-use crate::commands::{capacity, diff, trace, validate, verify};
+use crate::commands::{capacity, diff, graph, trace, validate, verify};
 use crate::failure::CommandFailure;
 use crate::output::Printer;
 use crate::settings::FileOptions;
@@ -39,8 +39,8 @@ pub(super) fn gather(
         validation: serde_json::from_str(&validation)?,
         verification,
         capacity: capacity(files)?,
-        graph: Err("this version of clustermesh draws no graph".to_owned()),
-        picture: None,
+        graph: graph(files)?,
+        picture: picture(files)?,
         difference: against.map(|it| difference(files, it)).transpose()?,
         traces,
     })
@@ -56,6 +56,20 @@ fn capacity(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure
     let mut args: capacity::CapacityArgs = arguments(&["--output", "json"])?;
     args.common.files = files.clone();
     Ok(document(|printer| capacity::run(&args, printer)))
+}
+
+fn graph(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure> {
+    let mut args: graph::GraphArgs = arguments(&["--output", "json", "--level", "nodes"])?;
+    args.common.files = files.clone();
+    Ok(document(|printer| graph::run(&args, printer)))
+}
+
+/// Draws the graph; nothing if that fails, which its document explains.
+fn picture(files: &FileOptions) -> Result<Option<String>, CommandFailure> {
+    let mut args: graph::GraphArgs = arguments(&["--output", "svg"])?;
+    args.common.files = files.clone();
+    let picture = text(|printer| graph::run(&args, printer)).ok();
+    Ok(picture.filter(|it| it.starts_with("<svg")))
 }
 
 fn difference(

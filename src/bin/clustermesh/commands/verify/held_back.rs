@@ -15,7 +15,7 @@ use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding, Purpose, Rule};
 use clustermesh::text;
 
-use super::{Proof, ProofRequest, VerifyArgs, expectations, look};
+use super::{Proof, ProofRequest, VerifyArgs, expectations};
 use crate::Outcome;
 use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::disk::Revision;
@@ -23,6 +23,7 @@ use crate::failure::CommandFailure;
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
 use crate::planning::{self, CheckResult, OutputCheck};
+use crate::proving::look;
 use crate::settings::NoMesh;
 use crate::threshold::Threshold;
 

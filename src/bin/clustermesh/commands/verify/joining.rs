@@ -12,11 +12,12 @@ use clustermesh::proof::verify::{Asked, Excused};
 use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding};
 
-use super::{Proof, ProofInputs, ProofRequest, look};
+use super::{Proof, ProofInputs, ProofRequest};
 use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::{JoinVerification, Verified};
+use crate::proving::look;
 use crate::threshold::Threshold;
 
 /// Clusters that join, and what all clusters would get with them.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use clustermesh::agent::fabric::At;
 use clustermesh::packet::{Goal, Step};
+use clustermesh::report::mermaid::label;
 
 use super::{Leg, NoPacket, Traced};
 
@@ -126,22 +127,6 @@ fn draw(leg: &Leg, cast: &mut Cast, lines: &mut Vec<String>) {
     }
 }
 
-/// Returns a text that cannot inject diagram syntax: only letters, digits and characters without
-/// meaning in Mermaid and HTML are kept; all others become character references.
 fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for (count, character) in text.chars().enumerate() {
-        if count == DRAWN {
-            plain.push('…');
-            break;
-        }
-        if character.is_ascii_alphanumeric() || " ./:,-()".contains(character) {
-            plain.push(character);
-        } else if character.is_control() {
-            plain.push(' ');
-        } else {
-            let _ = write!(plain, "#{};", u32::from(character));
-        }
-    }
-    plain
+    label(text, DRAWN)
 }

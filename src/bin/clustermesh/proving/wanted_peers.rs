@@ -18,13 +18,13 @@ use crate::threshold::Threshold;
 use crate::{input_file, tree_comparison};
 
 /// The result of a `render`, compared with the rendered tree.
-pub(super) struct WantedPeers<'a> {
+pub(crate) struct WantedPeers<'a> {
     /// The clusters.
-    pub(super) fleet: Fleet<'a>,
+    pub(crate) fleet: Fleet<'a>,
     /// Their Peers, unless a mistake prevents a plan.
-    plan: Option<Plan>,
+    pub(crate) plan: Option<Plan>,
     /// The rendered tree, if it is another one.
-    pub(super) outdated: Option<OutdatedTree>,
+    pub(crate) outdated: Option<OutdatedTree>,
     /// The changes of the tree that clusters lack, if it is up to date.
     undelivered: Option<Undelivered>,
 }
@@ -34,7 +34,7 @@ impl<'a> WantedPeers<'a> {
     ///
     /// # Errors
     /// As for [`planning::check`].
-    pub(super) fn plan(
+    pub(crate) fn plan(
         inputs: &'a Inputs,
         dumps: &Dumps,
         applied: &AppliedFiles,
@@ -60,7 +60,7 @@ impl<'a> WantedPeers<'a> {
     }
 
     /// Adds to a fabric what the tree delivers to clusters that lack it.
-    pub(super) fn delivered<'f>(&'f self, fabric: Fabric<'f>) -> Fabric<'f> {
+    pub(crate) fn delivered<'f>(&'f self, fabric: Fabric<'f>) -> Fabric<'f> {
         match &self.undelivered {
             Some(undelivered) => undelivered.to(fabric),
             None => fabric,
@@ -68,7 +68,7 @@ impl<'a> WantedPeers<'a> {
     }
 
     /// Returns the Services that clusters get of others; none without a plan.
-    pub(super) fn mirrors(&self, inputs: &'a Inputs) -> Mirrors<'a> {
+    pub(crate) fn mirrors(&self, inputs: &'a Inputs) -> Mirrors<'a> {
         let plan = self.plan.as_ref();
         plan.map_or_else(Mirrors::default, |it| {
             planning::mirrors(inputs, &self.fleet, it)
@@ -76,13 +76,13 @@ impl<'a> WantedPeers<'a> {
     }
 
     /// Returns what only the nodes of single clusters cause.
-    pub(super) fn of_nodes(&self, inputs: &Inputs) -> Vec<Finding> {
+    pub(crate) fn of_nodes(&self, inputs: &Inputs) -> Vec<Finding> {
         let limits = &inputs.settings.config.content.limits;
         rules::of_nodes(&self.fleet, self.plan.as_ref(), limits)
     }
 
     /// Returns what is left out for nodes' claims; nothing without a plan.
-    pub(super) fn excused(&self) -> Excused {
+    pub(crate) fn excused(&self) -> Excused {
         let plan = self.plan.as_ref();
         plan.map_or_else(Excused::default, |plan| rules::excused(&self.fleet, plan))
     }

@@ -1,0 +1,136 @@
+//! `clustermesh graph`
+
+use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
+
+use clap::ValueEnum;
+use clustermesh::graph::{GraphInputs, GraphLevel, MeshGraph, dot, mermaid, svg};
+use clustermesh::mesh::Mesh;
+use clustermesh::name::ClusterName;
+use clustermesh::report::json::JsonDocument;
+
+use crate::applied_files::{self, Dumps, Gathered};
+use crate::choice::choice;
+use crate::failure::CommandFailure;
+use crate::output::Printer;
+use crate::proving::{self, WantedPeers};
+use crate::settings::CommonOptions;
+use crate::{Outcome, input_file};
+
+/// Draw the mesh, with the proof of each link
+///
+/// Draws clusters with their segments and nodes, and the links between clusters by the result of `verify`: all
+/// paths work, some depend on an assumption, some fail, or they fail in only one direction. Segments are drawn
+/// with their leader, endpoint or NAT, and the ranges that they carry as anchors. More than 30 links are drawn as
+/// a matrix. Writes nothing, and needs no other program.
+///
+/// Exits with 0 if the graph is drawn, also if links fail.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct GraphArgs {
+    /// Clusters to draw, with the clusters that they are linked to [default: all]
+    #[arg(value_name = "CLUSTER")]
+    clusters: Vec<String>,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "svg")]
+    pub(crate) output: GraphFormat,
+
+    /// Level of detail [default: the most detailed with at most 60 boxes]
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<LevelArgument>,
+
+    #[command(flatten)]
+    dumps: Dumps,
+
+    #[command(flatten)]
+    pub(crate) common: CommonOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  clustermesh graph > mesh.svg
+  clustermesh graph west --level nodes > west.svg
+  clustermesh graph --output mermaid
+  clustermesh graph --output dot | dot -Tpdf > mesh.pdf
+  clustermesh graph --output json | jq '.links[] | select(.state == \"fails\") | .clusters'";
+
+/// The format of a graph.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// Picture for browsers and Markdown
+    Svg,
+    /// Flowchart that GitHub and GitLab draw, with fewer details if it gets too long for them
+    Mermaid,
+    /// Graph for Graphviz
+    Dot,
+    /// JSON
+    Json,
+}
+
+impl From<GraphFormat> for crate::output::ReportFormat {
+    /// Returns the form of findings.
+    fn from(format: GraphFormat) -> Self {
+        match format {
+            GraphFormat::Json => Self::Json,
+            _ => Self::Human,
+        }
+    }
+}
+
+choice! {
+    /// The level of detail.
+    enum LevelArgument of GraphLevel {
+        /// Clusters only
+        Clusters,
+        /// The segments of each cluster
+        Segments,
+        /// The nodes of each segment, and those that are left out
+        Nodes,
+    }
+}
+
+pub(crate) fn run(args: &GraphArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+    let Gathered { mut inputs, grave } = applied_files::gather(&args.common.files)?;
+    let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
+    printer.findings(&inputs.files, &grave);
+    printer.findings(&inputs.files, &applied.findings);
+    let inputs = ManuallyDrop::new(inputs);
+    let names = inputs.meshes.iter().flat_map(Mesh::all_entries);
+    let names: Vec<ClusterName> = names.map(|it| it.name.clone()).collect();
+    let focus: BTreeSet<String> = args
+        .clusters
+        .iter()
+        .map(|it| Ok(applied_files::named(it, &names)?.to_string()))
+        .collect::<anyhow::Result<_>>()?;
+    let wanted = ManuallyDrop::new(WantedPeers::plan(&inputs, &args.dumps, &applied)?);
+    if wanted.outdated.is_some() {
+        let folder = input_file::name(&inputs.settings.rendered.value);
+        printer.note(&format!(
+            "the graph shows the Peers in {folder}, which `clustermesh render` would change"
+        ));
+    }
+    let fabric = applied.fabric_of(&inputs, Some(&wanted.fleet), None);
+    let fabric = ManuallyDrop::new(wanted.delivered(fabric));
+    let reach = proving::look(&fabric, inputs.settings.ceilings)?;
+    let verification = proving::verified(&reach, inputs.asked(), || wanted.excused());
+    let graph = GraphInputs {
+        meshes: &inputs.meshes,
+        fleet: &wanted.fleet,
+        plan: wanted.plan.as_ref(),
+        fabric: &fabric,
+        verification: &verification,
+    };
+    let graph = graph.graph().shown(&focus, args.level.map(Into::into));
+    printer.print(&text(args, graph)?)?;
+    Ok(Outcome::Clean)
+}
+
+fn text(args: &GraphArgs, graph: MeshGraph) -> anyhow::Result<String> {
+    Ok(match args.output {
+        GraphFormat::Svg => svg::svg(&graph),
+        GraphFormat::Mermaid => mermaid::mermaid(&graph, args.level.is_some()),
+        GraphFormat::Dot => dot::dot(&graph),
+        GraphFormat::Json => JsonDocument::of(graph).text()?,
+    })
+}

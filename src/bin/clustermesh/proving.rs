@@ -1,0 +1,38 @@
+//! Proofs of the Peers that all clusters get.
+
+use clustermesh::agent::fabric::Fabric;
+use clustermesh::config::ceilings::{Ceilings, Counted};
+use clustermesh::proof::reach::Reach;
+use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
+
+use crate::failure::CommandFailure;
+
+mod wanted_peers;
+
+pub(crate) use wanted_peers::WantedPeers;
+
+/// Looks at all clusters from each of them.
+///
+/// # Errors
+/// A proof would take too many steps.
+pub(crate) fn look<'f, 'a>(
+    fabric: &'f Fabric<'a>,
+    ceilings: Ceilings,
+) -> Result<Reach<'f, 'a>, CommandFailure> {
+    let reach = Reach::new(fabric, ceilings.most_steps());
+    let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
+    match ceilings.exceeded(Counted::Steps, steps) {
+        Some(exceeded) => Err(CommandFailure::beyond(&[exceeded], Vec::new())),
+        None => Ok(reach),
+    }
+}
+
+/// Proves the declared paths; nodes' claims are asked for only if one of them does not work.
+pub(crate) fn verified(
+    reach: &Reach,
+    asked: Asked,
+    excused: impl FnOnce() -> Excused,
+) -> Verification {
+    let sound = verify_sound(reach, asked);
+    sound.unwrap_or_else(|| verify_excusing(reach, asked, &excused()))
+}
