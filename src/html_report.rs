@@ -35,8 +35,9 @@ use documents::PageDocuments;
 use ids::PageIds;
 
 /// The parts of the page and their titles. The change is there only if there is an old version.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 11] = [
     ("verdict", "Verdict"),
+    ("cut-off", "Cut off"),
     ("change", "Change"),
     ("graph", "Graph"),
     ("paths", "Paths"),
@@ -74,7 +75,7 @@ pub fn page(answers: &MeshAnswers) -> Result<String, PageError> {
         script => Value::from_safe_string(content_policy::SCRIPT.to_owned()),
         verdict => Serde(&verdict),
         refusals => Serde(documents.refusals()),
-        picture => answers.picture.as_deref().and_then(picture::inlined).map(Value::from_safe_string),
+        picture => Serde(answers.picture.as_deref().and_then(picture::PagePicture::new)),
         cut_off => Serde(&cut_off),
         matrix => Serde(matrix::Matrix::new(&documents, &ids)),
         pairs => Serde(&pairs),

@@ -21,7 +21,7 @@ const STAGES: [(&str, &[Fate]); 3] = [
         "before it is applied",
         &[(
             "repaired",
-            "down until then",
+            "down until it is applied",
             "They work again once the change is applied.",
         )],
     ),
@@ -30,7 +30,7 @@ const STAGES: [(&str, &[Fate]); 3] = [
         &[
             (
                 "apart",
-                "down in between",
+                "down while it is applied",
                 "They do not work while only one of the two clusters has its new Peers.",
             ),
             (

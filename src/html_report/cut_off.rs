@@ -5,21 +5,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::documents::{PageCluster, PageDocuments, PageVerification};
+use super::documents::{PageCluster, PageDocuments, PageFinding, PageVerification};
 use super::ids::PageIds;
 use crate::text;
 
 /// A cluster that is cut off.
 #[derive(Serialize)]
 pub(super) struct CutOffCluster<'d> {
-    name: &'d str,
+    pub(super) name: &'d str,
     /// The reason, in a phrase.
-    reason: String,
+    pub(super) reason: String,
     /// The remedy.
-    help: Option<String>,
+    pub(super) help: Option<String>,
     href: Option<&'d str>,
     #[serde(skip)]
     rank: u8,
+}
+
+impl CutOffCluster<'_> {
+    /// Returns whether no node of it is known to take part. Findings about the cluster follow from that.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rank < 2
+    }
 }
 
 /// The linked clusters of a cluster.
@@ -98,7 +105,10 @@ fn reason(
             return Some((0, reason, Some(help)));
         }
         if let Some(reason) = without_nodes(cluster) {
-            return Some((1, reason, None));
+            let is_of_node =
+                |it: &&PageFinding| it.cluster.as_deref() == Some(name) && it.node.is_some();
+            let finding = documents.findings.iter().find(is_of_node);
+            return Some((1, reason, finding.and_then(|it| it.help.clone())));
         }
     }
     let failures = verification.failures.iter().enumerate();

@@ -24,7 +24,7 @@ pub(super) struct FindingList<'d> {
     /// The number of findings that are not shown.
     more: usize,
     #[serde(skip)]
-    first: Option<(String, &'d PageFinding)>,
+    first: Option<FirstFinding<'d>>,
     /// The numbers of the findings about nodes, by cluster and node.
     #[serde(skip)]
     of_nodes: BTreeMap<(&'d str, &'d str), usize>,
@@ -70,6 +70,9 @@ struct Consequence<'d> {
     subject: Option<String>,
     message: &'d str,
 }
+
+/// A finding, and its id if it is shown.
+type FirstFinding<'d> = (Option<String>, &'d PageFinding);
 
 /// Findings with those that follow from them.
 type Entry<'d> = (&'d PageFinding, Vec<&'d PageFinding>);
@@ -138,7 +141,7 @@ impl<'d> FindingList<'d> {
     }
 
     /// Returns the finding to act on first, and its id; none if there are only notices.
-    pub(super) fn worst(&self) -> Option<(String, &'d PageFinding)> {
+    pub(super) fn worst(&self) -> Option<FirstFinding<'d>> {
         self.first.clone()
     }
 
@@ -150,16 +153,14 @@ impl<'d> FindingList<'d> {
 
 /// Returns the finding to act on first. An outdated tree comes before what is found in it, but it cannot be rendered
 /// while there are errors in the inputs.
-fn first<'d>(
-    documents: &PageDocuments,
-    entries: &[Entry<'d>],
-) -> Option<(String, &'d PageFinding)> {
+fn first<'d>(documents: &PageDocuments, entries: &[Entry<'d>]) -> Option<FirstFinding<'d>> {
     let is_refused = documents.findings.iter().any(|it| it.rank() == 0);
     let is_outdated = |it: &&PageFinding| !is_refused && it.rule == OUTDATED_TREE.name();
     let findings = || entries.iter().map(|it| it.0).zip(1..);
     let outdated = findings().find(|(it, _)| is_outdated(it));
     let (finding, number) = outdated.or_else(|| findings().find(|(it, _)| it.rank() < 2))?;
-    Some((format!("finding-{number}"), finding))
+    let id = (number <= SHOWN).then(|| format!("finding-{number}"));
+    Some((id, finding))
 }
 
 /// Returns the findings of all commands, in their order.

@@ -107,6 +107,9 @@ impl<'d> Matrix<'d> {
             .filter(|it| 0 < it.tally.declared)
             .map(|it| (it.from.as_str(), it.to.as_str()))
             .collect();
+        let of_pairs = verification.pairings.iter().flat_map(PagePairing::states);
+        let of_unread = source.unread.iter().map(|_| PathState::Unread);
+        let states = of_pairs.chain(of_unread).collect();
         let classes = CLASSES.into_iter().filter(|it| used.contains(it));
         let layers = [None].into_iter().chain(classes.map(Some));
         let clusters = source.clusters.len();
@@ -120,7 +123,7 @@ impl<'d> Matrix<'d> {
                 0
             },
             layers: layers.map(|it| source.layer(it)).collect(),
-            legend: PathState::legend().collect(),
+            legend: PathState::legend(&states).collect(),
             clusters: source.clusters,
         })
     }

@@ -1,5 +1,7 @@
 //! States: what becomes of the paths from one cluster to another, as a sign, a word and a colour.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::documents::{PagePairing, PageTally};
@@ -88,9 +90,10 @@ impl PathState {
         }
     }
 
-    /// Returns the legend of all states.
-    pub(super) fn legend() -> impl Iterator<Item = StateLegend> {
-        Self::ALL.into_iter().map(|state| StateLegend {
+    /// Returns the legend of some states.
+    pub(super) fn legend(used: &BTreeSet<Self>) -> impl Iterator<Item = StateLegend> {
+        let used = Self::ALL.into_iter().filter(|it| used.contains(it));
+        used.map(|state| StateLegend {
             state,
             sign: state.sign(),
             word: state.words(),
@@ -120,6 +123,13 @@ impl PagePairing {
     pub(super) fn total(&self) -> PageTally {
         let classes = self.classes.iter().map(|it| it.tally);
         classes.fold(PageTally::default(), PageTally::plus)
+    }
+
+    /// Returns the states of all its paths, and of those of each class.
+    pub(super) fn states(&self) -> impl Iterator<Item = PathState> {
+        let classes = self.classes.iter();
+        let classes = classes.map(|it| PathState::of(it.tally, self.linked));
+        classes.chain([self.state()])
     }
 
     /// Returns the state of all its paths.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cut_off::CutOffCluster;
-use super::documents::{PageDocuments, PageFinding, PageVerification};
+use super::documents::{PageDifference, PageDocuments, PageFinding, PageVerification};
 use super::finding_list::FindingList;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::text;
@@ -47,16 +47,18 @@ impl<'d> Verdict<'d> {
     pub(super) fn new(
         documents: &'d PageDocuments,
         findings: &'d FindingList<'d>,
-        cut_off: &[CutOffCluster],
+        cut_off: &'d [CutOffCluster],
     ) -> Self {
         let errors = findings.count("error");
         let warnings = findings.count("warning");
         let verification = documents.verification.as_ref();
         let holds = verification.is_ok_and(|it| it.holds);
-        let assumed = verification.map_or(0, |it| it.total.assumed);
         let level = if 0 < errors || !holds || !cut_off.is_empty() {
             VerdictLevel::Bad
-        } else if 0 < warnings || 0 < assumed || !documents.refusals().is_empty() {
+        } else if 0 < warnings
+            || !documents.refusals().is_empty()
+            || disturbing(documents).is_some()
+        {
             VerdictLevel::Attention
         } else {
             VerdictLevel::Good
@@ -72,7 +74,7 @@ impl<'d> Verdict<'d> {
             sign,
             sentence: sentence(documents),
             points: points(documents, findings, cut_off),
-            first: FirstStep::new(documents, findings),
+            first: FirstStep::new(documents, findings, cut_off),
         }
     }
 }
@@ -147,6 +149,10 @@ fn points(
     if let Ok(verification) = &documents.verification {
         points.extend(of_proof(verification));
     }
+    if let Some(change) = disturbing(documents) {
+        let PageDifference { against, grade, .. } = change;
+        points.push(format!("compared with `{against}`, the change is {grade}"));
+    }
     let warnings = findings.count("warning");
     if 0 < warnings {
         points.push(text::count(warnings, "warning"));
@@ -172,22 +178,47 @@ fn of_proof(verification: &PageVerification) -> impl Iterator<Item = String> {
 }
 
 impl<'d> FirstStep<'d> {
-    /// Returns what to do about the worst finding; nothing if there are only notices.
-    fn new(documents: &'d PageDocuments, findings: &'d FindingList<'d>) -> Option<Self> {
+    /// Returns what to do about the worst finding, or about a change that disturbs the network; nothing if there are only
+    /// notices.
+    fn new(
+        documents: &'d PageDocuments,
+        findings: &'d FindingList<'d>,
+        cut_off: &'d [CutOffCluster],
+    ) -> Option<Self> {
         if let Some((id, finding)) = findings.worst() {
+            let is_cause =
+                |it: &&CutOffCluster| it.is_empty() && finding.cluster.as_deref() == Some(it.name);
+            let cause = cut_off.iter().find(is_cause);
             return Some(Self {
                 subject: finding.subject(),
-                message: &finding.message,
-                help: finding.help.as_deref(),
-                href: Some(id),
+                message: cause.map_or(&finding.message, |it| &it.reason),
+                help: cause.map_or(finding.help.as_deref(), |it| it.help.as_deref()),
+                href: id,
             });
         }
-        let refusal = documents.verification.as_ref().err()?;
-        Some(Self {
+        let refusal = documents.verification.as_ref().err();
+        let refused = refusal.map(|it| Self {
             subject: None,
-            message: &refusal.message,
+            message: &it.message,
             help: None,
             href: None,
+        });
+        refused.or_else(|| {
+            let change = disturbing(documents)?;
+            let help = change.targets.iter().flat_map(|it| &it.help).next();
+            Some(Self {
+                subject: None,
+                message: "review what this change does to the network",
+                help: help.map(String::as_str),
+                href: Some("change".to_owned()),
+            })
         })
     }
+}
+
+/// Returns a change that takes or interrupts paths.
+fn disturbing(documents: &PageDocuments) -> Option<&PageDifference> {
+    let difference = documents.difference.as_ref()?.as_ref().ok()?;
+    let is_harmless = ["none", "additive", "cleanup"].contains(&difference.grade.as_str());
+    Some(difference).filter(|_| !is_harmless)
 }

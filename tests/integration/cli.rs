@@ -33,6 +33,7 @@ mod progress;
 #[cfg(unix)]
 mod rbac;
 mod render;
+mod report;
 mod robustness;
 mod schema;
 mod services;
