@@ -29,6 +29,9 @@ const BOXES: usize = 60;
 /// The most links that are drawn as lines.
 const LINES: usize = 30;
 
+/// The most links that other programs draw: the limit of Mermaid, and what Graphviz takes long for.
+const MOST_LINKS: usize = 500;
+
 /// Clusters, and the links between them.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 #[schemars(rename = "Graph", example = ExampleFile(include_str!("graph/example.json")))]
@@ -373,3 +376,6 @@ impl MeshGraph {
         format!("{clusters}, {links}: {}", states.join(", "))
     }
 }
+
+#[cfg(test)]
+mod tests;

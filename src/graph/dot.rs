@@ -2,10 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::{GraphCluster, LinkState, MeshGraph};
+use super::{GraphCluster, LinkState, MOST_LINKS, MeshGraph};
 
-/// Returns the graph.
+/// Returns the graph. If it has more links than Graphviz draws in a minute, clusters with the same links become one.
 pub fn dot(graph: &MeshGraph) -> String {
+    if MOST_LINKS < graph.links.len() {
+        return drawn(&graph.folded());
+    }
+    drawn(graph)
+}
+
+fn drawn(graph: &MeshGraph) -> String {
     let mut text =
         "graph mesh {\n  compound=true;\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
     for (place, cluster) in graph.clusters.iter().enumerate() {

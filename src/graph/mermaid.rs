@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{GraphCluster, GraphLevel, LinkState, MeshGraph};
+use super::{GraphCluster, GraphLevel, LinkState, MOST_LINKS, MeshGraph};
 use crate::report::mermaid::label;
 
 /// The longest text that GitLab draws before a reader asks for it, in characters. GitHub draws 50,000.
@@ -10,9 +10,6 @@ const LONGEST: usize = 2000;
 
 /// The longest text that GitHub draws, in characters.
 const LONGEST_OF_GITHUB: usize = 50_000;
-
-/// The most links that Mermaid draws.
-const MOST_LINKS: usize = 500;
 
 /// The longest part of a text that is drawn, in characters.
 const DRAWN: usize = 60;

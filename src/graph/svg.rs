@@ -1,5 +1,6 @@
 //! Graphs as SVG: boxes with lines between them, or with a matrix if there are too many lines.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use minijinja::HtmlEscape;
@@ -195,10 +196,17 @@ fn draw_label(label: &str, middle: Point, content: &mut String) {
 
 /// Draws the results that occur, with their styles.
 fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> Size {
+    let is_matrix = LINES < graph.links.len();
+    // A cell shows only one direction.
+    let is_cell = |it: &LinkState| !is_matrix || *it != LinkState::OneWay;
+    let mut states: BTreeSet<LinkState> = graph.states().filter(is_cell).collect();
+    if states.len() < graph.states().count() {
+        states.insert(LinkState::Fails);
+    }
     let mut x = 0.0;
-    for state in graph.states() {
+    for state in states {
         let y = top + LINE_HEIGHT / 2.0;
-        if graph.links.len() <= LINES {
+        if !is_matrix {
             let state = state.name();
             let _ = write!(
                 content,

@@ -24,6 +24,7 @@ mod diff;
 mod dns;
 mod external;
 mod firewall;
+mod graph;
 mod guard;
 mod help;
 mod init;

@@ -1,0 +1,168 @@
+//! `graph`: pictures of a mesh, with the proof of each link.
+
+use serde_json::Value;
+
+use super::*;
+use crate::support::{assert_contains, clustermesh, project};
+
+/// What the command prints in an example.
+fn printed(example: &str, arguments: &[&str]) -> String {
+    let folder = project().join("examples").join(example);
+    let run = clustermesh(&folder, &[&["graph"], arguments].concat());
+    assert_harmless(&run);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run.stdout
+}
+
+/// The state of each link.
+fn states(folder: &Folder) -> Vec<String> {
+    let graph = folder.run(&["graph", "-o", "json"]).json();
+    let links = graph["links"].as_array().unwrap().iter();
+    let states = links.map(|it| {
+        let [one, other, state] =
+            [&it["clusters"][0], &it["clusters"][1], &it["state"]].map(|it| it.as_str().unwrap());
+        format!("{one}-{other} {state}")
+    });
+    states.collect()
+}
+
+#[test]
+fn draws_segments_anchors_nat_and_left_out_nodes() {
+    insta::assert_snapshot!(printed("multi-cloud-location", &["-o", "mermaid"]), @r#"
+    flowchart LR
+    subgraph c0["aws: 5 nodes, 2 segments"]
+    c0s0["ip-10-30-4-23.eu-west-1.compute.internal<br/>198.18.113.64:51820<br/>anchor of 10.30.0.0/16 and 1 more<br/>ip-10-30-9-140.eu-west-1.compute.internal"]
+    c0s1["ip-10-31-21-5.ec2.internal<br/>198.18.100.90:51820<br/>anchor of 10.31.0.0/16<br/>ip-10-31-16-31.ec2.internal<br/>ip-10-31-30-112.ec2.internal"]
+    end
+    subgraph c1["gcp: 3 nodes, 1 segment"]
+    c1s0["pool-1-m9wt<br/>198.18.2.122:51820<br/>anchor of 10.37.0.0/20 and 1 more<br/>pool-1-h3kd<br/>pool-1-x2pf"]
+    end
+    subgraph c2["onprem: 3 nodes, 1 segment"]
+    c2s0["rack1-node1<br/>behind NAT<br/>rack1-node2<br/>rack2-node1"]
+    end
+    c0 ---|119 work| c1
+    c0 ---|72 work| c2
+    c1 ---|39 work| c2
+    linkStyle 0,1,2 stroke:#009e73
+    "#);
+    insta::assert_snapshot!(printed("hub-and-spokes", &["tenant-curie", "-o", "dot", "--level", "segments"]), @r##"
+    graph mesh {
+      compound=true;
+      rankdir=LR;
+      node [shape=box];
+      c0 [label="management\nhub, 6 nodes, 3 segments, 3 left out", penwidth=3];
+      subgraph cluster_1 {
+        label="tenant-curie\n3 nodes, 2 segments, 1 left out";
+        penwidth=1;
+        c1n0 [label="curie-md0-zt5hn-2lqgv\n198.18.2.51:51820\nanchor of 10.113.0.0/16"];
+        c1n1 [label="curie-md0-zt5hn-jx8s6\n198.18.2.52:51820"];
+      }
+      c0 -- c1n0 [label="29 work", color="#009e73", lhead=cluster_1];
+    }
+    "##);
+}
+
+#[test]
+fn links_are_what_verify_proves() {
+    for example in [
+        "hub-and-spokes",
+        "external-peers",
+        "multi-cloud-location",
+        "thirty-mistakes",
+    ] {
+        let folder = project().join("examples").join(example);
+        let graph = clustermesh(&folder, &["graph", "-o", "json"]).json();
+        let total = clustermesh(&folder, &["verify", "-o", "json"]).json()["total"].clone();
+        for field in ["declared", "working", "assumed"] {
+            let links = graph["links"].as_array().unwrap().iter();
+            let paths = links.flat_map(|it| [&it["there"], &it["back"]]);
+            let sum: u64 = paths.map(|it| it[field].as_u64().unwrap()).sum();
+            assert_eq!(Value::from(sum), total[field], "{field} of {example}");
+        }
+    }
+}
+
+#[test]
+fn a_stolen_range_a_lost_peer_and_a_missing_snapshot_are_seen() {
+    let folder = Folder::rendered();
+    assert_eq!(
+        states(&folder),
+        ["east-north works", "east-west works", "north-west works"]
+    );
+    folder.write("rendered/west/prod--east.yaml", "");
+    fs::remove_file(folder.path("snapshots/north.json")).unwrap();
+    assert_eq!(
+        states(&folder),
+        [
+            "east-north unproved",
+            "east-west fails",
+            "north-west unproved"
+        ]
+    );
+    let run = folder.run(&["graph", "-o", "mermaid"]);
+    assert_contains(&run.stdout, "no snapshot");
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn an_outdated_tree_is_noted() {
+    let folder = Folder::rendered();
+    folder.keep("east", &[node(1, 1)]);
+    let run = folder.run(&["graph"]);
+    assert_contains(&run.stderr, "the graph shows the Peers in rendered");
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn an_svg_is_whole_and_refers_to_nothing() {
+    for example in [
+        "quickstart",
+        "hub-and-spokes",
+        "external-peers",
+        "thirty-mistakes",
+    ] {
+        let svg = printed(example, &[]);
+        assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+        assert!(svg.ends_with("</svg>\n"));
+        assert_eq!(svg.matches("http").count(), 1);
+        assert!(!svg.contains("href") && !svg.contains("url("));
+        for element in ["g", "text", "title", "style"] {
+            let opened = svg.matches(&format!("<{element} ")).count()
+                + svg.matches(&format!("<{element}>")).count();
+            assert_eq!(
+                opened,
+                svg.matches(&format!("</{element}>")).count(),
+                "{element}"
+            );
+        }
+    }
+}
+
+#[test]
+fn hostile_texts_of_nodes_do_nothing() {
+    let folder = Folder::rendered();
+    let hostile = "<script>alert(1)</script>\"'`\u{202e}\u{1b}[2J";
+    let mut nodes = vec![node(1, 1), node(1, 2)];
+    nodes[1]["name"] = json!(hostile);
+    nodes[0]["podCIDRs"] = json!(["10.1.1.0/24", hostile]);
+    nodes[0]["annotations"]["kilo.squat.ai/location"] = json!(hostile);
+    folder.keep("east", &nodes);
+    for format in ["svg", "mermaid", "dot", "json"] {
+        let run = folder.run(&["graph", "-o", format]);
+        assert_harmless(&run);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        if format != "json" && format != "dot" {
+            assert!(!run.stdout.contains("<script"), "{format}");
+        }
+    }
+}
+
+#[test]
+fn wrong_arguments_and_missing_files_have_clear_errors() {
+    let folder = Folder::mesh();
+    let missing = folder.refusal(2, |it| it.run(&["graph"]));
+    assert_contains(&missing, "run `clustermesh render`");
+    assert_eq!(folder.run(&["render"]).code, 0);
+    let unknown = folder.refusal(2, |it| it.run(&["graph", "eats"]));
+    insta::assert_snapshot!(unknown, @"error: no mesh contains a cluster `eats`; did you mean `east`?");
+}
