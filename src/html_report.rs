@@ -12,7 +12,7 @@ mod change;
 mod cluster_card;
 mod content_policy;
 mod cut_off;
-mod declared_range;
+mod range_claims;
 mod documents;
 mod environment;
 mod error;
@@ -29,7 +29,7 @@ mod rule_notes;
 mod verdict;
 
 pub use answers::MeshAnswers;
-pub use error::PageError;
+pub use error::HtmlError;
 
 use documents::PageDocuments;
 use ids::PageIds;
@@ -43,7 +43,7 @@ const PARTS: [(&str, &str); 11] = [
     ("paths", "Paths"),
     ("findings", "Findings"),
     ("expectations", "Expectations"),
-    ("losses", "What fails next"),
+    ("losses", "Next failures"),
     ("clusters", "Clusters"),
     ("address-space", "Addresses"),
     ("load", "Load"),
@@ -56,12 +56,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 ///
 /// # Errors
 /// A document that has another form, or a template that does not fit, which the tests rule out.
-pub fn page(answers: &MeshAnswers) -> Result<String, PageError> {
+pub fn page(answers: &MeshAnswers) -> Result<String, HtmlError> {
     let documents = PageDocuments::read(answers)?;
     let mut ids = PageIds::new(&documents);
     let pairs = pair::all(&documents, &mut ids);
     let findings = finding_list::FindingList::new(&documents);
-    let ranges = declared_range::all(&documents);
+    let ranges = range_claims::all(&documents);
     let cut_off = cut_off::all(&documents, &ids);
     let verdict = verdict::Verdict::new(&documents, &findings, &cut_off);
     let has_change = documents.difference.is_some();
@@ -77,7 +77,7 @@ pub fn page(answers: &MeshAnswers) -> Result<String, PageError> {
         refusals => Serde(documents.refusals()),
         picture => Serde(answers.picture.as_deref().and_then(picture::PagePicture::new)),
         cut_off => Serde(&cut_off),
-        matrix => Serde(matrix::Matrix::new(&documents, &ids)),
+        matrix => Serde(matrix::PathMatrix::new(&documents, &ids)),
         pairs => Serde(&pairs),
         cards => Serde(cluster_card::all(&documents, &ids, &findings, &ranges)),
         addresses => Serde(address_space::AddressSpaces::new(&ranges)),

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::declared_range::{DeclaredRange, DeclaredRanges};
+use super::range_claims::{RangeClaim, RangeClaims};
 use crate::net::prefixes::Span;
 use crate::net::{Cidr, merged};
 
-/// The IPv4 addresses that anybody may use: RFC 1918, and the shared space of RFC 6598.
+/// The private IPv4 addresses: RFC 1918, and the shared space of RFC 6598.
 const SPACES: [&str; 4] = [
     "10.0.0.0/8",
     "172.16.0.0/12",
@@ -56,7 +56,7 @@ pub(super) struct SpaceBar {
     pub(super) shared: String,
 }
 
-/// What is free of a space.
+/// The free ranges of a space.
 #[derive(Serialize)]
 struct FreeRoom {
     space: String,
@@ -75,7 +75,7 @@ struct RangeView<'d> {
 
 impl<'d> AddressSpaces<'d> {
     /// Returns the address space of all clusters.
-    pub(super) fn new(ranges: &DeclaredRanges<'d>) -> Self {
+    pub(super) fn new(ranges: &RangeClaims<'d>) -> Self {
         let holes: Vec<Cidr> = merged(ranges.all.iter().map(|it| it.range));
         let spaces = SPACES.iter().filter_map(|it| it.parse().ok());
         let local = LOCAL.parse().ok().and_then(|it| common(it, &holes));
@@ -103,10 +103,7 @@ impl<'d> AddressSpaces<'d> {
 
 /// Returns a bar for each IPv4 space with declared ranges that are asked for. All bars of a space are about the same
 /// addresses: the smallest range with everything that is declared.
-pub(super) fn bars(
-    ranges: &DeclaredRanges,
-    is_asked: impl Fn(&DeclaredRange) -> bool,
-) -> Vec<SpaceBar> {
+pub(super) fn bars(ranges: &RangeClaims, is_asked: impl Fn(&RangeClaim) -> bool) -> Vec<SpaceBar> {
     let all: Vec<Cidr> = ranges.all.iter().map(|it| it.range).collect();
     let shared = ranges.shared();
     let spaces = SPACES.iter().enumerate().filter_map(|(number, space)| {
@@ -203,7 +200,7 @@ impl FreeRoom {
 }
 
 impl<'d> RangeView<'d> {
-    fn new(range: &DeclaredRange<'d>) -> Self {
+    fn new(range: &RangeClaim<'d>) -> Self {
         Self {
             range: range.range.to_string(),
             class: range.class,

@@ -1,4 +1,4 @@
-//! The change: what a comparison with an old version says, and the states on the way.
+//! The change: the result of a comparison with an old version, and the states on the way.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::text;
 const CAUSES: usize = 200;
 const PAIRS: usize = 200;
 
-/// What can become of paths: its name in the document, in a word, and in a sentence.
-type Fate = (&'static str, &'static str, &'static str);
+/// A change of paths: its name in the document, in a few words, and in a sentence.
+type PathFate = (&'static str, &'static str, &'static str);
 
-/// The stages of a change, and what can become of paths in each.
-const STAGES: [(&str, &[Fate]); 3] = [
+/// The stages of a change, and the possible changes of paths in each.
+const STAGES: [(&str, &[PathFate]); 3] = [
     (
         "before it is applied",
         &[(
@@ -49,7 +49,7 @@ const STAGES: [(&str, &[Fate]); 3] = [
         "after it",
         &[
             ("lost", "lost", "They no longer work."),
-            ("ended", "ended", "A node or an address of theirs is gone."),
+            ("ended", "ended", "Their node or address is gone."),
             ("gained", "gained", "They work for the first time."),
         ],
     ),
@@ -80,7 +80,7 @@ struct ChangeStage {
     events: Vec<StageEvent>,
 }
 
-/// What becomes of paths in a stage.
+/// Paths that change alike in a stage.
 #[derive(Serialize)]
 struct StageEvent {
     fate: &'static str,
@@ -148,8 +148,8 @@ impl<'d> ChangeView<'d> {
     }
 }
 
-/// Returns what can become of paths, in the order of the stages.
-fn fates() -> impl Iterator<Item = Fate> {
+/// Returns all possible changes of paths, in the order of the stages.
+fn fates() -> impl Iterator<Item = PathFate> {
     STAGES.into_iter().flat_map(|it| it.1).copied()
 }
 
@@ -159,7 +159,7 @@ fn is_any(event: &StageEvent) -> bool {
 
 /// Returns how many paths of some pairs of clusters meet a fate.
 fn event<'d>(
-    (fate, words, sentence): Fate,
+    (fate, words, sentence): PathFate,
     changes: impl IntoIterator<Item = &'d PagePathChange>,
 ) -> StageEvent {
     let counts = changes.into_iter().filter_map(|it| it.fates.get(fate));

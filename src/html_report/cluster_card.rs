@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::address_space::{self, SpaceBar};
-use super::declared_range::DeclaredRanges;
 use super::documents::{
     PageCluster, PageDocuments, PageNode, PageRange, PageSegment, PageSupply, PageTarget,
 };
 use super::finding_list::FindingList;
 use super::ids::PageIds;
-use super::load::ClusterLoad;
+use super::load::LoadView;
+use super::range_claims::RangeClaims;
 use crate::net::Cidr;
 
 /// The most nodes of a cluster that are shown.
@@ -37,7 +37,7 @@ pub(super) struct ClusterCard<'d> {
     given: u64,
     ranges: Vec<CardRange<'d>>,
     bars: Vec<SpaceBar>,
-    load: Option<ClusterLoad<'d>>,
+    load: Option<LoadView<'d>>,
 }
 
 /// A node.
@@ -73,7 +73,7 @@ pub(super) fn all<'d>(
     documents: &'d PageDocuments,
     ids: &'d PageIds,
     findings: &FindingList<'d>,
-    ranges: &DeclaredRanges<'d>,
+    ranges: &RangeClaims<'d>,
 ) -> Vec<ClusterCard<'d>> {
     let clusters = || documents.graph.iter().flat_map(|it| &it.clusters);
     let mut gives: BTreeMap<&str, Vec<PageSupply>> = BTreeMap::new();
@@ -98,7 +98,7 @@ pub(super) fn all<'d>(
             nodes: nodes(cluster, findings),
             ranges: card_ranges(cluster, ranges),
             bars: address_space::bars(ranges, |it| it.cluster == name),
-            load: targets.get(name).map(|it| ClusterLoad::new(it, ids)),
+            load: targets.get(name).map(|it| LoadView::new(it, ids)),
             ..ClusterCard::new(cluster, ids)
         }
     });
@@ -158,7 +158,7 @@ fn nodes<'d>(cluster: &'d PageCluster, findings: &FindingList<'d>) -> Vec<NodeVi
     nodes.collect()
 }
 
-fn card_ranges<'d>(cluster: &'d PageCluster, declared: &DeclaredRanges<'d>) -> Vec<CardRange<'d>> {
+fn card_ranges<'d>(cluster: &'d PageCluster, declared: &RangeClaims<'d>) -> Vec<CardRange<'d>> {
     let of_nodes = cluster.nodes.iter().flat_map(|it| &it.pod_cidrs);
     let used: Vec<Cidr> = of_nodes.filter_map(|it| it.parse().ok()).collect();
     let ranges = cluster.ranges.iter().map(|PageRange { range, class }| {

@@ -31,7 +31,7 @@ impl CutOffCluster<'_> {
 
 /// The linked clusters of a cluster.
 #[derive(Default)]
-struct Neighbours<'d> {
+struct LinkedClusters<'d> {
     names: BTreeSet<&'d str>,
     works: bool,
 }
@@ -68,8 +68,8 @@ pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<Cut
 fn neighbours<'d>(
     documents: &'d PageDocuments,
     verification: &'d PageVerification,
-) -> BTreeMap<&'d str, Neighbours<'d>> {
-    let mut neighbours: BTreeMap<&str, Neighbours> = BTreeMap::new();
+) -> BTreeMap<&'d str, LinkedClusters<'d>> {
+    let mut neighbours: BTreeMap<&str, LinkedClusters> = BTreeMap::new();
     let links = documents.graph.iter().flat_map(|it| &it.links);
     let links = links.map(|it| {
         let [left, right] = &it.clusters;

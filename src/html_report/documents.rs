@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answers::MeshAnswers;
-use super::error::PageError;
+use super::error::HtmlError;
 
 /// All documents.
 pub(super) struct PageDocuments {
     /// The findings of `validate`.
     pub(super) findings: Vec<PageFinding>,
     /// The proof.
-    pub(super) verification: Result<PageVerification, Refusal>,
+    pub(super) verification: Result<PageVerification, NoResult>,
     /// The load of the clusters.
-    pub(super) capacity: Result<PageCapacity, Refusal>,
+    pub(super) capacity: Result<PageCapacity, NoResult>,
     /// The clusters with their nodes.
-    pub(super) graph: Result<PageGraph, Refusal>,
+    pub(super) graph: Result<PageGraph, NoResult>,
     /// The comparison with an old version, if there is one.
-    pub(super) difference: Option<Result<PageDifference, Refusal>>,
+    pub(super) difference: Option<Result<PageDifference, NoResult>>,
     /// The packets that fail, in the order of the failures.
     pub(super) traces: Vec<Value>,
 }
 
 /// The reason why a command has no result.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Refusal {
+pub(super) struct NoResult {
     /// The reason.
     pub(super) message: String,
     /// The number of errors that it is, if these are in a file.
@@ -267,7 +267,7 @@ pub(super) struct PageLink {
     pub(super) clusters: [String; 2],
 }
 
-/// What a change does.
+/// The effects of a change.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PageDifference {
@@ -297,7 +297,7 @@ pub(super) struct PageTargetChange {
     pub(super) busy_seconds: Option<f64>,
 }
 
-/// The changed paths from one cluster to another, by what becomes of them.
+/// The changed paths from one cluster to another, by their fate.
 #[derive(Deserialize)]
 pub(super) struct PagePathChange {
     pub(super) from: String,
@@ -311,7 +311,7 @@ impl PageDocuments {
     ///
     /// # Errors
     /// A document has another form than its schema.
-    pub(super) fn read(answers: &MeshAnswers) -> Result<Self, PageError> {
+    pub(super) fn read(answers: &MeshAnswers) -> Result<Self, HtmlError> {
         let validation = Ok(answers.validation.clone());
         let findings = match read::<PageReport>("validate", "", &validation)? {
             Ok(report) => report.findings,
@@ -357,7 +357,7 @@ impl PageDocuments {
     }
 
     /// Returns the reasons why commands have no result, by command.
-    pub(super) fn refusals(&self) -> BTreeMap<&'static str, &Refusal> {
+    pub(super) fn refusals(&self) -> BTreeMap<&'static str, &NoResult> {
         let difference = self.difference.as_ref().and_then(|it| it.as_ref().err());
         let refusals = [
             ("verify", self.verification.as_ref().err()),
@@ -396,17 +396,17 @@ fn read<T: DeserializeOwned>(
     command: &'static str,
     kind: &str,
     answer: &Result<Value, String>,
-) -> Result<Result<T, Refusal>, PageError> {
+) -> Result<Result<T, NoResult>, HtmlError> {
     let document = match answer {
         Ok(document) => document,
         Err(message) => {
-            return Ok(Err(Refusal {
+            return Ok(Err(NoResult {
                 message: message.clone(),
                 errors: 0,
             }));
         }
     };
-    let failed = |source| PageError::Document { command, source };
+    let failed = |source| HtmlError::Document { command, source };
     let is_report = document.get("kind").and_then(Value::as_str) == Some("Report");
     if is_report && !kind.is_empty() {
         let report: PageReport = serde_json::from_value(document.clone()).map_err(failed)?;
@@ -416,10 +416,10 @@ fn read<T: DeserializeOwned>(
     Ok(Ok(read))
 }
 
-fn refusal(findings: &[PageFinding]) -> Refusal {
+fn refusal(findings: &[PageFinding]) -> NoResult {
     let errors = findings.iter().filter(|it| it.rank() == 0).count();
     let first = findings.iter().min_by_key(|it| it.rank());
-    Refusal {
+    NoResult {
         message: first.map_or_else(String::new, |it| it.message.clone()),
         errors,
     }

@@ -5,7 +5,7 @@ use minijinja::{
     AutoEscape, Environment, Error, Output, State, UndefinedBehavior, Value, escape_formatter,
 };
 
-use super::error::PageError;
+use super::error::HtmlError;
 use super::{load, markup};
 use crate::diagnostic::escaped;
 
@@ -57,7 +57,7 @@ const TEMPLATES: [(&str, &str); 10] = [
 ];
 
 /// Returns the environment. An undefined value is false in a condition, and cannot be printed.
-pub(super) fn environment() -> Result<Environment<'static>, PageError> {
+pub(super) fn environment() -> Result<Environment<'static>, HtmlError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// The reason why there is no page. Both are bugs in clustermesh.
 #[derive(Debug, Error)]
-pub enum PageError {
+pub enum HtmlError {
     /// A document has another form than its schema.
     #[error("cannot read the document of `clustermesh {command}`")]
     Document {

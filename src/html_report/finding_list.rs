@@ -75,7 +75,7 @@ struct Consequence<'d> {
 type FirstFinding<'d> = (Option<String>, &'d PageFinding);
 
 /// Findings with those that follow from them.
-type Entry<'d> = (&'d PageFinding, Vec<&'d PageFinding>);
+type RootFinding<'d> = (&'d PageFinding, Vec<&'d PageFinding>);
 
 impl PageFinding {
     /// Returns whom it concerns.
@@ -116,8 +116,8 @@ impl<'d> FindingList<'d> {
                     bundles: Vec::new(),
                 }
             });
-        let numbered: Vec<(usize, Entry)> = (1..).zip(entries).collect();
-        let key = |it: &(usize, Entry<'d>)| (it.1.0.rule.as_str(), it.1.0.cluster.as_deref());
+        let numbered: Vec<(usize, RootFinding)> = (1..).zip(entries).collect();
+        let key = |it: &(usize, RootFinding<'d>)| (it.1.0.rule.as_str(), it.1.0.cluster.as_deref());
         for bundle in numbered.chunk_by(|left, right| key(left) == key(right)) {
             let rank = bundle.first().map_or(0, |it| it.1.0.rank());
             if let Some(group) = groups.get_mut(rank) {
@@ -153,7 +153,7 @@ impl<'d> FindingList<'d> {
 
 /// Returns the finding to act on first. An outdated tree comes before what is found in it, but it cannot be rendered
 /// while there are errors in the inputs.
-fn first<'d>(documents: &PageDocuments, entries: &[Entry<'d>]) -> Option<FirstFinding<'d>> {
+fn first<'d>(documents: &PageDocuments, entries: &[RootFinding<'d>]) -> Option<FirstFinding<'d>> {
     let is_refused = documents.findings.iter().any(|it| it.rank() == 0);
     let is_outdated = |it: &&PageFinding| !is_refused && it.rule == OUTDATED_TREE.name();
     let findings = || entries.iter().map(|it| it.0).zip(1..);
@@ -174,7 +174,7 @@ fn unique(documents: &PageDocuments) -> Vec<&PageFinding> {
 
 /// Returns findings, with those that follow from another one. A finding that is more severe than its cause is listed by
 /// itself.
-fn entries<'d>(findings: &[&'d PageFinding]) -> Vec<Entry<'d>> {
+fn entries<'d>(findings: &[&'d PageFinding]) -> Vec<RootFinding<'d>> {
     let mut by_cause: BTreeMap<PageCause, &PageFinding> = BTreeMap::new();
     for &finding in findings {
         by_cause.entry(finding.as_cause()).or_insert(finding);
@@ -212,7 +212,7 @@ fn root<'d>(
 }
 
 impl<'d> FindingBundle<'d> {
-    fn new(entries: &[(usize, Entry<'d>)]) -> Self {
+    fn new(entries: &[(usize, RootFinding<'d>)]) -> Self {
         // One more than the limit takes a line anyway.
         let unfolded = if entries.len() <= UNFOLDED + 1 {
             entries.len()
@@ -220,7 +220,7 @@ impl<'d> FindingBundle<'d> {
             UNFOLDED
         };
         let (shown, folded) = entries.split_at(unfolded);
-        let views = |entries: &[(usize, Entry<'d>)]| {
+        let views = |entries: &[(usize, RootFinding<'d>)]| {
             let views = entries
                 .iter()
                 .map(|(number, it)| FindingView::new(*number, it));
@@ -234,7 +234,7 @@ impl<'d> FindingBundle<'d> {
 }
 
 impl<'d> FindingView<'d> {
-    fn new(number: usize, (finding, consequences): &Entry<'d>) -> Self {
+    fn new(number: usize, (finding, consequences): &RootFinding<'d>) -> Self {
         let shown = consequences
             .iter()
             .take(CONSEQUENCES)

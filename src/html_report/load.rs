@@ -14,7 +14,7 @@ const LENGTH: f64 = 100.0;
 
 /// The load of a cluster.
 #[derive(Clone, Serialize)]
-pub(super) struct ClusterLoad<'d> {
+pub(super) struct LoadView<'d> {
     cluster: &'d str,
     href: Option<&'d str>,
     grade: &'d str,
@@ -38,9 +38,9 @@ pub(super) struct LoadBar<'d> {
 }
 
 /// Returns the load of all clusters, the highest first.
-pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<ClusterLoad<'d>> {
+pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<LoadView<'d>> {
     let targets = documents.capacity.iter().flat_map(|it| &it.targets);
-    let mut loads: Vec<ClusterLoad> = targets.map(|it| ClusterLoad::new(it, ids)).collect();
+    let mut loads: Vec<LoadView> = targets.map(|it| LoadView::new(it, ids)).collect();
     loads.sort_by(|left, right| right.rank().total_cmp(&left.rank()));
     loads
 }
@@ -51,7 +51,7 @@ pub(super) fn shown(value: f64, name: &str) -> String {
     quantity.map_or_else(|| value.to_string(), |it| units::value(*it, value))
 }
 
-impl<'d> ClusterLoad<'d> {
+impl<'d> LoadView<'d> {
     /// Returns the load of a cluster.
     pub(super) fn new(target: &'d PageTarget, ids: &'d PageIds) -> Self {
         let bars: Vec<LoadBar> = target.quantities.iter().map(LoadBar::new).collect();

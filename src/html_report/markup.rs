@@ -1,4 +1,4 @@
-//! Markup: messages and pages of rules as HTML. Every character of theirs is escaped here.
+//! Markup: messages and pages of rules as HTML. All their characters are escaped here.
 
 use minijinja::{HtmlEscape, Value};
 

@@ -32,7 +32,7 @@ const CLASSES: [(&str, &str); 8] = [
 
 /// The matrix.
 #[derive(Serialize)]
-pub(super) struct Matrix<'d> {
+pub(super) struct PathMatrix<'d> {
     clusters: Vec<&'d str>,
     is_table: bool,
     is_named: bool,
@@ -78,7 +78,7 @@ struct MatrixLine {
     path: String,
 }
 
-/// What the matrix is made of.
+/// The inputs of the matrix.
 struct MatrixSource<'d> {
     clusters: Vec<&'d str>,
     pairings: BTreeMap<(&'d str, &'d str), &'d PagePairing>,
@@ -86,7 +86,7 @@ struct MatrixSource<'d> {
     ids: &'d PageIds,
 }
 
-impl<'d> Matrix<'d> {
+impl<'d> PathMatrix<'d> {
     /// Returns the matrix of all clusters; none without a proof.
     pub(super) fn new(documents: &'d PageDocuments, ids: &'d PageIds) -> Option<Self> {
         let verification = documents.verification.as_ref().ok()?;

@@ -71,7 +71,7 @@ struct AssumptionView<'d> {
     pairs: u64,
 }
 
-/// What is known about pairs, by sender and receiver.
+/// Facts about pairs, by sender and receiver.
 type ByPair<'d, T> = BTreeMap<(&'d str, &'d str), Vec<T>>;
 
 /// Returns the pairs of clusters with something to look at, the worst first.

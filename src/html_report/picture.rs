@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::graph::svg;
 
-/// The largest picture, in bytes. A larger one has so many links that it is a matrix, which the page has anyway.
+/// The largest picture, in bytes. A larger one is a matrix of links, which the page has anyway.
 const LARGEST: usize = 1 << 20;
 
 /// The widths of pictures that are made smaller to fit, in pixels. Texts of wider ones would be too small to read.

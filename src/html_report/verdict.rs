@@ -14,14 +14,14 @@ pub(super) struct Verdict<'d> {
     level: VerdictLevel,
     word: &'static str,
     sign: &'static str,
-    /// What was proved, in a sentence.
+    /// The result of the proof, in a sentence.
     sentence: String,
-    /// What else matters, a phrase each.
+    /// Further facts, a phrase each.
     points: Vec<String>,
     first: Option<FirstStep<'d>>,
 }
 
-/// How good it is.
+/// The grade of a mesh.
 #[derive(Clone, Copy, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum VerdictLevel {
