@@ -43,7 +43,7 @@ const PARTS: [(&str, &str); 11] = [
     ("paths", "Paths"),
     ("findings", "Findings"),
     ("expectations", "Expectations"),
-    ("losses", "Next failures"),
+    ("losses", "Losses"),
     ("clusters", "Clusters"),
     ("address-space", "Addresses"),
     ("load", "Load"),
