@@ -149,7 +149,14 @@ pub(super) struct PageAssumption {
 pub(super) struct PageSurvival {
     pub(super) parts: u64,
     pub(super) harmful: Vec<PageHarm>,
-    pub(super) not_examined: Vec<Value>,
+    pub(super) not_examined: Vec<PageUnexamined>,
+}
+
+/// A part that was not examined.
+#[derive(Deserialize)]
+pub(super) struct PageUnexamined {
+    pub(super) part: String,
+    pub(super) reason: String,
 }
 
 /// The effect of one loss.

@@ -1,9 +1,8 @@
 //! Losses: which single parts end paths of others, the worst first.
 
 use serde::Serialize;
-use serde_json::Value;
 
-use super::documents::{PageDocuments, PageEnded, PageHarm};
+use super::documents::{PageDocuments, PageEnded, PageHarm, PageUnexamined};
 
 /// The most losses, pairs of clusters of a loss, and parts that were not examined, that are shown.
 const SHOWN: usize = 500;
@@ -17,8 +16,15 @@ pub(super) struct Losses<'d> {
     parts: u64,
     harmful: usize,
     shown: Vec<LossView<'d>>,
-    unexamined: &'d [Value],
+    unexamined: Vec<UnexaminedLoss<'d>>,
     more_unexamined: usize,
+}
+
+/// A part that was not examined, and why.
+#[derive(Serialize)]
+struct UnexaminedLoss<'d> {
+    part: &'d str,
+    reason: &'d str,
 }
 
 /// A loss.
@@ -47,9 +53,29 @@ impl<'d> Losses<'d> {
                 .take(SHOWN)
                 .map(LossView::new)
                 .collect(),
-            unexamined: unexamined.get(..UNEXAMINED).unwrap_or(unexamined),
+            unexamined: unexamined
+                .iter()
+                .take(UNEXAMINED)
+                .map(UnexaminedLoss::new)
+                .collect(),
             more_unexamined: unexamined.len().saturating_sub(UNEXAMINED),
         })
+    }
+}
+
+impl<'d> UnexaminedLoss<'d> {
+    fn new(unexamined: &'d PageUnexamined) -> Self {
+        Self {
+            part: &unexamined.part,
+            reason: match unexamined.reason.as_str() {
+                "granularity" => "without it, the granularity of the cluster is uncertain",
+                "numbering" => {
+                    "the snapshot does not show how Kilo numbers the WireGuard addresses"
+                }
+                "steps" => "the proof takes too many steps",
+                other => other,
+            },
+        }
     }
 }
 

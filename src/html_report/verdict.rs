@@ -204,12 +204,10 @@ impl<'d> FirstStep<'d> {
             href: None,
         });
         refused.or_else(|| {
-            let change = disturbing(documents)?;
-            let help = change.targets.iter().flat_map(|it| &it.help).next();
-            Some(Self {
+            disturbing(documents).map(|_| Self {
                 subject: None,
                 message: "review what this change does to the network",
-                help: help.map(String::as_str),
+                help: None,
                 href: Some("change".to_owned()),
             })
         })
