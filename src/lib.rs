@@ -53,6 +53,7 @@ pub mod outputs;
 pub mod rules;
 pub mod report;
 pub mod graph;
+pub mod html_report;
 
 #[cfg(test)]
 mod testing;

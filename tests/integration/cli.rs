@@ -34,6 +34,7 @@ mod progress;
 #[cfg(unix)]
 mod rbac;
 mod render;
+mod report;
 mod robustness;
 mod schema;
 mod services;

@@ -47,6 +47,7 @@ pub(crate) enum Command {
     Trace(commands::trace::TraceArgs),
     Graph(commands::graph::GraphArgs),
     Capacity(commands::capacity::CapacityArgs),
+    Report(commands::report::ReportArgs),
     #[cfg(feature = "snapshot")]
     Status(commands::status::StatusArgs),
     Guard(commands::guard::GuardArgs),
@@ -86,6 +87,7 @@ impl Command {
             Self::Graph(args) => (&args.common.files, args.common.printing),
             Self::Capacity(args) => (&args.common.files, args.common.printing),
             Self::Diff(args) => (&args.common.files, args.common.printing),
+            Self::Report(args) => (&args.common.files, args.common.printing),
             #[cfg(feature = "snapshot")]
             Self::Status(args) => (&args.common.files, args.common.printing),
             Self::Guard(args) => (&args.common.files, args.common.printing),

@@ -25,7 +25,9 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Check",
-        &["validate", "verify", "diff", "trace", "graph", "capacity"],
+        &[
+            "validate", "verify", "diff", "trace", "graph", "capacity", "report",
+        ],
     ),
     ("Clusters", CLUSTERS),
     ("Learn", &["explain", "schema", "config"]),

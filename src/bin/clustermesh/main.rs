@@ -25,6 +25,7 @@ mod commands {
     pub(crate) mod man;
     pub(crate) mod rbac;
     pub(crate) mod render;
+    pub(crate) mod report;
     pub(crate) mod schema;
     pub(crate) mod snapshot;
     #[cfg(feature = "snapshot")]
@@ -139,6 +140,7 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         Command::Trace(args) => commands::trace::run(args, printer),
         Command::Capacity(args) => commands::capacity::run(args, printer),
         Command::Diff(args) => commands::diff::run(args, printer),
+        Command::Report(args) => commands::report::run(args, printer),
         #[cfg(feature = "snapshot")]
         Command::Status(args) => commands::status::run(args, printer),
         Command::Guard(args) => commands::guard::run(args, printer),

@@ -219,7 +219,8 @@ fn is_an_object_for_programs() {
           "column": 5,
           "endLine": 30,
           "endColumn": 18,
-          "label": "contains the endpoint"
+          "label": "contains the endpoint",
+          "excerpt": "  - \"10.1.2.0/24\""
         },
         {
           "file": "rendered/west/prod--east.yaml",
@@ -228,7 +229,8 @@ fn is_an_object_for_programs() {
           "column": 5,
           "endLine": 15,
           "endColumn": 13,
-          "label": "the endpoint"
+          "label": "the endpoint",
+          "excerpt": "    dnsOrIP:"
         }
       ],
       "from": {
@@ -261,7 +263,8 @@ fn is_an_object_for_programs() {
                 "column": 5,
                 "endLine": 12,
                 "endColumn": 18,
-                "label": "by this range"
+                "label": "by this range",
+                "excerpt": "  - \"10.1.1.0/24\""
               }
             ]
           }
@@ -450,7 +453,8 @@ fn an_address_that_nobody_declares_is_an_answer() {
           "column": 7,
           "endLine": 13,
           "endColumn": 17,
-          "label": "declares no `serviceCIDR`"
+          "label": "declares no `serviceCIDR`",
+          "excerpt": "    - name: west"
         }
       ]
     }

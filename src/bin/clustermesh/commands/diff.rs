@@ -41,7 +41,7 @@ pub(crate) struct DiffArgs {
     /// A rendered folder, `--peers` and `--live` have no mesh and no snapshots, so no causes are listed.
     /// `none` compares with nothing: use it if nothing of this mesh was applied yet.
     #[arg(long, value_name = "REV|DIR|none", value_parser = OsStringValueParser::new())]
-    against: Option<OsString>,
+    pub(crate) against: Option<OsString>,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]

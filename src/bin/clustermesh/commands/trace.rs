@@ -9,7 +9,7 @@ use crate::choice::choice;
 use crate::failure::CommandFailure;
 use crate::output::{Printer, TraceFormat};
 use crate::settings::CommonOptions;
-use crate::{Outcome, applied_files, planning};
+use crate::{Outcome, applied_files, disk, planning};
 
 mod batch;
 mod tracer;
@@ -95,6 +95,24 @@ pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, Co
     if args.batch && format != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
+    follow(args, None, printer)
+}
+
+/// Follows the packets of a batch, one a line, for another command.
+pub(crate) fn run_batch(
+    args: &TraceArgs,
+    input: &str,
+    printer: &mut Printer,
+) -> Result<Outcome, CommandFailure> {
+    follow(args, Some(input), printer)
+}
+
+fn follow(
+    args: &TraceArgs,
+    batch: Option<&str>,
+    printer: &mut Printer,
+) -> Result<Outcome, CommandFailure> {
+    let format = args.format();
     let Gathered { mut inputs, grave } = applied_files::gather(&args.common.files)?;
     let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
@@ -107,8 +125,15 @@ pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, Co
         fabric = undelivered.to(fabric);
     }
     let mut tracer = Tracer::new(&inputs, &fabric, args.class.map(Into::into));
+    if let Some(input) = batch {
+        return Ok(batch::run(&mut tracer, input.as_bytes(), printer)?);
+    }
+    if args.batch {
+        let input = disk::standard_input(batch::INPUT_LIMIT)?;
+        return Ok(batch::run(&mut tracer, &input, printer)?);
+    }
     let (Some(from), Some(to)) = (&args.from, &args.to) else {
-        return Ok(batch::run(&mut tracer, printer)?);
+        return Err(anyhow!("no packet is given").into());
     };
     let answer = tracer.trace(from, to)?;
     let text = answer.text(format)?;

@@ -5,12 +5,16 @@ use std::iter;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Snippet};
-use clustermesh::diagnostic::{Label, Severity, is_command, is_deceptive};
+use clustermesh::diagnostic::{Label, Severity, escaped, is_command, is_deceptive};
+use clustermesh::place::Place;
 
 use crate::files::ShownFiles;
 
 /// The number of places of a finding that are shown.
 const SHOWN: usize = 4;
+
+/// The longest line that is shown alone, in characters.
+const LINE: usize = 160;
 
 pub(super) fn level(severity: Severity) -> Level<'static> {
     match severity {
@@ -43,6 +47,20 @@ pub(super) fn excerpts<'a>(files: &'a ShownFiles, labels: &'a [Label]) -> Vec<Ex
         })
         .take(SHOWN)
         .collect()
+}
+
+/// Returns the first line of a place as it may be shown; of a long line, the part around the place.
+pub(super) fn line(files: &ShownFiles, place: &Place) -> Option<String> {
+    let (source, text) = files.shown(&place.source)?;
+    let start = source.locate(place)?.start;
+    let (before, after) = text.split_at_checked(start)?;
+    let before = before.rsplit('\n').next().unwrap_or_default();
+    let after = after.lines().next().unwrap_or_default();
+    let skipped = before.chars().count().saturating_sub(LINE / 2);
+    let dots = if skipped == 0 { "" } else { "…" };
+    let before: String = before.chars().skip(skipped).collect();
+    let line = escaped(&format!("{dots}{before}{after}"), LINE);
+    Some(line).filter(|it| !it.trim().is_empty())
 }
 
 /// Makes a snippet for each file among the excerpts, the first one's first.

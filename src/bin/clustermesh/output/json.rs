@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
 
-use super::Report;
+use super::{Report, excerpt};
 use crate::files::ShownFiles;
 
 /// The output of `clustermesh validate --output json`. Later versions may add fields.
@@ -113,6 +113,11 @@ pub(super) struct WrittenPlace<'a> {
     #[schemars(example = &"first here")]
     #[serde(skip_serializing_if = "str::is_empty")]
     label: &'a str,
+    /// The first line, without its secrets, or its part around the place if it is long. Missing if the file is not one of
+    /// clustermesh.
+    #[schemars(example = &"  - 10.42.0.0/16")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excerpt: Option<String>,
 }
 
 /// Lines and columns from one, columns in characters, the end being the first character after.
@@ -227,5 +232,6 @@ pub(super) fn bare_place<'a>(
         pointer: place.pointer.to_string(),
         range,
         label,
+        excerpt: excerpt::line(files, place),
     }
 }

@@ -39,7 +39,7 @@ impl Printer {
             since: Instant::now(),
             shown: 0,
         }));
-        let is_watched = self.held.is_none() && self.stderr.is_terminal() && !is_job();
+        let is_watched = self.held.is_none() && self.is_watched() && !is_job();
         let writer = is_watched.then(|| start(Arc::clone(&line))).flatten();
         Progress {
             #[cfg(feature = "snapshot")]

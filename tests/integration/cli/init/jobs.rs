@@ -631,6 +631,30 @@ fn nothing_in_the_page_ends_the_output() {
 }
 
 #[test]
+fn jobs_keep_a_page_of_each_pull_request() {
+    let jobs = Jobs::of("github");
+    jobs.add_node();
+    jobs.script("git update-ref refs/remotes/origin/main HEAD", &[]);
+    let check = jobs.yaml(CHECK);
+    let script = step(&check, "check", "clustermesh report");
+    jobs.script(script, &[("GITHUB_BASE_REF", "main")]);
+    let page = jobs.read("clustermesh-report.html");
+    assert_contains(&page, "the change is additive");
+
+    let jobs = Jobs::of("gitlab");
+    let workflow = jobs.yaml(".gitlab-ci.yml");
+    let check = &workflow["clustermesh-check"];
+    let lines = check["script"].as_sequence().unwrap().iter();
+    let mut lines = lines.map(|it| it.as_str().unwrap());
+    jobs.add_node();
+    jobs.script(lines.find(|it| it.contains("report")).unwrap(), &[]);
+    let page = jobs.folder.read("clustermesh-report.html");
+    assert_contains(&page, "the change is additive");
+    let paths = check["artifacts"]["paths"].as_sequence().unwrap();
+    assert!(paths.iter().any(|it| it == "clustermesh-report.html"));
+}
+
+#[test]
 fn the_action_shows_what_a_pull_request_does() {
     let jobs = Jobs::of("github");
     jobs.add_node();

@@ -167,6 +167,7 @@ fn fails_where_it_gets_through_to_a_cluster_that_it_is_not_linked_with() {
           "column": 5,
           "endColumn": 18,
           "endLine": 13,
+          "excerpt": "  - \"10.1.0.0/16\"",
           "file": "rendered/north/prod--west.yaml",
           "line": 13,
           "pointer": "/spec/allowedIPs/1"
@@ -179,6 +180,7 @@ fn fails_where_it_gets_through_to_a_cluster_that_it_is_not_linked_with() {
           "column": 5,
           "endColumn": 18,
           "endLine": 13,
+          "excerpt": "  - \"10.1.0.0/16\"",
           "file": "rendered/north/prod--west.yaml",
           "line": 13,
           "pointer": "/spec/allowedIPs/1"

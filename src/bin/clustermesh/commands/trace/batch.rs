@@ -1,22 +1,24 @@
-//! Batches: many packets from standard input, each with a line of JSON.
+//! Batches: many packets, one a line, each with a line of JSON.
 
 use anyhow::{Context, bail};
 
 use super::tracer::Tracer;
 use crate::Outcome;
-use crate::disk;
 use crate::output::Printer;
 use crate::output::{TraceAnswer, TraceMistake};
 
 /// The largest size of the input, in bytes.
-const INPUT_LIMIT: u64 = 1 << 20;
+pub(super) const INPUT_LIMIT: u64 = 1 << 20;
 
 /// The largest number of pairs.
 const PAIR_LIMIT: usize = 10_000;
 
-/// Traces every pair of the standard input.
-pub(super) fn run(tracer: &mut Tracer, printer: &mut Printer) -> anyhow::Result<Outcome> {
-    let input = disk::standard_input(INPUT_LIMIT)?;
+/// Traces every pair of an input.
+pub(super) fn run(
+    tracer: &mut Tracer,
+    input: &[u8],
+    printer: &mut Printer,
+) -> anyhow::Result<Outcome> {
     let lines = (1..).zip(input.split(|it| *it == b'\n').map(<[u8]>::trim_ascii));
     let pairs = lines.filter(|(_, text)| !text.is_empty() && !text.starts_with(b"#"));
     let pairs: Vec<(usize, &[u8])> = pairs.collect();

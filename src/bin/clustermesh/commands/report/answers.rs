@@ -1,0 +1,110 @@
+//! The answers of the other commands, of which the page is made.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+
+use clustermesh::html_report::MeshAnswers;
+use serde_json::Value;
+
+use super::captured::{arguments, document, text};
+use crate::commands::{capacity, diff, graph, trace, validate, verify};
+use crate::failure::CommandFailure;
+use crate::output::Printer;
+use crate::settings::FileOptions;
+
+/// The most packets that are followed.
+const PACKETS: usize = 200;
+
+/// Runs the commands with the same files.
+///
+/// # Errors
+/// There is no mesh, or a mistake in the arguments.
+pub(super) fn gather(
+    files: &FileOptions,
+    against: Option<&OsStr>,
+    printer: &Printer,
+) -> Result<MeshAnswers, CommandFailure> {
+    let progress = printer.progress("Validating the mesh");
+    let mut args: validate::ValidateArgs = arguments(&["--output", "json"])?;
+    args.common.files = files.clone();
+    let validation = text(|printer| validate::run(&args, printer))?;
+    drop(progress);
+    let _progress = printer.progress("Verifying the mesh");
+    let verification = verification(files)?;
+    let traces = match &verification {
+        Ok(verification) => traces(files, verification)?,
+        Err(_) => Vec::new(),
+    };
+    Ok(MeshAnswers {
+        validation: serde_json::from_str(&validation)?,
+        verification,
+        capacity: capacity(files)?,
+        graph: graph(files)?,
+        picture: picture(files)?,
+        difference: against.map(|it| difference(files, it)).transpose()?,
+        traces,
+    })
+}
+
+fn verification(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure> {
+    let mut args: verify::VerifyArgs = arguments(&["--output", "json", "--survive", "1"])?;
+    args.common.files = files.clone();
+    Ok(document(|printer| verify::run(&args, printer)))
+}
+
+fn capacity(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure> {
+    let mut args: capacity::CapacityArgs = arguments(&["--output", "json"])?;
+    args.common.files = files.clone();
+    Ok(document(|printer| capacity::run(&args, printer)))
+}
+
+fn graph(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure> {
+    let mut args: graph::GraphArgs = arguments(&["--output", "json", "--level", "nodes"])?;
+    args.common.files = files.clone();
+    Ok(document(|printer| graph::run(&args, printer)))
+}
+
+/// Draws the graph; nothing if that fails, which its document explains.
+fn picture(files: &FileOptions) -> Result<Option<String>, CommandFailure> {
+    let mut args: graph::GraphArgs = arguments(&["--output", "svg"])?;
+    args.common.files = files.clone();
+    let picture = text(|printer| graph::run(&args, printer)).ok();
+    Ok(picture.filter(|it| it.starts_with("<svg")))
+}
+
+fn difference(
+    files: &FileOptions,
+    against: &OsStr,
+) -> Result<Result<Value, String>, CommandFailure> {
+    let mut args: diff::DiffArgs = arguments(&["--output", "json"])?;
+    args.against = Some(against.to_owned());
+    args.common.files = files.clone();
+    Ok(document(|printer| diff::run(&args, printer)))
+}
+
+/// Follows the smallest packet of each failure, in their order.
+fn traces(files: &FileOptions, verification: &Value) -> Result<Vec<Value>, CommandFailure> {
+    let failures = verification.get("failures").and_then(Value::as_array);
+    let failures = failures.into_iter().flatten().take(PACKETS);
+    let mut packets = String::new();
+    for failure in failures {
+        let field = |pointer: &str| failure.pointer(pointer).and_then(Value::as_str);
+        let of = |pointer: &str| field(pointer).unwrap_or_default();
+        let _ = writeln!(
+            packets,
+            "{}/{} {}/{}",
+            of("/from/cluster"),
+            of("/source"),
+            of("/to"),
+            of("/destination")
+        );
+    }
+    if packets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut args: trace::TraceArgs = arguments(&["--batch"])?;
+    args.common.files = files.clone();
+    let lines = text(|printer| trace::run_batch(&args, &packets, printer))?;
+    let traces = lines.lines().map(serde_json::from_str);
+    Ok(traces.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,108 @@
+//! Markup: messages and pages of rules as HTML. All their characters are escaped here.
+
+use minijinja::{HtmlEscape, Value};
+
+use crate::diagnostic::escaped;
+
+/// The longest message that is shown, in characters.
+const SHOWN: usize = 4000;
+
+/// The programs whose commands can be copied.
+const PROGRAMS: [&str; 5] = ["clustermesh ", "kubectl ", "git ", "flux ", "argocd "];
+
+/// Returns a message as HTML, in which what is in backticks is code, and a command can be copied.
+pub(super) fn prose(text: &str) -> Value {
+    Value::from_safe_string(line(&escaped(text, SHOWN)))
+}
+
+/// Returns a page of a rule as HTML. It has paragraphs, items, tables and blocks of code.
+pub(super) fn blocks(markdown: &str) -> String {
+    let mut html = String::new();
+    for (number, part) in markdown.split("```").enumerate() {
+        if number % 2 == 1 {
+            // The first line names the language.
+            let code = part.split_once('\n').map_or(part, |(_, code)| code);
+            html.push_str(&preformatted(code));
+            continue;
+        }
+        for block in part.split("\n\n").map(str::trim) {
+            html.push_str(&match block.chars().next() {
+                None => String::new(),
+                Some('|') => preformatted(block),
+                Some('-') => list(block),
+                Some(_) => format!("<p>{}</p>", line(&block.replace('\n', " "))),
+            });
+        }
+    }
+    html
+}
+
+fn list(block: &str) -> String {
+    let items = block.trim_start_matches("- ").split("\n- ");
+    let items = items.map(|it| format!("<li>{}</li>", line(&it.replace("\n  ", " "))));
+    format!("<ul>{}</ul>", items.collect::<String>())
+}
+
+fn preformatted(text: &str) -> String {
+    format!("<pre tabindex=\"0\">{}</pre>", HtmlEscape(text.trim_end()))
+}
+
+/// Returns a line of text, in which only pieces between two backticks are code.
+fn line(text: &str) -> String {
+    let pieces: Vec<&str> = text.split('`').collect();
+    let last = pieces.len().saturating_sub(1);
+    let pieces = pieces.iter().enumerate().map(|(number, piece)| {
+        let shown = HtmlEscape(piece);
+        match (number % 2, number == last) {
+            (0, _) => strong(&shown.to_string()),
+            (_, true) => format!("`{shown}"),
+            _ if PROGRAMS.iter().any(|it| piece.starts_with(it)) => {
+                format!("<code class=\"command\">{shown}</code>")
+            }
+            _ => format!("<code>{shown}</code>"),
+        }
+    });
+    pieces.collect()
+}
+
+/// Returns escaped text, in which only pieces between two pairs of stars are strong.
+fn strong(shown: &str) -> String {
+    let mut pieces = shown.split("**");
+    let mut html = pieces.next().unwrap_or_default().to_owned();
+    while let Some(piece) = pieces.next() {
+        html.push_str(&match pieces.next() {
+            Some(after) => format!("<strong>{piece}</strong>{after}"),
+            None => format!("**{piece}"),
+        });
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_code_and_commands() {
+        for (text, html) in [
+            ("a `b<` c", "a <code>b&lt;</code> c"),
+            ("run `git x`", "run <code class=\"command\">git x</code>"),
+            ("<script> `a", "&lt;script&gt; `a"),
+            ("a\u{202e}\"'", "a\\u{202e}&quot;&#x27;"),
+        ] {
+            assert_eq!(prose(text).to_string(), html);
+        }
+    }
+
+    #[test]
+    fn a_page_of_a_rule_has_blocks() {
+        let html = blocks(
+            "A `b`\nc.\n\n- **d**: e\n  f\n- g\n\n```yaml\n<x>: 1\n\ny\n```\n\n| a |\n|---|\n",
+        );
+        assert_eq!(
+            html,
+            "<p>A <code>b</code> c.</p><ul><li><strong>d</strong>: e f</li><li>g</li></ul>\
+             <pre tabindex=\"0\">&lt;x&gt;: 1\n\ny</pre><pre tabindex=\"0\">| a |\n|---|</pre>"
+        );
+    }
+}

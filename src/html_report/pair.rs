@@ -1,0 +1,206 @@
+//! Pairs of clusters with trouble: numbers by class, failures and assumptions.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::documents::{PageAssumption, PageDocuments, PageFailure, PagePairing, PageTally};
+use super::ids::PageIds;
+use super::path_state::PathState;
+use crate::text;
+
+/// The most pairs that are shown. The matrix shows all.
+const SHOWN: usize = 400;
+
+/// A pair of clusters as sender and receiver, with something to look at.
+#[derive(Serialize)]
+pub(super) struct PairView<'d> {
+    id: String,
+    from: &'d str,
+    to: &'d str,
+    state: PathState,
+    sign: &'static str,
+    words: &'static str,
+    total: PageTally,
+    failing: u64,
+    classes: Vec<PairClass<'d>>,
+    failures: Vec<FailureView<'d>>,
+    assumptions: Vec<AssumptionView<'d>>,
+}
+
+/// All pairs that are shown, and how many more there are.
+#[derive(Serialize)]
+pub(super) struct PairList<'d> {
+    shown: Vec<PairView<'d>>,
+    more: usize,
+}
+
+/// The paths of a class.
+#[derive(Serialize)]
+struct PairClass<'d> {
+    from: &'d str,
+    to: &'d str,
+    state: PathState,
+    sign: &'static str,
+    tally: PageTally,
+}
+
+/// Paths that fail for one cause.
+#[derive(Serialize)]
+struct FailureView<'d> {
+    verdict: &'d str,
+    pairs: u64,
+    /// The command that follows its smallest packet.
+    command: String,
+    /// The smallest packet, if this pair has it.
+    trace: Option<&'d Value>,
+    /// The message about that packet, and the remedy.
+    message: Option<&'d str>,
+    help: Option<&'d str>,
+    /// The pair that shows that packet, if it is another one.
+    shown_at: Option<String>,
+}
+
+/// Paths that depend on a condition.
+#[derive(Serialize)]
+struct AssumptionView<'d> {
+    words: &'d str,
+    nodes: String,
+    pairs: u64,
+}
+
+/// Facts about pairs, by sender and receiver.
+type ByPair<'d, T> = BTreeMap<(&'d str, &'d str), Vec<T>>;
+
+/// Returns the pairs of clusters with something to look at, the worst first.
+pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &mut PageIds) -> PairList<'d> {
+    let Ok(verification) = &documents.verification else {
+        return PairList {
+            shown: Vec::new(),
+            more: 0,
+        };
+    };
+    let mut pairings: Vec<&PagePairing> = verification.pairings.iter().collect();
+    pairings.retain(|it| it.state().is_trouble());
+    pairings.sort_by_key(|it| (it.state(), Reverse(it.total().failing())));
+    let more = pairings.len().saturating_sub(SHOWN);
+    pairings.truncate(SHOWN);
+    for pairing in &pairings {
+        ids.add_pair(&pairing.from, &pairing.to);
+    }
+    let failures = verification.failures.iter().enumerate();
+    let failures = by_pair(failures, |(_, it)| &it.between);
+    let assumptions = by_pair(verification.assumptions.iter(), |it| &it.between);
+    let shown = pairings.into_iter().map(|it| {
+        let pair = (it.from.as_str(), it.to.as_str());
+        let failures = failures.get(&pair).into_iter().flatten();
+        let assumptions = assumptions.get(&pair).into_iter().flatten();
+        PairView {
+            failures: failures
+                .map(|(number, failure)| {
+                    FailureView::new(failure, documents.traces.get(*number), pair, ids)
+                })
+                .collect(),
+            assumptions: assumptions.map(|it| AssumptionView::new(it)).collect(),
+            ..PairView::new(it, ids)
+        }
+    });
+    PairList {
+        shown: shown.collect(),
+        more,
+    }
+}
+
+fn by_pair<'d, T: Copy>(
+    all: impl Iterator<Item = T>,
+    between: impl Fn(T) -> &'d Vec<[String; 2]>,
+) -> ByPair<'d, T> {
+    let mut by_pair: ByPair<T> = BTreeMap::new();
+    for it in all {
+        for [from, to] in between(it) {
+            by_pair.entry((from, to)).or_default().push(it);
+        }
+    }
+    by_pair
+}
+
+impl<'d> PairView<'d> {
+    fn new(pairing: &'d PagePairing, ids: &PageIds) -> Self {
+        let PagePairing { from, to, .. } = pairing;
+        let state = pairing.state();
+        let classes = pairing.classes.iter().map(|it| {
+            let state = PathState::of(it.tally, pairing.linked);
+            PairClass {
+                from: &it.from,
+                to: &it.to,
+                state,
+                sign: state.sign(),
+                tally: it.tally,
+            }
+        });
+        let total = pairing.total();
+        Self {
+            id: ids.pair(from, to).unwrap_or_default().to_owned(),
+            from,
+            to,
+            state,
+            sign: state.sign(),
+            words: state.words(),
+            total,
+            failing: total.failing(),
+            classes: classes.collect(),
+            failures: Vec::new(),
+            assumptions: Vec::new(),
+        }
+    }
+}
+
+impl<'d> FailureView<'d> {
+    fn new(
+        failure: &'d PageFailure,
+        trace: Option<&'d Value>,
+        pair: (&str, &str),
+        ids: &PageIds,
+    ) -> Self {
+        let (from, to) = (failure.from.cluster.as_str(), failure.to.as_str());
+        let is_here = (from, to) == pair;
+        let field = |name: &str| trace.and_then(|it| it.get(name)?.as_str());
+        Self {
+            verdict: &failure.verdict,
+            pairs: failure.pairs,
+            command: format!(
+                "clustermesh trace {from}/{} {to}/{}",
+                failure.source, failure.destination
+            ),
+            trace: trace.filter(|_| is_here),
+            message: field("message"),
+            help: field("help"),
+            shown_at: ids
+                .pair(from, to)
+                .filter(|_| !is_here)
+                .map(ToOwned::to_owned),
+        }
+    }
+}
+
+impl<'d> AssumptionView<'d> {
+    fn new(assumption: &'d PageAssumption) -> Self {
+        let nodes = assumption.nodes.iter();
+        Self {
+            words: match assumption.premise.as_str() {
+                "ipv4" => "the nodes have IPv4 addresses",
+                "ipv6" => "the nodes have IPv6 addresses",
+                "route" => "the nodes have a route to a range that they carry",
+                "endpoint" => {
+                    "an endpoint that is not the address of any node leads to the cluster"
+                }
+                "unencapsulated" => "Kilo does not encapsulate packets to the pods of the nodes",
+                other => other,
+            },
+            nodes: text::listed(nodes.map(|it| format!("{}/{}", it.cluster, it.node))),
+            pairs: assumption.pairs,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Declared ranges: who declares which addresses, and where two clusters declare the same.
+
+use std::collections::BTreeSet;
+
+use super::documents::PageDocuments;
+use crate::net::{self, Cidr};
+
+/// The most pairs of ranges that share an address. A hostile mesh has as many as it has ranges squared.
+const OVERLAPS: usize = 10_000;
+
+/// The class of ranges that are for all uses.
+const ANY: &str = "any";
+
+/// A range that a cluster declares.
+#[derive(Clone, Copy)]
+pub(super) struct RangeClaim<'d> {
+    pub(super) range: Cidr,
+    pub(super) class: &'d str,
+    pub(super) cluster: &'d str,
+}
+
+/// The ranges of all clusters, by address.
+pub(super) struct RangeClaims<'d> {
+    pub(super) all: Vec<RangeClaim<'d>>,
+    /// The ranges that share an address, by index.
+    pub(super) overlaps: Vec<(usize, usize)>,
+}
+
+/// Returns the ranges of all clusters.
+pub(super) fn all(documents: &PageDocuments) -> RangeClaims<'_> {
+    let clusters = documents.graph.iter().flat_map(|it| &it.clusters);
+    let ranges = clusters.flat_map(|cluster| {
+        cluster.ranges.iter().filter_map(|it| {
+            Some(RangeClaim {
+                range: it.range.parse().ok()?,
+                class: it.class.as_deref().unwrap_or(ANY),
+                cluster: &cluster.name,
+            })
+        })
+    });
+    let mut all: Vec<RangeClaim> = ranges.collect();
+    all.sort_by_key(|it| (it.range.first(), it.range.prefix_length(), it.cluster));
+    let ranges: Vec<Cidr> = all.iter().map(|it| it.range).collect();
+    let mut overlaps = net::overlaps(&ranges, OVERLAPS, |_| false);
+    let cluster = |index: usize| all.get(index).map(|it| it.cluster);
+    overlaps.retain(|(left, right)| cluster(*left) != cluster(*right));
+    RangeClaims { all, overlaps }
+}
+
+impl<'d> RangeClaims<'d> {
+    /// Returns the two ranges of each overlap.
+    pub(super) fn overlapping(&self) -> impl Iterator<Item = [RangeClaim<'d>; 2]> {
+        let ranges = self.overlaps.iter();
+        ranges.filter_map(|(left, right)| Some([*self.all.get(*left)?, *self.all.get(*right)?]))
+    }
+
+    /// Returns the other clusters that declare addresses of a range of a cluster.
+    pub(super) fn sharing(&self, range: Cidr, cluster: &str) -> impl Iterator<Item = &'d str> {
+        self.overlapping().filter_map(move |[left, right]| {
+            let is_own = |it: &RangeClaim| it.cluster == cluster && it.range == range;
+            match (is_own(&left), is_own(&right)) {
+                (true, _) => Some(right.cluster),
+                (_, true) => Some(left.cluster),
+                _ => None,
+            }
+        })
+    }
+
+    /// Returns the addresses that two clusters declare, as ranges.
+    pub(super) fn shared(&self) -> BTreeSet<Cidr> {
+        let shared = self.overlapping().map(|[left, right]| {
+            // Of two ranges that overlap, one contains the other.
+            if left.range.contains(right.range) {
+                right.range
+            } else {
+                left.range
+            }
+        });
+        shared.collect()
+    }
+}
