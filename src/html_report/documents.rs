@@ -30,6 +30,8 @@ pub(super) struct PageDocuments {
 pub(super) struct NoResult {
     /// The reason.
     pub(super) message: String,
+    /// The remedy.
+    pub(super) help: Option<String>,
     /// The number of errors that it is, if these are in a file.
     pub(super) errors: usize,
 }
@@ -409,6 +411,7 @@ fn read<T: DeserializeOwned>(
         Err(message) => {
             return Ok(Err(NoResult {
                 message: message.clone(),
+                help: None,
                 errors: 0,
             }));
         }
@@ -428,6 +431,7 @@ fn refusal(findings: &[PageFinding]) -> NoResult {
     let first = findings.iter().min_by_key(|it| it.rank());
     NoResult {
         message: first.map_or_else(String::new, |it| it.message.clone()),
+        help: first.and_then(|it| it.help.clone()),
         errors,
     }
 }

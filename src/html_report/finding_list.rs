@@ -8,7 +8,7 @@ use super::documents::{PageCause, PageDocuments, PageFinding, PagePlace};
 use crate::proof::rule::OUTDATED_TREE;
 
 /// The most findings that are shown.
-const SHOWN: usize = 1000;
+const SHOWN: usize = 500;
 
 /// The most findings of one rule and cluster that are not folded.
 const UNFOLDED: usize = 3;
