@@ -18,6 +18,7 @@ use crate::proof::verify::Asked;
 
 pub mod carrier_move;
 pub mod cause;
+pub mod changed_link;
 pub mod forgotten;
 pub mod grade;
 pub mod key_move;
@@ -64,6 +65,7 @@ mod watched;
 
 pub use carrier_move::CarrierMove;
 pub use cause::{Cause, CauseEffect, CauseList, NodeChange, NodeRef, PeerCounts};
+pub use changed_link::{ChangedLink, LinkEffect, LinkPaths};
 pub use foreign::foreign_peers;
 pub use forgotten::{FORGOTTEN_IDLE_SECONDS, FORGOTTEN_SECONDS, ForgottenAddresses};
 pub use grade::{Grade, PathReason, PeerReason, Reason};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::mesh::AddressClass;
+use crate::mesh::{AddressClass, State};
 use crate::schema::ExampleFile;
 use crate::text;
 
@@ -20,6 +20,7 @@ mod folded;
 mod layout;
 mod matrix;
 mod parts;
+mod text_box;
 
 pub use collected::GraphInputs;
 
@@ -66,6 +67,8 @@ pub struct GraphCluster {
     pub name: String,
     /// Whether it is a cluster or a host.
     pub kind: GraphClusterKind,
+    /// Whether it exchanges Peers with the clusters that it is linked to, in at least one mesh.
+    pub state: State,
     /// Whether it is a hub of a mesh.
     pub is_hub: bool,
     /// Whether its snapshot is missing or unusable, so that no node is known.

@@ -60,8 +60,6 @@ pub enum Reason {
     LimitPassed(Quantity),
     /// Nodes forget their sessions, and have nothing of their own to send (`kilo.md` §2.10).
     Pause {
-        /// Their cluster.
-        cluster: ClusterName,
         /// The number of leaders without the annotation `kilo.squat.ai/persistent-keepalive`.
         nodes: usize,
     },

@@ -46,8 +46,7 @@ impl TargetChange {
             reasons.extend(of_arriving(&passage.arriving));
             reasons.extend(unapplied(passage, &self.peers));
         }
-        reasons.extend((!self.pausing.is_empty()).then(|| Reason::Pause {
-            cluster: self.cluster.clone(),
+        reasons.extend((!self.pausing.is_empty()).then_some(Reason::Pause {
             nodes: self.pausing.len(),
         }));
         let forgotten = self.forgotten.iter().cloned();

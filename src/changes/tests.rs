@@ -13,6 +13,7 @@ use crate::testing::lab::Lab;
 mod behind_nat;
 mod ended;
 mod key_moves;
+mod links;
 mod pause;
 
 /// Two nodes of a cluster that send keepalives.
@@ -178,7 +179,7 @@ fn a_node_that_joins_only_adds() {
     insta::assert_snapshot!(report(&before, &after, None), @"
     brief (else additive)
       Node { node: east/n3, change: Joined }: west +1 ~0 -0
-      west: [Pause { cluster: west, nodes: 1 }]
+      west: [Pause { nodes: 1 }]
       4 states; paths +11 -0, ended 0, apart 0, stuck 0, paused 0
     ");
 }

@@ -81,6 +81,8 @@ impl GraphInputs<'_> {
         entries: &[(&Mesh, &Entry)],
         reasons: &Reasons,
     ) -> GraphCluster {
+        let states = entries.iter().map(|it| it.1.state);
+        let state = states.min().unwrap_or_default();
         let member = self.fleet.memberships(name).next();
         let nodes = member.map_or_else(Vec::new, |it| nodes(it, reasons));
         let segments = member.map_or_else(Vec::new, |it| self.segments(it));
@@ -100,8 +102,9 @@ impl GraphInputs<'_> {
             } else {
                 GraphClusterKind::Cluster
             },
+            state,
             is_hub: false,
-            is_unread: member.is_none() && entries.iter().any(|it| it.1.state == State::Joined),
+            is_unread: member.is_none() && state == State::Joined,
             meshes: (entries.iter())
                 .map(|(mesh, _)| mesh.name.to_string())
                 .collect(),

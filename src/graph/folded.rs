@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::{
     GraphCluster, GraphClusterKind, GraphLevel, GraphLink, LinkPaths, LinkState, MeshGraph,
 };
+use crate::mesh::State;
 
 /// The results of a cluster's links in both directions, by the place of the other cluster.
 type Neighbours = BTreeMap<usize, (LinkState, LinkState)>;
 
 /// The kind of a cluster, and its links: the same for all clusters of a group.
-type Signature = ((GraphClusterKind, bool, bool), Neighbours);
+type Signature = ((GraphClusterKind, State, bool, bool), Neighbours);
 
 impl MeshGraph {
     /// Returns the graph without details, in which clusters of one kind with the same links to the same clusters are one.
@@ -61,21 +62,23 @@ impl MeshGraph {
         // Clusters without a link between them, then those that all have the same link to each other.
         let own = LinkState::ALL.map(|it| Some((it, it)));
         for own in [None].into_iter().chain(own) {
+            let mut sizes = vec![0_usize; group_of.len()];
+            group_of.iter().for_each(|it| sizes[*it] += 1);
             let mut firsts: BTreeMap<Signature, usize> = BTreeMap::new();
             for (place, cluster) in self.clusters.iter().enumerate() {
-                if group_of
-                    .iter()
-                    .enumerate()
-                    .any(|(at, it)| at != place && *it == place)
-                    || group_of[place] != place
-                {
+                if 1 < sizes[group_of[place]] {
                     continue;
                 }
                 let mut neighbours = neighbours[place].clone();
                 if let Some(own) = own {
                     neighbours.insert(place, own);
                 }
-                let kind = (cluster.kind, cluster.is_hub, cluster.is_unread);
+                let kind = (
+                    cluster.kind,
+                    cluster.state,
+                    cluster.is_hub,
+                    cluster.is_unread,
+                );
                 group_of[place] = *firsts.entry((kind, neighbours)).or_insert(place);
             }
         }

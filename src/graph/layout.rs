@@ -12,7 +12,7 @@ const WIDEST: f64 = 1200.0;
 
 /// A width and a height, in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Size {
+pub(super) struct BoxSize {
     pub(super) width: f64,
     pub(super) height: f64,
 }
@@ -26,18 +26,18 @@ pub(super) struct Point {
 
 /// A line between two boxes, with room for a label.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+pub(super) struct Route {
     /// The places of the boxes.
     pub(super) ends: [usize; 2],
     /// The size of its label.
-    pub(super) label: Size,
+    pub(super) label: BoxSize,
 }
 
 /// The positions of boxes and lines.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     /// The size of everything.
-    pub(super) size: Size,
+    pub(super) size: BoxSize,
     /// The upper left corner of each box.
     pub(super) boxes: Vec<Point>,
     /// The points of each line, from one box to the other.
@@ -47,7 +47,7 @@ pub(super) struct Layout {
 }
 
 /// Arranges boxes without lines in rows, with a space between them.
-pub(super) fn rows(boxes: &[Size], gap: f64) -> Layout {
+pub(super) fn rows(boxes: &[BoxSize], gap: f64) -> Layout {
     let area: f64 = boxes.iter().map(|it| it.width * it.height).sum();
     let widest = boxes.iter().map(|it| it.width).fold(0.0, f64::max);
     let limit = (area * 2.0).sqrt().clamp(widest, WIDEST.max(widest));
@@ -72,7 +72,7 @@ pub(super) fn rows(boxes: &[Size], gap: f64) -> Layout {
 
 /// Arranges boxes in columns, so that lines lead from left to right and do not cross boxes. Boxes without a line
 /// follow in rows.
-pub(super) fn columns(boxes: &[Size], lines: &[Line]) -> Layout {
+pub(super) fn columns(boxes: &[BoxSize], lines: &[Route]) -> Layout {
     let mut graph: Graph<NodeLabel, EdgeLabel> = Graph::with_options(GraphOptions {
         directed: true,
         multigraph: false,
@@ -117,7 +117,7 @@ pub(super) fn columns(boxes: &[Size], lines: &[Line]) -> Layout {
 }
 
 /// Reads the positions of boxes with lines.
-fn read(graph: &Graph<NodeLabel, EdgeLabel>, boxes: &[Size], lines: &[Line]) -> Layout {
+fn read(graph: &Graph<NodeLabel, EdgeLabel>, boxes: &[BoxSize], lines: &[Route]) -> Layout {
     let mut layout = Layout::default();
     let mut grow = |point: Point| {
         layout.size.width = layout.size.width.max(point.x);
@@ -158,7 +158,7 @@ fn read(graph: &Graph<NodeLabel, EdgeLabel>, boxes: &[Size], lines: &[Line]) -> 
 
 impl Layout {
     /// Adds the boxes without lines below the others.
-    fn append(&mut self, boxes: &[Size], is_linked: impl Fn(usize) -> bool) {
+    fn append(&mut self, boxes: &[BoxSize], is_linked: impl Fn(usize) -> bool) {
         let alone: Vec<usize> = (0..boxes.len()).filter(|it| !is_linked(*it)).collect();
         if alone.is_empty() {
             return;

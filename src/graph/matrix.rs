@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::layout::Size;
-use super::svg::{text_width, times, xml};
+use super::layout::BoxSize;
+use super::text_box::{text_width, times, xml};
 use super::{LinkState, MeshGraph};
 
 /// The largest number of clusters for cells of a size in pixels, and the class of texts beside them.
@@ -17,14 +17,14 @@ const SIZES: [(usize, f64, &str); 3] = [
 const SHARE: f64 = 0.9;
 
 /// Cells beside each other that look alike.
-struct Run {
+struct CellRun {
     from: usize,
     cells: usize,
     state: LinkState,
 }
 
 /// Draws the matrix below a height.
-pub(super) fn draw(graph: &MeshGraph, top: f64, content: &mut String) -> Size {
+pub(super) fn draw(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize {
     let names: Vec<&str> = graph.clusters.iter().map(|it| it.name.as_str()).collect();
     let size = SIZES.into_iter().find(|it| names.len() <= it.0);
     let (_, cell, class) = size.unwrap_or(SIZES[SIZES.len() - 1]);
@@ -55,7 +55,7 @@ pub(super) fn draw(graph: &MeshGraph, top: f64, content: &mut String) -> Size {
     for (row, states) in rows(graph).iter().enumerate() {
         draw_row(states, (left, first + at(row)), cell, content);
     }
-    Size {
+    BoxSize {
         width: left + edge,
         height: margin + edge,
     }
@@ -88,7 +88,7 @@ pub(super) fn draw_row(
     content.push('\n');
 }
 
-/// Marks a cell, so that colours are not all that tells results apart.
+/// Marks a cell, so that results do not differ in colour alone.
 fn mark(state: LinkState, (x, y): (f64, f64), cell: f64, marks: &mut String) {
     let (a, b) = (cell * 0.25, cell * 0.5);
     let _ = match state {
@@ -115,13 +115,13 @@ fn rows(graph: &MeshGraph) -> Vec<Vec<Option<LinkState>>> {
 }
 
 /// Joins cells that look alike.
-fn runs(states: &[Option<LinkState>]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(states: &[Option<LinkState>]) -> Vec<CellRun> {
+    let mut runs: Vec<CellRun> = Vec::new();
     for (place, state) in states.iter().enumerate() {
         let Some(state) = *state else { continue };
         match runs.last_mut() {
             Some(run) if run.state == state && run.from + run.cells == place => run.cells += 1,
-            _ => runs.push(Run {
+            _ => runs.push(CellRun {
                 from: place,
                 cells: 1,
                 state,

@@ -105,7 +105,7 @@ fn draw_cluster(place: usize, cluster: &GraphCluster, text: &mut String) {
     text.push_str("end\n");
 }
 
-/// Returns the line of a result, which is not only told by its colour.
+/// Returns the line of a result. Results do not differ in colour alone.
 fn line(state: LinkState) -> &'static str {
     match state {
         LinkState::Works => "---",

@@ -1,7 +1,8 @@
 //! The content of the box of a cluster.
 
-use super::svg::TextBox;
+use super::text_box::TextBox;
 use super::{GraphCluster, GraphClusterKind, GraphNode, GraphRole, GraphSegment};
+use crate::mesh::State;
 use crate::text;
 
 impl GraphCluster {
@@ -11,9 +12,15 @@ impl GraphCluster {
         if self.is_hub {
             facts.push("hub".to_owned());
         }
+        match self.state {
+            State::Joined => {}
+            State::Joining => facts.push("joining".to_owned()),
+            State::Leaving => facts.push("leaving".to_owned()),
+        }
         match self.kind {
             GraphClusterKind::External => facts.push("external host".to_owned()),
             GraphClusterKind::Cluster if self.is_unread => facts.push("no snapshot".to_owned()),
+            GraphClusterKind::Cluster if self.state != State::Joined && self.node_count == 0 => {}
             GraphClusterKind::Cluster => {
                 facts.push(text::count(self.node_count, "node"));
                 if self.segment_count != self.node_count {
@@ -30,7 +37,9 @@ impl GraphCluster {
     fn class(&self) -> &'static str {
         match self.kind {
             GraphClusterKind::External => "cluster external",
-            GraphClusterKind::Cluster if self.is_unread => "cluster unread",
+            GraphClusterKind::Cluster if self.is_unread || self.state != State::Joined => {
+                "cluster unread"
+            }
             GraphClusterKind::Cluster if self.is_hub => "cluster hub",
             GraphClusterKind::Cluster => "cluster",
         }

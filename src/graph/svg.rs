@@ -3,69 +3,20 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use minijinja::HtmlEscape;
-
-use super::layout::{self, Layout, Line, Point, Size};
+use super::layout::{self, BoxSize, Layout, Point, Route};
 use super::matrix;
 use super::parts::cluster_box;
+use super::text_box::{LINE_HEIGHT, PADDING, TextBox, text_width, xml};
 use super::{GraphLevel, GraphLink, LINES, LinkState, MeshGraph};
 
 /// The styles of a graph, as they are in its `style` element.
 pub const STYLE: &str = include_str!("svg/style.css");
 
-/// The height of a line of text, in pixels.
-pub(super) const LINE_HEIGHT: f64 = 17.0;
-
-/// The width of a character, in pixels.
-const CHARACTER: f64 = 7.4;
-
 /// The space around everything, in pixels.
 const MARGIN: f64 = 16.0;
 
-/// The space between a box and its content, in pixels.
-const PADDING: f64 = 10.0;
-
-/// The longest line, in characters.
-const LONGEST: usize = 48;
-
 /// The width of a sample in the legend, in pixels.
 const SAMPLE: f64 = 36.0;
-
-/// A box with lines of text and other boxes.
-#[derive(Debug, Default)]
-pub(super) struct TextBox {
-    /// The classes of its style.
-    pub(super) class: &'static str,
-    /// The cluster that it shows, if it shows a whole one.
-    pub(super) cluster: Option<String>,
-    /// Its lines, each with the class of its style.
-    pub(super) lines: Vec<(&'static str, String)>,
-    /// The boxes inside.
-    pub(super) inside: Vec<Self>,
-}
-
-/// A text in XML.
-pub(super) fn xml(text: &str) -> HtmlEscape<'_> {
-    HtmlEscape(text)
-}
-
-/// Returns a length times a number.
-pub(super) fn times(length: f64, number: usize) -> f64 {
-    length * f64::from(u32::try_from(number).unwrap_or(u32::MAX))
-}
-
-/// Returns the width of a line of text.
-pub(super) fn text_width(text: &str) -> f64 {
-    times(CHARACTER, text.chars().count())
-}
-
-/// Returns a text that fits into a line.
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST - 1).chain(['…']).collect()
-}
 
 /// Returns the graph as a document of its own.
 pub fn svg(graph: &MeshGraph) -> String {
@@ -91,17 +42,17 @@ pub fn svg(graph: &MeshGraph) -> String {
 }
 
 /// Draws clusters with lines between them.
-fn lines(graph: &MeshGraph, content: &mut String) -> Size {
+fn lines(graph: &MeshGraph, content: &mut String) -> BoxSize {
     let boxes: Vec<TextBox> = graph.clusters.iter().map(cluster_box).collect();
-    let sizes: Vec<Size> = boxes.iter().map(TextBox::size).collect();
+    let sizes: Vec<BoxSize> = boxes.iter().map(TextBox::size).collect();
     let drawn = graph.placed().map(|(link, ends)| {
-        let label = Size {
+        let label = BoxSize {
             width: text_width(&link.label()) + PADDING,
             height: LINE_HEIGHT,
         };
-        (link, Line { ends, label })
+        (link, Route { ends, label })
     });
-    let (links, routes): (Vec<&GraphLink>, Vec<Line>) = drawn.unzip();
+    let (links, routes): (Vec<&GraphLink>, Vec<Route>) = drawn.unzip();
     let layout = layout::columns(&sizes, &routes);
     for (link, points) in links.iter().zip(&layout.lines) {
         draw_line(link, points, content);
@@ -114,18 +65,18 @@ fn lines(graph: &MeshGraph, content: &mut String) -> Size {
 }
 
 /// Draws the boxes of clusters if they have details, and a matrix of their links.
-fn many_links(graph: &MeshGraph, content: &mut String) -> Size {
-    let mut size = Size::default();
+fn many_links(graph: &MeshGraph, content: &mut String) -> BoxSize {
+    let mut size = BoxSize::default();
     if graph.level != GraphLevel::Clusters {
         let boxes: Vec<TextBox> = graph.clusters.iter().map(cluster_box).collect();
-        let sizes: Vec<Size> = boxes.iter().map(TextBox::size).collect();
+        let sizes: Vec<BoxSize> = boxes.iter().map(TextBox::size).collect();
         let layout = layout::rows(&sizes, MARGIN);
         draw_boxes(&boxes, &layout, content);
         size = layout.size;
         size.height += 2.0 * MARGIN;
     }
     let matrix = matrix::draw(graph, size.height, content);
-    Size {
+    BoxSize {
         width: size.width.max(matrix.width),
         height: size.height + matrix.height,
     }
@@ -195,7 +146,7 @@ fn draw_label(label: &str, middle: Point, content: &mut String) {
 }
 
 /// Draws the results that occur, with their styles.
-fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> Size {
+fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> BoxSize {
     let is_matrix = LINES < graph.links.len();
     // A cell shows only one direction.
     let is_cell = |it: &LinkState| !is_matrix || *it != LinkState::OneWay;
@@ -206,18 +157,13 @@ fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> Size {
     let mut x = 0.0;
     for state in states {
         let y = top + LINE_HEIGHT / 2.0;
-        if !is_matrix {
+        if is_matrix {
+            matrix::draw_row(&[Some(state)], (x, top), LINE_HEIGHT, content);
+        } else {
             let state = state.name();
             let _ = write!(
                 content,
                 "<path class=\"link {state}\" d=\"M{x:.1} {y:.1}h{SAMPLE}\"/>"
-            );
-        } else {
-            matrix::draw_row(
-                &[Some(state)],
-                (x, y - LINE_HEIGHT / 2.0),
-                LINE_HEIGHT,
-                content,
             );
         }
         let words = state.words();
@@ -230,66 +176,5 @@ fn legend(graph: &MeshGraph, top: f64, content: &mut String) -> Size {
         x += SAMPLE + 6.0 + text_width(words) + 2.0 * MARGIN;
     }
     let height = if 0.0 < x { LINE_HEIGHT } else { 0.0 };
-    Size { width: x, height }
-}
-
-impl TextBox {
-    /// Returns its size with everything inside.
-    pub(super) fn size(&self) -> Size {
-        let inside = self.arranged();
-        let lines = self.lines.iter().map(|it| text_width(&cut(&it.1)));
-        let height = times(LINE_HEIGHT, self.lines.len());
-        let below = if self.inside.is_empty() {
-            0.0
-        } else {
-            PADDING / 2.0 + inside.size.height
-        };
-        Size {
-            width: lines.fold(inside.size.width, f64::max) + 2.0 * PADDING,
-            height: height + below + 1.5 * PADDING,
-        }
-    }
-
-    fn arranged(&self) -> Layout {
-        let sizes: Vec<Size> = self.inside.iter().map(Self::size).collect();
-        layout::rows(&sizes, PADDING)
-    }
-
-    fn draw(&self, corner: Point, content: &mut String) {
-        let size = self.size();
-        let cluster = self.cluster.as_ref();
-        let cluster = cluster.map(|it| format!(" data-cluster=\"{}\"", xml(it)));
-        let cluster = cluster.unwrap_or_default();
-        let _ = writeln!(
-            content,
-            "<g class=\"{}\"{cluster}><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"6\"/>",
-            self.class, corner.x, corner.y, size.width, size.height,
-        );
-        let mut y = corner.y + PADDING / 2.0;
-        for (class, line) in &self.lines {
-            y += LINE_HEIGHT;
-            let shown = cut(line);
-            let full = if shown == *line {
-                String::new()
-            } else {
-                format!("<title>{}</title>", xml(line))
-            };
-            let _ = writeln!(
-                content,
-                "<text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\">{full}{}</text>",
-                corner.x + PADDING,
-                y - 3.0,
-                xml(&shown),
-            );
-        }
-        let inside = self.arranged();
-        for (it, within) in self.inside.iter().zip(&inside.boxes) {
-            let corner = Point {
-                x: corner.x + PADDING + within.x,
-                y: y + PADDING / 2.0 + within.y,
-            };
-            it.draw(corner, content);
-        }
-        content.push_str("</g>\n");
-    }
+    BoxSize { width: x, height }
 }

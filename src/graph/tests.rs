@@ -7,7 +7,7 @@ use super::svg::svg;
 use super::*;
 
 /// A name with the syntax of everything that we write.
-const HOSTILE: &str = "<script>\"];'&\\ %%{init}%% --> {{x}} `x` #quot;";
+const HOSTILE: &str = "<script>\"];'&\\ %%{init}%% --> {{x}} `x` #quot;\u{ffff}";
 
 fn cluster(name: String, nodes: usize) -> GraphCluster {
     let names = (0..nodes).map(|it| format!("n{it}{HOSTILE}"));
@@ -32,6 +32,7 @@ fn cluster(name: String, nodes: usize) -> GraphCluster {
     GraphCluster {
         name,
         kind: GraphClusterKind::Cluster,
+        state: State::Joined,
         is_hub: false,
         is_unread: false,
         meshes: vec!["prod".to_owned()],
@@ -174,10 +175,10 @@ fn many_links_are_a_matrix() {
     let lines = svg(&graph(8, 1, &full(8)));
     assert_eq!(lines.matches("<path class=\"link works\"").count(), 28 + 1);
     assert!(!lines.contains("class=\"cell"));
-    let mut links = full(9);
-    links[0].2 = 1;
-    links[1].3 = 1;
-    let matrix = svg(&graph(9, 1, &links).at(GraphLevel::Clusters));
+    let mut pairs = full(9);
+    pairs[0].2 = 1;
+    pairs[1].3 = 1;
+    let matrix = svg(&graph(9, 1, &pairs).at(GraphLevel::Clusters));
     assert!(!matrix.contains("class=\"link"));
     // One cell fails, one is assumed, and the others are joined; the legend has one of each.
     assert_eq!(matrix.matches("class=\"cell fails\"").count(), 2);
@@ -204,7 +205,8 @@ fn nothing_of_a_name_is_syntax() {
         link.clusters.iter_mut().for_each(|it| *it += HOSTILE);
     }
     let drawn = svg(&graph);
-    assert!(!drawn.contains("<script") && !drawn.contains("'&\\"));
+    let syntax = ["<script", "'&\\", "\u{ffff}"];
+    assert!(syntax.iter().all(|it| !drawn.contains(it)));
     let mermaid = mermaid(&graph, true);
     let syntax = ["<script", "%%", "{{", "`", "--> {"];
     assert!(syntax.iter().all(|it| !mermaid.contains(it)), "{mermaid}");

@@ -1,10 +1,12 @@
 //! States: whether a cluster exchanges Peers with those that its mesh links it to.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether a cluster exchanges Peers with the clusters that it is linked to.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd)]
+#[derive(
+    Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
 pub enum State {
     /// The cluster exchanges Peers.
     #[default]

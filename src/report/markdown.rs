@@ -70,7 +70,7 @@ pub fn fenced(block: &str, limit: usize) -> String {
     let runs = shown.split(|character| character != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
     let mut page = format!("\n{fence}text\n");
-    let lines = shown.lines().map(|it| format!("{it}\n"));
+    let lines = shown.lines().map(|it| (1, format!("{it}\n")));
     // The break of the last line does not count.
     let left_out = add_lines(&mut page, lines, limit.saturating_add(1));
     let _ = writeln!(page, "{fence}");
@@ -80,18 +80,32 @@ pub fn fenced(block: &str, limit: usize) -> String {
 
 /// Adds rows to a page while there is room below `limit` bytes, and how many more there are.
 pub fn add_rows(page: &mut String, rows: impl Iterator<Item = String>, limit: usize, noun: &str) {
+    add_alike_rows(page, rows.map(|it| (1, it)), limit, noun);
+}
+
+/// Adds rows, each with the number of alike ones that it replaces, and how many more of these there are.
+pub fn add_alike_rows(
+    page: &mut String,
+    rows: impl Iterator<Item = (usize, String)>,
+    limit: usize,
+    noun: &str,
+) {
     let left_out = add_lines(page, rows, limit);
     add_rest(page, left_out, noun);
 }
 
-/// Adds lines while there is room, and returns the number of the others.
-fn add_lines(page: &mut String, lines: impl Iterator<Item = String>, limit: usize) -> usize {
+/// Adds lines while there is room, and returns the sum of the numbers of the others.
+fn add_lines(
+    page: &mut String,
+    lines: impl Iterator<Item = (usize, String)>,
+    limit: usize,
+) -> usize {
     let mut left_out = 0;
-    for line in lines {
+    for (number, line) in lines {
         if left_out == 0 && page.len() + line.len() <= limit {
             page.push_str(&line);
         } else {
-            left_out += 1;
+            left_out += number;
         }
     }
     left_out

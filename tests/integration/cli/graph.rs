@@ -63,6 +63,21 @@ fn draws_segments_anchors_nat_and_left_out_nodes() {
 }
 
 #[test]
+fn joining_and_leaving_clusters_are_named() {
+    let drawn = printed("joining", &["-o", "mermaid", "--level", "clusters"]);
+    insta::assert_snapshot!(drawn, @r#"
+    flowchart LR
+    c0["east<br/>2 nodes"]
+    c1["legacy<br/>leaving"]
+    c2["north<br/>joining, 2 nodes"]
+    c3["south<br/>joining"]
+    c4["west<br/>2 nodes"]
+    c0 ---|8 work| c4
+    linkStyle 0 stroke:#009e73
+    "#);
+}
+
+#[test]
 fn links_are_what_verify_proves() {
     for example in [
         "hub-and-spokes",

@@ -23,6 +23,7 @@ const KINDS: &[(&str, &str)] = &[
     ("dns", "DnsConfiguration"),
     ("wireguard", "WireGuardConfiguration"),
     ("firewall", "Firewall"),
+    ("graph", "Graph"),
     ("annotate", "NodeChanges"),
     ("peer", "Peer"),
 ];

@@ -495,7 +495,7 @@ fn a_proof_shows_what_is_wrong_with_services() {
     assert!(run.stdout.contains("missing-services"), "{}", run.stdout);
 }
 
-/// Nobody can give a Service another path.
+/// A Service cannot have another path.
 #[cfg(unix)]
 #[test]
 fn a_link_in_the_place_of_a_file_can_be_deleted() {

@@ -27,7 +27,7 @@ mod peers;
 
 /// What `clustermesh schema` is asked for, and where the answer is kept: as `kubeconform` and the
 /// catalogues of CRDs name schemas, `<group>/<kind>[-strict]_<version>.json`.
-const FILES: [(&[&str], &str); 20] = [
+const FILES: [(&[&str], &str); 21] = [
     (&["capacity"], "kilo-clustermesh.io/capacity_v1.json"),
     (&["config"], "kilo-clustermesh.io/config_v1.json"),
     (&["diff"], "kilo-clustermesh.io/diff_v1.json"),
@@ -36,6 +36,7 @@ const FILES: [(&[&str], &str); 20] = [
         "kilo-clustermesh.io/expectations_v1.json",
     ),
     (&["firewall"], "kilo-clustermesh.io/firewall_v1.json"),
+    (&["graph"], "kilo-clustermesh.io/graph_v1.json"),
     (&["annotate"], "kilo-clustermesh.io/nodechanges_v1.json"),
     (&["mesh"], "kilo.squat.ai/clustermesh_v1alpha1.json"),
     (&["peer"], "kilo.squat.ai/peer_v1alpha1.json"),
@@ -258,6 +259,7 @@ fn every_example_and_default_is_right() {
             "Diff",
             "Capacity",
             "Firewall",
+            "Graph",
             "NodeChanges",
             "Status",
             "TemplateContext",

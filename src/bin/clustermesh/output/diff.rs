@@ -14,6 +14,8 @@ use clustermesh::text::count;
 use super::{Report, ReportFormat};
 use crate::files::ShownFiles;
 
+mod alike;
+mod graph;
 mod human;
 mod json;
 mod markdown;

@@ -104,7 +104,7 @@ fn a_mere_pause_ends_with_the_annotation() {
     folder.keep("west", &[node(3, 1), node(3, 2), node(3, 3)]);
     insta::assert_snapshot!(repository.target("east"), @"
     east: brief
-      1 node of east has no annotation `kilo.squat.ai/persistent-keepalive`: after this change, requests through this node may get no answer for up to 15 s, also between nodes of east
+      1 node has no annotation `kilo.squat.ai/persistent-keepalive`: after this change, requests through this node may get no answer for up to 15 s, also between nodes of the cluster
     ");
     let verdict = "Annotate them first: then this change is additive.";
     for format in ["human", "markdown"] {

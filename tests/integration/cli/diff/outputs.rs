@@ -262,25 +262,6 @@ fn a_comment_is_never_too_long_and_counts_what_is_cut() {
     assert_eq!(shown + more.sum::<usize>(), all);
 }
 
-/// A node with keys and addresses that no other one has among some thousand.
-fn wide(cluster: u8, number: u8, version: u8) -> Value {
-    let mut node = node(1, 1);
-    let external = format!("198.18.{cluster}.{}", 10 * number + version);
-    let mut key = [cluster; 32];
-    key[1] = number;
-    node["addresses"] = json!([{ "address": external, "type": "ExternalIP" }]);
-    node["annotations"]["kilo.squat.ai/endpoint"] = json!(format!("{external}:51820"));
-    node["annotations"]["kilo.squat.ai/internal-ip"] =
-        json!(format!("192.168.{cluster}.{number}/24"));
-    node["annotations"]["kilo.squat.ai/key"] = json!(STANDARD.encode(key));
-    node["annotations"]["kilo.squat.ai/wireguard-ip"] =
-        json!(format!("10.{}.0.{number}/24", 100 + cluster));
-    node["name"] = json!(format!("n{number}"));
-    node["podCIDRs"] = json!([format!("10.{cluster}.{number}.0/24")]);
-    node["uid"] = json!(format!("{cluster}-{number}"));
-    node
-}
-
 #[test]
 fn the_schema_describes_the_output() {
     let schema = schema("kilo-clustermesh.io/diff_v1.json");

@@ -5,14 +5,18 @@
 use std::fmt::Write as _;
 
 use clustermesh::changes::TargetChange;
-use clustermesh::report::markdown::{add_rows, code, prose};
-use clustermesh::text::count;
+use clustermesh::report::markdown::{add_alike_rows, add_rows, code, prose};
+use clustermesh::text::{count, first, listed};
 
-use super::{Compared, remedy, wording};
+use super::alike::{Arrow, folded, grouped};
+use super::{Compared, graph, remedy, wording};
 use crate::output::markdown as findings;
 
 /// The largest number of targets of a cause that are shown.
 const TARGETS: usize = 5;
+
+/// The largest number of alike targets that are listed by name with their Peers.
+const NAMES: usize = 300;
 
 /// The space that is kept free for the ends of all lists, in bytes.
 const RESERVE: usize = 500;
@@ -38,6 +42,10 @@ pub(super) fn text(compared: &Compared, limit: usize) -> String {
     // Each list leaves room for the next ones.
     let third = page.len() + limit.saturating_sub(page.len()) / 3;
     causes(&mut page, compared, third);
+    let graph = graph::text(&compared.changes.links());
+    if page.len() + graph.len() <= third {
+        page.push_str(&graph);
+    }
     let half = page.len() + limit.saturating_sub(page.len()) / 2;
     targets(&mut page, compared, half);
     let half = page.len() + limit.saturating_sub(page.len()) / 2;
@@ -80,17 +88,21 @@ fn targets(page: &mut String, compared: &Compared, limit: usize) {
     page.push_str("\n| target | grade | Peers | why |\n| --- | --- | --- | --- |\n");
     let rows = compared.by_grade().into_iter().map(|target| {
         let reason = target.reasons.first().map(wording::reason);
-        format!(
-            "| {} | {} | {} → {} ({}) | {} |\n",
-            cell(target.cluster.as_str()),
+        let row = format!(
+            "{} | {} → {} ({}) | {}",
             target.grade().name(),
             target.peers_before,
             target.peers_after,
             wording::counts(target.counts()),
             reason.map_or_else(String::new, |it| in_table(&prose(&it)))
-        )
+        );
+        (row, target.cluster.as_str())
     });
-    add_rows(page, rows, limit, "target");
+    let rows = grouped(rows).into_iter().map(|(row, targets)| {
+        let names = names(&targets, "target");
+        (targets.len(), format!("| {names} | {row} |\n"))
+    });
+    add_alike_rows(page, rows, limit, "target");
 }
 
 fn services(page: &mut String, compared: &Compared, limit: usize) {
@@ -116,21 +128,35 @@ fn paths(page: &mut String, compared: &Compared, limit: usize) {
         return;
     }
     page.push_str("\n| from | to | paths |\n| --- | --- | --- |\n");
-    let rows = paths.iter().map(|path| {
-        format!(
-            "| {} | {} | {} |\n",
-            cell(path.from.as_str()),
-            cell(path.to.as_str()),
-            wording::path_change(path).join(", ")
-        )
+    let arrows = paths.iter().map(|path| Arrow {
+        from: path.from.as_str(),
+        to: path.to.as_str(),
+        label: wording::path_change(path).join(", "),
     });
-    add_rows(page, rows, limit, "cluster pair");
+    let arrows: Vec<Arrow<String>> = arrows.collect();
+    let rows = folded(&arrows).into_iter().map(|it| {
+        let from = names(&it.from, "cluster");
+        let to = if it.from == it.to {
+            "each other".to_owned()
+        } else {
+            names(&it.to, "cluster")
+        };
+        let what = match it.number() {
+            1 => "",
+            _ => "each ",
+        };
+        let row = format!("| {from} | {to} | {what}{} |\n", it.label);
+        (it.number(), row)
+    });
+    add_alike_rows(page, rows, limit, "cluster pair");
 }
 
 /// Adds the Peers of each target, folded. Targets take turns, so that each has some if not all fit.
 fn details(page: &mut String, compared: &Compared, limit: usize) {
-    let targets = compared.by_grade();
-    let blocks = targets.into_iter().map(|it| DetailBlock::new(it, compared));
+    let targets = compared.by_grade().into_iter();
+    let targets = targets.map(|it| (DetailLines::new(it, compared), it.cluster.as_str()));
+    let blocks = grouped(targets).into_iter();
+    let blocks = blocks.map(|(lines, targets)| DetailBlock::new(lines, &targets));
     let blocks: Vec<DetailBlock> = blocks.collect();
     let mut room = limit.saturating_sub(page.len());
     let mut shown = vec![0; blocks.len()];
@@ -157,7 +183,7 @@ fn details(page: &mut String, compared: &Compared, limit: usize) {
     let mut left_out = 0;
     for (block, shown) in blocks.iter().zip(shown) {
         if shown == 0 {
-            left_out += 1;
+            left_out += block.targets;
         } else {
             block.add_to(page, shown);
         }
@@ -171,16 +197,14 @@ fn details(page: &mut String, compared: &Compared, limit: usize) {
     }
 }
 
-/// The folded part of a target.
-struct DetailBlock {
+/// The folded part of a target, without its name.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+struct DetailLines {
     heading: String,
     lines: Vec<String>,
 }
 
-impl DetailBlock {
-    const OPENING: &'static str = "\n<details>\n<summary>";
-    const CLOSING: &'static str = "\n</details>\n";
-
+impl DetailLines {
     fn new(target: &TargetChange, compared: &Compared) -> Self {
         let counts = wording::counts(target.counts());
         let reasons = target.reasons.iter().map(wording::reason);
@@ -192,9 +216,37 @@ impl DetailBlock {
             .map(|it| prose(&it))
             .chain(changes.map(|it| code(&it)));
         Self {
-            // The name of a cluster has nothing that HTML would take for its own.
-            heading: format!("{}: {} ({counts})", target.cluster, target.grade().name()),
+            heading: format!("{} ({counts})", target.grade().name()),
             lines: lines.map(|line| format!("- {line}\n")).collect(),
+        }
+    }
+}
+
+/// The folded part of alike targets.
+struct DetailBlock {
+    targets: usize,
+    heading: String,
+    lines: Vec<String>,
+}
+
+impl DetailBlock {
+    const OPENING: &'static str = "\n<details>\n<summary>";
+    const CLOSING: &'static str = "\n</details>\n";
+
+    fn new(DetailLines { heading, mut lines }: DetailLines, targets: &[&str]) -> Self {
+        // The name of a cluster has nothing that HTML would take for its own.
+        let name = match targets {
+            [only] => (*only).to_owned(),
+            all => {
+                let names = first(NAMES, all.iter().map(|it| code(it)));
+                lines.insert(0, format!("- {names}\n"));
+                count(all.len(), "target")
+            }
+        };
+        Self {
+            targets: targets.len(),
+            heading: format!("{name}: {heading}"),
+            lines,
         }
     }
 
@@ -213,6 +265,17 @@ impl DetailBlock {
             let _ = writeln!(page, "- … and {}", count(more, "more line"));
         }
         page.push_str(Self::CLOSING);
+    }
+}
+
+/// Returns the names of alike clusters for the cell of a table.
+fn names(clusters: &[&str], noun: &str) -> String {
+    match clusters {
+        [only] => cell(only),
+        all => {
+            let names = listed(all.iter().map(|it| cell(it)));
+            format!("{}: {names}", count(all.len(), noun))
+        }
     }
 }
 

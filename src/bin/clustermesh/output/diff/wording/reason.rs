@@ -5,7 +5,6 @@ use clustermesh::changes::{
     PathReason, PeerReason, Reason, SILENCE_SECONDS,
 };
 use clustermesh::kilo::node::annotation;
-use clustermesh::name::ClusterName;
 use clustermesh::text::{count, first};
 
 use super::{LISTED, name, paths, peer_names};
@@ -39,7 +38,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
             "`{}` now exceeds its limit; see `clustermesh capacity`",
             quantity.key()
         ),
-        Reason::Pause { cluster, nodes } => pause(cluster, *nodes),
+        Reason::Pause { nodes } => pause(*nodes),
         Reason::AddressesForgotten(forgotten) => self::forgotten(forgotten),
         Reason::PathsEnded(ended) => self::ended(ended),
         Reason::Added => "only Peers or ranges are added".to_owned(),
@@ -103,14 +102,14 @@ fn of_peers(reason: PeerReason, number: usize) -> String {
     }
 }
 
-fn pause(cluster: &ClusterName, nodes: usize) -> String {
+fn pause(nodes: usize) -> String {
     let (have, these) = match nodes {
         1 => ("has", "this node"),
         _ => ("have", "these nodes"),
     };
     format!(
-        "{} of {cluster} {have} no annotation `{}`: after this change, requests through {these} may get no answer for \
-         up to {SILENCE_SECONDS} s, also between nodes of {cluster}",
+        "{} {have} no annotation `{}`: after this change, requests through {these} may get no answer for \
+         up to {SILENCE_SECONDS} s, also between nodes of the cluster",
         count(nodes, "node"),
         annotation::PERSISTENT_KEEPALIVE
     )
