@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::documents::{PageCause, PageDocuments, PageFinding, PagePlace};
+use super::documents::PageDocuments;
+use super::finding_document::{PageCause, PageFinding, PagePlace};
 use crate::proof::rule::OUTDATED_TREE;
 
 /// The most findings that are shown.

@@ -2,9 +2,12 @@
 
 use serde::Serialize;
 
+use super::change_document::PageDifference;
 use super::cut_off::CutOffCluster;
-use super::documents::{PageDifference, PageDocuments, PageFinding, PageVerification};
+use super::documents::PageDocuments;
+use super::finding_document::PageFinding;
 use super::finding_list::FindingList;
+use super::proof_document::PageVerification;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::text;
 

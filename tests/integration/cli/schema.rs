@@ -69,7 +69,7 @@ fn is_listed_with_what_it_can_print() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'peers' for '<KIND>'
-      [possible values: mesh, config, expectations, policy, snapshot, services-snapshot, report, trace, trace-mistake, verification, diff, capacity, status, dns, wireguard, firewall, annotate, peer, template-context]
+      [possible values: mesh, config, expectations, policy, snapshot, services-snapshot, report, trace, trace-mistake, verification, diff, graph, capacity, status, dns, wireguard, firewall, annotate, peer, template-context]
 
       tip: a similar value exists: 'peer'
 

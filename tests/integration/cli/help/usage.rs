@@ -16,7 +16,7 @@ fn knows_its_commands() {
     insta::assert_snapshot!(refusal(&["rendr"]), @"
     error: unrecognized subcommand 'rendr'
 
-      tip: a similar subcommand exists: 'render'
+      tip: some similar subcommands exist: 'report', 'render'
 
     Usage: clustermesh <COMMAND>
 
