@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::documents::{PageDifference, PageDocuments, PagePathChange, PageTargetChange};
+use super::change_document::{PageDifference, PagePathChange, PageTargetChange};
+use super::documents::PageDocuments;
 use crate::text;
 
 /// The most causes and pairs of clusters that are shown.

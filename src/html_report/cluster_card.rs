@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::address_space::{self, SpaceBar};
-use super::documents::{
-    PageCluster, PageDocuments, PageNode, PageRange, PageSegment, PageSupply, PageTarget,
-};
+use super::documents::{PageDocuments, PageTarget};
 use super::finding_list::FindingList;
+use super::graph_document::{PageCluster, PageNode, PageRange, PageSegment, PageSupply};
 use super::ids::PageIds;
 use super::load::LoadView;
 use super::range_claims::RangeClaims;

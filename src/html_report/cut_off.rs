@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::documents::{PageCluster, PageDocuments, PageFinding, PageVerification};
+use super::documents::PageDocuments;
+use super::finding_document::PageFinding;
+use super::graph_document::PageCluster;
 use super::ids::PageIds;
+use super::proof_document::PageVerification;
 use crate::text;
 
 /// A cluster that is cut off.

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::documents::{PageCause, PageDocuments, PageFinding, PagePlace};
+use super::documents::PageDocuments;
+use super::finding_document::{PageCause, PageFinding, PagePlace};
 use crate::proof::rule::OUTDATED_TREE;
 
 /// The most findings that are shown.
-const SHOWN: usize = 1000;
+const SHOWN: usize = 500;
 
 /// The most findings of one rule and cluster that are not folded.
 const UNFOLDED: usize = 3;

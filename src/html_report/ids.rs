@@ -20,7 +20,7 @@ impl PageIds {
             pairs: BTreeMap::new(),
         };
         for name in documents.cluster_names() {
-            let id = ids.take(format!("cluster-{name}"));
+            let id = ids.take(&format!("cluster-{name}"));
             ids.clusters.insert(name.to_owned(), id);
         }
         ids
@@ -28,7 +28,7 @@ impl PageIds {
 
     /// Gives a pair of clusters an id.
     pub(super) fn add_pair(&mut self, from: &str, to: &str) -> String {
-        let id = self.take(format!("pair-{from}-{to}"));
+        let id = self.take(&format!("pair-{from}-{to}"));
         self.pairs
             .insert((from.to_owned(), to.to_owned()), id.clone());
         id
@@ -46,7 +46,7 @@ impl PageIds {
     }
 
     /// Takes an id, with a number behind it if another part has it: `a-b` and `c`, and `a` and `b-c`.
-    fn take(&mut self, wanted: String) -> String {
+    fn take(&mut self, wanted: &str) -> String {
         let is_safe = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
         let wanted = wanted.replace(|it| !is_safe(it), "_");
         let numbered = (2..).map(|it| format!("{wanted}-{it}"));

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::documents::{PageDocuments, PageEnded, PageHarm, PageUnexamined};
+use super::documents::PageDocuments;
+use super::proof_document::{PageEnded, PageHarm, PageUnexamined};
 
 /// The most losses, pairs of clusters of a loss, and parts that were not examined, that are shown.
 const SHOWN: usize = 500;

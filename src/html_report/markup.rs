@@ -25,16 +25,19 @@ pub(super) fn blocks(markdown: &str) -> String {
             html.push_str(&preformatted(code));
             continue;
         }
-        for block in part.split("\n\n").map(str::trim) {
-            html.push_str(&match block.chars().next() {
-                None => String::new(),
-                Some('|') => preformatted(block),
-                Some('-') => list(block),
-                Some(_) => format!("<p>{}</p>", line(&block.replace('\n', " "))),
-            });
-        }
+        let blocks = part.split("\n\n").map(str::trim);
+        html.extend(blocks.filter(|it| !it.is_empty()).map(block));
     }
     html
+}
+
+/// Returns the text between two empty lines as HTML.
+fn block(text: &str) -> String {
+    match text.chars().next() {
+        Some('|') => preformatted(text),
+        Some('-') => list(text),
+        _ => format!("<p>{}</p>", line(&text.replace('\n', " "))),
+    }
 }
 
 fn list(block: &str) -> String {
@@ -67,15 +70,15 @@ fn line(text: &str) -> String {
 
 /// Returns escaped text, in which only pieces between two pairs of stars are strong.
 fn strong(shown: &str) -> String {
-    let mut pieces = shown.split("**");
-    let mut html = pieces.next().unwrap_or_default().to_owned();
-    while let Some(piece) = pieces.next() {
-        html.push_str(&match pieces.next() {
-            Some(after) => format!("<strong>{piece}</strong>{after}"),
-            None => format!("**{piece}"),
-        });
-    }
-    html
+    let pieces: Vec<&str> = shown.split("**").collect();
+    let last = pieces.len().saturating_sub(1);
+    let pieces = pieces.iter().enumerate();
+    let pieces = pieces.map(|(number, piece)| match (number % 2, number == last) {
+        (0, _) => (*piece).to_owned(),
+        (_, true) => format!("**{piece}"),
+        _ => format!("<strong>{piece}</strong>"),
+    });
+    pieces.collect()
 }
 
 #[cfg(test)]

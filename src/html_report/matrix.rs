@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::documents::{PageDocuments, PagePairing};
+use super::documents::PageDocuments;
 use super::ids::PageIds;
 use super::path_state::{PathState, StateLegend};
+use super::proof_document::PagePairing;
 
 /// The most clusters of a table.
 const TABLE: usize = 12;

@@ -6,13 +6,17 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::documents::{PageAssumption, PageDocuments, PageFailure, PagePairing, PageTally};
+use super::documents::PageDocuments;
 use super::ids::PageIds;
 use super::path_state::PathState;
+use super::proof_document::{PageAssumption, PageFailure, PagePairing, PageTally};
 use crate::text;
 
 /// The most pairs that are shown. The matrix shows all.
 const SHOWN: usize = 400;
+
+/// The most causes of failures of a pair that are shown.
+const CAUSES: usize = 3;
 
 /// A pair of clusters as sender and receiver, with something to look at.
 #[derive(Serialize)]
@@ -27,6 +31,7 @@ pub(super) struct PairView<'d> {
     failing: u64,
     classes: Vec<PairClass<'d>>,
     failures: Vec<FailureView<'d>>,
+    more_failures: usize,
     assumptions: Vec<AssumptionView<'d>>,
 }
 
@@ -96,13 +101,18 @@ pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &mut PageIds) -> PairLi
     let shown = pairings.into_iter().map(|it| {
         let pair = (it.from.as_str(), it.to.as_str());
         let failures = failures.get(&pair).into_iter().flatten();
+        let failures = failures.map(|(number, failure)| {
+            FailureView::new(failure, documents.traces.get(*number), pair, ids)
+        });
+        let mut failures: Vec<FailureView> = failures.collect();
+        // Those of which the pair has the smallest packet.
+        failures.sort_by_key(|it| it.trace.is_none());
+        let more_failures = failures.len().saturating_sub(CAUSES);
+        failures.truncate(CAUSES);
         let assumptions = assumptions.get(&pair).into_iter().flatten();
         PairView {
-            failures: failures
-                .map(|(number, failure)| {
-                    FailureView::new(failure, documents.traces.get(*number), pair, ids)
-                })
-                .collect(),
+            failures,
+            more_failures,
             assumptions: assumptions.map(|it| AssumptionView::new(it)).collect(),
             ..PairView::new(it, ids)
         }
@@ -152,6 +162,7 @@ impl<'d> PairView<'d> {
             failing: total.failing(),
             classes: classes.collect(),
             failures: Vec::new(),
+            more_failures: 0,
             assumptions: Vec::new(),
         }
     }

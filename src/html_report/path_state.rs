@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::documents::{PagePairing, PageTally};
+use super::proof_document::{PagePairing, PageTally};
 
 /// The state of the paths from one cluster to another, the worst first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]

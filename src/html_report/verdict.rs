@@ -2,9 +2,12 @@
 
 use serde::Serialize;
 
+use super::change_document::PageDifference;
 use super::cut_off::CutOffCluster;
-use super::documents::{PageDifference, PageDocuments, PageFinding, PageVerification};
+use super::documents::PageDocuments;
+use super::finding_document::PageFinding;
 use super::finding_list::FindingList;
+use super::proof_document::PageVerification;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::text;
 
@@ -185,32 +188,33 @@ impl<'d> FirstStep<'d> {
         findings: &'d FindingList<'d>,
         cut_off: &'d [CutOffCluster],
     ) -> Option<Self> {
-        if let Some((id, finding)) = findings.worst() {
+        let worst = findings.worst().map(|(id, finding)| {
             let is_cause =
                 |it: &&CutOffCluster| it.is_empty() && finding.cluster.as_deref() == Some(it.name);
             let cause = cut_off.iter().find(is_cause);
-            return Some(Self {
+            let step = Self {
                 subject: finding.subject(),
                 message: cause.map_or(&finding.message, |it| &it.reason),
                 help: cause.map_or(finding.help.as_deref(), |it| it.help.as_deref()),
                 href: id,
-            });
-        }
-        let refusal = documents.verification.as_ref().err();
-        let refused = refusal.map(|it| Self {
+            };
+            (finding.rank(), step)
+        });
+        let refused = documents.verification.as_ref().err().map(|it| Self {
             subject: None,
             message: &it.message,
-            help: None,
+            help: it.help.as_deref(),
             href: None,
         });
-        refused.or_else(|| {
-            disturbing(documents).map(|_| Self {
+        match (worst, refused) {
+            (Some((0, step)), _) | (_, Some(step)) | (Some((_, step)), None) => Some(step),
+            (None, None) => disturbing(documents).map(|_| Self {
                 subject: None,
                 message: "review what this change does to the network",
                 help: None,
                 href: Some("change".to_owned()),
-            })
-        })
+            }),
+        }
     }
 }
 

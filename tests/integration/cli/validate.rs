@@ -92,6 +92,7 @@ fn tells_them_to_programs() {
               "column": 359,
               "endColumn": 369,
               "endLine": 1,
+              "excerpt": "…larity\":\"full\",\"kilo.squat.ai/internal-ip\":\"192.168.1.1/24\",\"kilo.squat.ai/key\":\"nonsense\",\"kilo.squat.ai/persistent-keepalive\":\"25\",\"kilo.squat.ai/wireguard-i…",
               "file": "snapshots/east.json",
               "line": 1,
               "pointer": "/nodes/0/annotations/kilo.squat.ai~1key"
@@ -113,6 +114,7 @@ fn tells_them_to_programs() {
               "column": 964,
               "endColumn": 977,
               "endLine": 1,
+              "excerpt": "…ilo.squat.ai/wireguard-ip\":\"10.101.0.2/24\"},\"labels\":{},\"name\":\"n2\",\"podCIDRs\":[\"10.9.9.0/24\"],\"uid\":\"1-2\"},{\"addresses\":[{\"address\":\"192.168.1.3\",\"type\":\"Inte…",
               "file": "snapshots/east.json",
               "line": 1,
               "pointer": "/nodes/1/podCIDRs/0"

@@ -1,10 +1,9 @@
 //! The answers of the other commands, of which the page is made.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 
 use clustermesh::html_report::MeshAnswers;
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::captured::{arguments, document, text};
 use crate::commands::{capacity, diff, graph, trace, validate, verify};
@@ -14,6 +13,28 @@ use crate::settings::FileOptions;
 
 /// The most packets that are followed.
 const PACKETS: usize = 200;
+
+/// The failures of a verification; none in a report of mistakes.
+#[derive(Deserialize)]
+struct Failures {
+    #[serde(default)]
+    failures: Vec<FailedPacket>,
+}
+
+/// The smallest packet of a failure.
+#[derive(Deserialize)]
+struct FailedPacket {
+    from: PacketSource,
+    source: String,
+    to: String,
+    destination: String,
+}
+
+/// The sender of a packet.
+#[derive(Deserialize)]
+struct PacketSource {
+    cluster: String,
+}
 
 /// Runs the commands with the same files.
 ///
@@ -33,10 +54,10 @@ pub(super) fn gather(
     let verification = verification(files)?;
     let traces = match &verification {
         Ok(verification) => traces(files, verification)?,
-        Err(_) => Vec::new(),
+        Err(_) => String::new(),
     };
     Ok(MeshAnswers {
-        validation: serde_json::from_str(&validation)?,
+        validation,
         verification,
         capacity: capacity(files)?,
         graph: graph(files)?,
@@ -46,19 +67,19 @@ pub(super) fn gather(
     })
 }
 
-fn verification(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure> {
+fn verification(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
     let mut args: verify::VerifyArgs = arguments(&["--output", "json", "--survive", "1"])?;
     args.common.files = files.clone();
     Ok(document(|printer| verify::run(&args, printer)))
 }
 
-fn capacity(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure> {
+fn capacity(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
     let mut args: capacity::CapacityArgs = arguments(&["--output", "json"])?;
     args.common.files = files.clone();
     Ok(document(|printer| capacity::run(&args, printer)))
 }
 
-fn graph(files: &FileOptions) -> Result<Result<Value, String>, CommandFailure> {
+fn graph(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
     let mut args: graph::GraphArgs = arguments(&["--output", "json", "--level", "nodes"])?;
     args.common.files = files.clone();
     Ok(document(|printer| graph::run(&args, printer)))
@@ -75,7 +96,7 @@ fn picture(files: &FileOptions) -> Result<Option<String>, CommandFailure> {
 fn difference(
     files: &FileOptions,
     against: &OsStr,
-) -> Result<Result<Value, String>, CommandFailure> {
+) -> Result<Result<String, String>, CommandFailure> {
     let mut args: diff::DiffArgs = arguments(&["--output", "json"])?;
     args.against = Some(against.to_owned());
     args.common.files = files.clone();
@@ -83,28 +104,22 @@ fn difference(
 }
 
 /// Follows the smallest packet of each failure, in their order.
-fn traces(files: &FileOptions, verification: &Value) -> Result<Vec<Value>, CommandFailure> {
-    let failures = verification.get("failures").and_then(Value::as_array);
-    let failures = failures.into_iter().flatten().take(PACKETS);
-    let mut packets = String::new();
-    for failure in failures {
-        let field = |pointer: &str| failure.pointer(pointer).and_then(Value::as_str);
-        let of = |pointer: &str| field(pointer).unwrap_or_default();
-        let _ = writeln!(
-            packets,
-            "{}/{} {}/{}",
-            of("/from/cluster"),
-            of("/source"),
-            of("/to"),
-            of("/destination")
-        );
-    }
+fn traces(files: &FileOptions, verification: &str) -> Result<String, CommandFailure> {
+    let Failures { failures } = serde_json::from_str(verification)?;
+    let packets = failures.iter().take(PACKETS).map(|it| {
+        let FailedPacket {
+            from,
+            source,
+            to,
+            destination,
+        } = it;
+        format!("{}/{source} {to}/{destination}\n", from.cluster)
+    });
+    let packets: String = packets.collect();
     if packets.is_empty() {
-        return Ok(Vec::new());
+        return Ok(String::new());
     }
     let mut args: trace::TraceArgs = arguments(&["--batch"])?;
     args.common.files = files.clone();
-    let lines = text(|printer| trace::run_batch(&args, &packets, printer))?;
-    let traces = lines.lines().map(serde_json::from_str);
-    Ok(traces.collect::<Result<_, _>>()?)
+    Ok(text(|printer| trace::run_batch(&args, &packets, printer))?)
 }

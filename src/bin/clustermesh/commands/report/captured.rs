@@ -2,7 +2,6 @@
 
 use clap::Args;
 use clustermesh::diagnostic::escaped;
-use serde_json::Value;
 
 use crate::Outcome;
 use crate::failure::CommandFailure;
@@ -33,8 +32,6 @@ pub(super) fn text(
 /// Runs a command and returns the document that it prints, or why there is none.
 pub(super) fn document(
     run: impl FnOnce(&mut Printer) -> Result<Outcome, CommandFailure>,
-) -> Result<Value, String> {
-    text(run)
-        .and_then(|it| Ok(serde_json::from_str(&it)?))
-        .map_err(|error| escaped(&format!("{error:#}"), SHOWN))
+) -> Result<String, String> {
+    text(run).map_err(|error| escaped(&format!("{error:#}"), SHOWN))
 }
