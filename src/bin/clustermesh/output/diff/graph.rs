@@ -23,7 +23,7 @@ const STYLES: usize = 250;
 const LINES: usize = 12;
 
 /// The longest part of a name that is shown, in characters.
-const NAME: usize = 24;
+const NAME: usize = 25;
 
 /// The longest part of a line's text that is shown, in characters.
 const TEXT: usize = 200;
@@ -143,9 +143,23 @@ fn drawn_box<'a>(boxes: &mut BTreeMap<Vec<&'a str>, usize>, clusters: &[&'a str]
     format!("n{next}[\"{}\"]", name(clusters))
 }
 
+/// Returns a name that is cut in the middle if it is long: many names of clusters differ at the end.
+fn middle_cut(name: &str) -> String {
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= NAME {
+        return name.to_owned();
+    }
+    let side = (NAME - 1) / 2;
+    let (head, tail) = (
+        characters.iter().take(side),
+        characters.iter().skip(characters.len() - side),
+    );
+    head.chain(&['…']).chain(tail).collect()
+}
+
 /// Returns the text of a box.
 fn name(clusters: &[&str]) -> String {
-    let names = clusters.iter().map(|it| label(it, NAME));
+    let names = clusters.iter().map(|it| label(&middle_cut(it), NAME));
     if clusters.len() <= NAMED {
         list(names)
     } else {
