@@ -43,9 +43,9 @@ pub fn escaped(text: &str, limit: usize) -> String {
     shown
 }
 
-/// Returns a foreign name without quotes, escaped and cut where it gets long.
+/// Returns a foreign name without quotes, escaped and cut where it gets long. A backtick in it would begin a quote.
 pub fn bare(name: &str) -> String {
-    escaped(name, SHOWN)
+    escaped(name, SHOWN).replace('`', r"\u{60}")
 }
 
 /// Returns JSON that hides nothing from a person who reads it raw, and that cannot control a

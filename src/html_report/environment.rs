@@ -12,8 +12,8 @@ use crate::diagnostic::escaped;
 /// The name of the page among the templates.
 pub(super) const PAGE: &str = "page.html";
 
-/// The longest text that is shown, in characters.
-const SHOWN: usize = 4000;
+/// The longest text that is shown, in characters: more than the names of all clusters together.
+const SHOWN: usize = 100_000;
 
 /// The templates by name.
 const TEMPLATES: [(&str, &str); 10] = [
@@ -68,6 +68,7 @@ pub(super) fn environment() -> Result<Environment<'static>, HtmlError> {
     environment.set_syntax(syntax);
     environment.set_formatter(write);
     environment.add_filter("prose", markup::prose);
+    environment.add_filter("advice", markup::advice);
     environment.add_filter("quantity", load::shown);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;

@@ -10,9 +10,21 @@ const SHOWN: usize = 4000;
 /// The programs whose commands can be copied.
 const PROGRAMS: [&str; 5] = ["clustermesh ", "kubectl ", "git ", "flux ", "argocd "];
 
-/// Returns a message as HTML, in which what is in backticks is code, and a command can be copied.
+/// Returns a message as HTML, in which what is in backticks is code.
 pub(super) fn prose(text: &str) -> Value {
-    Value::from_safe_string(line(&escaped(text, SHOWN)))
+    Value::from_safe_string(line(&escaped(text, SHOWN), false))
+}
+
+/// Returns a remedy as HTML, in which a command can be copied, unless a person must fill it in or it gives something up.
+pub(super) fn advice(text: &str) -> Value {
+    Value::from_safe_string(line(&escaped(text, SHOWN), true))
+}
+
+/// Returns whether a text is a command that can be run as it is.
+fn is_command(text: &str) -> bool {
+    let mut words = text.split(|it: char| !it.is_ascii_alphanumeric());
+    let has_gap = words.any(|it| 2 < it.len() && it.bytes().all(|it| it.is_ascii_uppercase()));
+    PROGRAMS.iter().any(|it| text.starts_with(it)) && !has_gap && !text.contains("--allow-empty")
 }
 
 /// Returns a page of a rule as HTML. It has paragraphs, items, tables and blocks of code.
@@ -36,13 +48,13 @@ fn block(text: &str) -> String {
     match text.chars().next() {
         Some('|') => preformatted(text),
         Some('-') => list(text),
-        _ => format!("<p>{}</p>", line(&text.replace('\n', " "))),
+        _ => format!("<p>{}</p>", line(&text.replace('\n', " "), true)),
     }
 }
 
 fn list(block: &str) -> String {
     let items = block.trim_start_matches("- ").split("\n- ");
-    let items = items.map(|it| format!("<li>{}</li>", line(&it.replace("\n  ", " "))));
+    let items = items.map(|it| format!("<li>{}</li>", line(&it.replace("\n  ", " "), true)));
     format!("<ul>{}</ul>", items.collect::<String>())
 }
 
@@ -51,7 +63,7 @@ fn preformatted(text: &str) -> String {
 }
 
 /// Returns a line of text, in which only pieces between two backticks are code.
-fn line(text: &str) -> String {
+fn line(text: &str, has_commands: bool) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
     let last = pieces.len().saturating_sub(1);
     let pieces = pieces.iter().enumerate().map(|(number, piece)| {
@@ -59,7 +71,7 @@ fn line(text: &str) -> String {
         match (number % 2, number == last) {
             (0, _) => strong(&shown.to_string()),
             (_, true) => format!("`{shown}"),
-            _ if PROGRAMS.iter().any(|it| piece.starts_with(it)) => {
+            _ if has_commands && is_command(piece) => {
                 format!("<code class=\"command\">{shown}</code>")
             }
             _ => format!("<code>{shown}</code>"),
@@ -89,12 +101,19 @@ mod tests {
     fn a_message_has_code_and_commands() {
         for (text, html) in [
             ("a `b<` c", "a <code>b&lt;</code> c"),
-            ("run `git x`", "run <code class=\"command\">git x</code>"),
             ("<script> `a", "&lt;script&gt; `a"),
             ("a\u{202e}\"'", "a\\u{202e}&quot;&#x27;"),
         ] {
             assert_eq!(prose(text).to_string(), html);
         }
+        for (text, html) in [
+            ("run `git x`", "run <code class=\"command\">git x</code>"),
+            ("run `git add FILE`", "run <code>git add FILE</code>"),
+            ("a `b`", "a <code>b</code>"),
+        ] {
+            assert_eq!(advice(text).to_string(), html);
+        }
+        assert_eq!(prose("`git x`").to_string(), "<code>git x</code>");
     }
 
     #[test]
