@@ -76,7 +76,8 @@ struct RangeView<'d> {
 impl<'d> AddressSpaces<'d> {
     /// Returns the address space of all clusters.
     pub(super) fn new(ranges: &RangeClaims<'d>) -> Self {
-        let holes: Vec<Cidr> = merged(ranges.all.iter().map(|it| it.range));
+        let used = ranges.all.iter().map(|it| it.range);
+        let holes: Vec<Cidr> = merged(used.chain(ranges.of_nodes.iter().copied()));
         let spaces = SPACES.iter().filter_map(|it| it.parse().ok());
         let local = LOCAL.parse().ok().and_then(|it| common(it, &holes));
         let free = spaces

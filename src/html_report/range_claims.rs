@@ -1,9 +1,10 @@
 //! Declared ranges: who declares which addresses, and where two clusters declare the same.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use super::documents::PageDocuments;
-use crate::net::{self, Cidr};
+use crate::net::{self, Cidr, merged};
 
 /// The most pairs of ranges that share an address. A hostile mesh has as many as it has ranges squared.
 const OVERLAPS: usize = 10_000;
@@ -17,11 +18,14 @@ pub(super) struct RangeClaim<'d> {
     pub(super) range: Cidr,
     pub(super) class: &'d str,
     pub(super) cluster: &'d str,
+    meshes: &'d [String],
 }
 
 /// The ranges of all clusters, by address.
 pub(super) struct RangeClaims<'d> {
     pub(super) all: Vec<RangeClaim<'d>>,
+    /// The pod CIDRs of nodes, and the likely LANs of nodes.
+    pub(super) of_nodes: Vec<Cidr>,
     /// The ranges that share an address, by index.
     pub(super) overlaps: Vec<(usize, usize)>,
 }
@@ -35,6 +39,7 @@ pub(super) fn all(documents: &PageDocuments) -> RangeClaims<'_> {
                 range: it.range.parse().ok()?,
                 class: it.class.as_deref().unwrap_or(ANY),
                 cluster: &cluster.name,
+                meshes: &cluster.meshes,
             })
         })
     });
@@ -42,9 +47,36 @@ pub(super) fn all(documents: &PageDocuments) -> RangeClaims<'_> {
     all.sort_by_key(|it| (it.range.first(), it.range.prefix_length(), it.cluster));
     let ranges: Vec<Cidr> = all.iter().map(|it| it.range).collect();
     let mut overlaps = net::overlaps(&ranges, OVERLAPS, |_| false);
-    let cluster = |index: usize| all.get(index).map(|it| it.cluster);
-    overlaps.retain(|(left, right)| cluster(*left) != cluster(*right));
-    RangeClaims { all, overlaps }
+    overlaps.retain(|(left, right)| match (all.get(*left), all.get(*right)) {
+        (Some(left), Some(right)) => left.is_beside(right),
+        _ => false,
+    });
+    RangeClaims {
+        all,
+        of_nodes: of_nodes(documents),
+        overlaps,
+    }
+}
+
+/// Returns the ranges that nodes use. A snapshot has no length for internal addresses: a LAN is at least as large as most.
+fn of_nodes(documents: &PageDocuments) -> Vec<Cidr> {
+    let clusters = documents.graph.iter().flat_map(|it| &it.clusters);
+    let nodes = clusters.flat_map(|it| &it.nodes);
+    let ranges = nodes.flat_map(|node| {
+        let pods = node.pod_cidrs.iter().filter_map(|it| it.parse().ok());
+        let address: Option<IpAddr> = node.internal_ip.as_ref().and_then(|it| it.parse().ok());
+        let lan = address.and_then(|it| Cidr::host(it).widened(if it.is_ipv4() { 24 } else { 64 }));
+        pods.chain(lan)
+    });
+    merged(ranges)
+}
+
+impl RangeClaim<'_> {
+    /// Returns whether it is of another cluster in the same mesh.
+    fn is_beside(&self, other: &Self) -> bool {
+        let mut meshes = self.meshes.iter();
+        self.cluster != other.cluster && meshes.any(|it| other.meshes.contains(it))
+    }
 }
 
 impl<'d> RangeClaims<'d> {
