@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::documents::PageDocuments;
 use super::proof_document::{PageEnded, PageHarm, PageUnexamined};
+use crate::text;
 
 /// The most losses, pairs of clusters of a loss, and parts that were not examined, that are shown.
 const SHOWN: usize = 500;
@@ -15,6 +16,8 @@ const UNEXAMINED: usize = 50;
 pub(super) struct Losses<'d> {
     /// The number of parts that were tried.
     parts: u64,
+    /// Whether no path works, so that no loss can end one.
+    is_moot: bool,
     harmful: usize,
     shown: Vec<LossView<'d>>,
     unexamined: Vec<UnexaminedLoss<'d>>,
@@ -32,6 +35,8 @@ struct UnexaminedLoss<'d> {
 #[derive(Serialize)]
 struct LossView<'d> {
     part: &'d str,
+    /// The part as a word of a shell command.
+    word: String,
     kind: &'static str,
     paths: u64,
     ended: &'d [PageEnded],
@@ -43,10 +48,12 @@ struct LossView<'d> {
 impl<'d> Losses<'d> {
     /// Returns the losses; none without a proof.
     pub(super) fn new(documents: &'d PageDocuments) -> Option<Self> {
-        let survival = documents.verification.as_ref().ok()?.survival.as_ref()?;
+        let verification = documents.verification.as_ref().ok()?;
+        let (total, survival) = (verification.total, verification.survival.as_ref()?);
         let unexamined = &survival.not_examined;
         Some(Self {
             parts: survival.parts,
+            is_moot: 0 < total.declared && total.working + total.assumed == 0,
             harmful: survival.harmful.len(),
             shown: survival
                 .harmful
@@ -71,7 +78,7 @@ impl<'d> UnexaminedLoss<'d> {
             reason: match unexamined.reason.as_str() {
                 "granularity" => "without it, the granularity of the cluster is uncertain",
                 "numbering" => {
-                    "the snapshot does not show how Kilo numbers the WireGuard addresses"
+                    "the snapshot does not show which WireGuard addresses Kilo would assign"
                 }
                 "steps" => "the proof takes too many steps",
                 other => other,
@@ -83,10 +90,13 @@ impl<'d> UnexaminedLoss<'d> {
 impl<'d> LossView<'d> {
     fn new(harm: &'d PageHarm) -> Self {
         // As `clustermesh verify --without` writes them.
-        let (cluster, kind) = match (harm.part.split_once('/'), harm.part.split_once(':')) {
-            (Some((cluster, _)), _) => (cluster, "node"),
-            (None, Some((cluster, _))) => (cluster, "location"),
-            (None, None) => (harm.part.as_str(), "cluster"),
+        // The name of a cluster has neither sign; a location may have both.
+        let end = harm.part.find(['/', ':']).unwrap_or(harm.part.len());
+        let (cluster, rest) = harm.part.split_at(end);
+        let kind = match rest.chars().next() {
+            Some('/') => "node",
+            Some(_) => "location",
+            None => "cluster",
         };
         let ended = harm.ended.get(..PAIRS).unwrap_or(&harm.ended);
         let mut clusters = vec![cluster];
@@ -95,6 +105,7 @@ impl<'d> LossView<'d> {
         clusters.dedup();
         Self {
             part: &harm.part,
+            word: text::shell_word(&harm.part),
             kind,
             paths: harm.paths,
             ended,
