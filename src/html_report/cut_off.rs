@@ -1,4 +1,5 @@
-//! Clusters that are cut off: no path from or to any cluster that a mesh links with them works.
+//! Clusters that are cut off: no path from or to any cluster that a mesh links with them works. And those of which
+//! nothing is known, because snapshots are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +10,10 @@ use super::documents::PageDocuments;
 use super::finding_document::PageFinding;
 use super::graph_document::PageCluster;
 use super::ids::PageIds;
-use super::proof_document::PageVerification;
+use super::proof_document::{PageFailure, PageVerification};
 use crate::text;
 
-/// A cluster that is cut off.
+/// A cluster that is cut off, or that cannot be checked.
 #[derive(Serialize)]
 pub(super) struct CutOffCluster<'d> {
     pub(super) name: &'d str,
@@ -21,50 +22,90 @@ pub(super) struct CutOffCluster<'d> {
     /// The remedy.
     pub(super) help: Option<String>,
     href: Option<&'d str>,
+    /// Whether snapshots are missing, so that nothing is known about its paths.
+    pub(super) is_unknown: bool,
     #[serde(skip)]
-    rank: u8,
+    cause: CutOffCause,
 }
 
-impl CutOffCluster<'_> {
-    /// Returns whether no node of it is known to take part. Findings about the cluster follow from that.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rank < 2
-    }
+/// The kind of reason for which a cluster is cut off, those that cause others first.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+enum CutOffCause {
+    /// It has no snapshot.
+    Unread,
+    /// No node of it takes part.
+    Nodes,
+    /// Its declared paths fail.
+    Paths,
+    /// A finding about it explains that it has no paths.
+    Finding,
+    /// All clusters that it is linked with are cut off, or have no snapshot.
+    Neighbours,
+    /// No path from or to it is declared.
+    Undeclared,
 }
+
+/// A reason with its remedy.
+type Reason = (CutOffCause, String, Option<String>);
 
 /// The linked clusters of a cluster.
 #[derive(Default)]
 struct LinkedClusters<'d> {
     names: BTreeSet<&'d str>,
+    declares: bool,
     works: bool,
 }
 
-/// Returns the clusters that are cut off, those that are the cause first.
+impl CutOffCluster<'_> {
+    /// Returns whether no node of it is known to take part. Findings about the cluster follow from that.
+    pub(super) fn is_empty(&self) -> bool {
+        self.cause <= CutOffCause::Nodes
+    }
+
+    /// Returns whether that is a fault, and not what people declare.
+    pub(super) fn is_fault(&self) -> bool {
+        !self.is_unknown && self.cause <= CutOffCause::Paths
+    }
+}
+
+/// Returns the clusters that are cut off, or that cannot be checked, those that are the cause first.
 pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<CutOffCluster<'d>> {
     let Ok(verification) = &documents.verification else {
         return Vec::new();
     };
     let neighbours = neighbours(documents, verification);
-    let is_cut_off = |name: &str| neighbours.get(name).is_some_and(|it| !it.works);
+    let unread: BTreeSet<&str> = documents.unread().map(|it| it.name.as_str()).collect();
+    let mut own: BTreeMap<&str, Reason> = BTreeMap::new();
+    for (name, linked) in neighbours.iter().filter(|(_, it)| !it.works) {
+        if let Some(reason) = own_reason(documents, verification, (name, linked)) {
+            own.insert(name, reason);
+        }
+    }
     let mut cut_off: Vec<CutOffCluster> = Vec::new();
-    for (name, neighbours) in neighbours.iter().filter(|(_, it)| !it.works) {
-        let (rank, reason, help) = reason(documents, verification, name).unwrap_or_else(|| {
-            let names = neighbours.names.iter().filter(|it| is_cut_off(it));
-            let reason = format!(
-                "all clusters that it is linked with are cut off: {}",
-                text::listed(names)
-            );
-            (3, reason, None)
-        });
+    for (name, linked) in neighbours.iter().filter(|(_, it)| !it.works) {
+        let is_unknown = unread.contains(name) || linked.names.is_subset(&unread);
+        let (cause, reason, help) = match own.get(name) {
+            Some(own) if !is_unknown || own.0 == CutOffCause::Unread => own.clone(),
+            _ if is_unknown || linked.names.iter().all(|it| own.contains_key(it)) => (
+                CutOffCause::Neighbours,
+                neighbour_reason(linked, &unread),
+                None,
+            ),
+            _ => {
+                let reason = "no path from or to it is declared".to_owned();
+                (CutOffCause::Undeclared, reason, None)
+            }
+        };
         cut_off.push(CutOffCluster {
             name,
             reason,
             help,
             href: ids.cluster(name),
-            rank,
+            is_unknown,
+            cause,
         });
     }
-    cut_off.sort_by_key(|it| it.rank);
+    cut_off.sort_by_key(|it| it.cause);
     cut_off
 }
 
@@ -76,55 +117,99 @@ fn neighbours<'d>(
     let links = documents.graph.iter().flat_map(|it| &it.links);
     let links = links.map(|it| {
         let [left, right] = &it.clusters;
-        (left, right, false)
+        (left, right, false, false)
     });
     let pairings = verification.pairings.iter().filter(|it| it.linked);
     let pairings = pairings.map(|it| {
         let total = it.total();
-        (&it.from, &it.to, 0 < total.working + total.assumed)
+        let works = 0 < total.working + total.assumed;
+        (&it.from, &it.to, 0 < total.declared, works)
     });
-    for (left, right, works) in links.chain(pairings) {
+    for (left, right, declares, works) in links.chain(pairings) {
         for (name, other) in [(left, right), (right, left)] {
             let all = neighbours.entry(name).or_default();
             all.names.insert(other);
+            all.declares |= declares;
             all.works |= works;
         }
     }
     neighbours
 }
 
+/// Returns that all neighbours of a cluster are cut off or unknown.
+fn neighbour_reason(linked: &LinkedClusters, unread: &BTreeSet<&str>) -> String {
+    let names = text::listed(&linked.names);
+    let state = if linked.names.is_subset(unread) {
+        "without a snapshot"
+    } else {
+        "cut off"
+    };
+    match linked.names.len() {
+        1 => format!("its only link is to {names}, which is {state}"),
+        _ => format!("all clusters that it is linked to are {state}: {names}"),
+    }
+}
+
 /// Returns why a cluster is cut off, if that is its own fault, with the remedy.
-fn reason(
+fn own_reason(
+    documents: &PageDocuments,
+    verification: &PageVerification,
+    (name, linked): (&str, &LinkedClusters),
+) -> Option<Reason> {
+    let mut clusters = documents.graph.iter().flat_map(|it| &it.clusters);
+    let cluster = clusters.find(|it| it.name == name);
+    if cluster.is_some_and(|it| it.is_unread) {
+        let help = format!("run `clustermesh snapshot {name}`");
+        let reason = "its snapshot is missing or cannot be read".to_owned();
+        return Some((CutOffCause::Unread, reason, Some(help)));
+    }
+    let of_it = |it: &&PageFinding| it.cluster.as_deref() == Some(name);
+    if let Some(reason) = cluster.and_then(without_nodes) {
+        let mut findings: Vec<&PageFinding> = documents.findings.iter().filter(of_it).collect();
+        findings.sort_by_key(|it| (it.node.is_none(), it.rank()));
+        let help = findings.iter().find_map(|it| it.help.clone());
+        return Some((CutOffCause::Nodes, reason, help));
+    }
+    if linked.declares
+        && let Some(reason) = failing(documents, verification, name)
+    {
+        return Some(reason);
+    }
+    let findings = documents.findings.iter().filter(of_it);
+    let finding = findings.min_by_key(|it| it.rank())?;
+    let reason = format!("{} (`{}`)", finding.message, finding.rule);
+    Some((CutOffCause::Finding, reason, finding.help.clone()))
+}
+
+/// Returns the failure of the paths of a cluster: one whose own packet begins or ends there, if there is one.
+fn failing(
     documents: &PageDocuments,
     verification: &PageVerification,
     name: &str,
-) -> Option<(u8, String, Option<String>)> {
-    let clusters = documents.graph.iter().flat_map(|it| &it.clusters);
-    let cluster = clusters.into_iter().find(|it| it.name == name);
-    if let Some(cluster) = cluster {
-        if cluster.is_unread {
-            let help = format!("run `clustermesh snapshot {name}`");
-            let reason = "its snapshot is missing or cannot be read".to_owned();
-            return Some((0, reason, Some(help)));
-        }
-        if let Some(reason) = without_nodes(cluster) {
-            let is_of_node =
-                |it: &&PageFinding| it.cluster.as_deref() == Some(name) && it.node.is_some();
-            let finding = documents.findings.iter().find(is_of_node);
-            return Some((1, reason, finding.and_then(|it| it.help.clone())));
-        }
-    }
-    let failures = verification.failures.iter().enumerate();
-    let mut of_it = failures.filter(|(_, it)| it.between.iter().flatten().any(|it| it == name));
-    let (number, failure) = of_it.next()?;
+) -> Option<Reason> {
+    let failures = || verification.failures.iter().enumerate();
+    let is_its_packet = |it: &PageFailure| it.from.cluster == name || it.to == name;
+    let is_about = |it: &PageFailure| it.between.iter().flatten().any(|it| it == name);
+    let own = failures().find(|(_, it)| is_its_packet(it));
+    let (number, failure) = own.or_else(|| failures().find(|(_, it)| is_about(it)))?;
     let trace = documents.traces.get(number);
     let field = |field: &str| trace.and_then(|it| it.get(field)).and_then(Value::as_str);
-    let message = field("message").unwrap_or(&failure.verdict);
-    let reason = format!(
-        "{message} (`{}`, from {} to {})",
-        failure.verdict, failure.from.cluster, failure.to
-    );
-    Some((2, reason, field("help").map(ToOwned::to_owned)))
+    let errors = documents.findings.iter().filter(|it| it.rank() == 0);
+    let help = match errors.count() {
+        0 => field("help").map(ToOwned::to_owned),
+        errors => Some(format!(
+            "correct {}, then run `clustermesh render`",
+            text::count(errors, "error")
+        )),
+    };
+    let reason = if is_its_packet(failure) {
+        let message = field("message").unwrap_or(&failure.verdict);
+        let (from, to) = (&failure.from.cluster, &failure.to);
+        format!("{message} (`{}`, from {from} to {to})", failure.verdict)
+    } else {
+        format!("its declared paths fail (`{}`)", failure.verdict)
+    };
+    Some((CutOffCause::Paths, reason, help))
 }
 
 /// Returns that no node of a cluster takes part, and why.

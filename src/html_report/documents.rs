@@ -38,6 +38,9 @@ pub(super) struct NoResult {
     pub(super) help: Option<String>,
     /// The number of errors that it is, if these are in a file.
     pub(super) errors: usize,
+    /// The findings that it is.
+    #[serde(skip)]
+    pub(super) findings: Vec<PageFinding>,
 }
 
 /// The kind of a document.
@@ -158,6 +161,7 @@ fn read<T: DeserializeOwned>(
                 message: message.clone(),
                 help: None,
                 errors: 0,
+                findings: Vec::new(),
             }));
         }
     };
@@ -165,17 +169,18 @@ fn read<T: DeserializeOwned>(
     let PageKind { kind: found } = serde_json::from_str(document).map_err(failed)?;
     if found != kind {
         let report: PageReport = serde_json::from_str(document).map_err(failed)?;
-        return Ok(Err(refusal(&report.findings)));
+        return Ok(Err(refusal(report.findings)));
     }
     Ok(Ok(serde_json::from_str(document).map_err(failed)?))
 }
 
-fn refusal(findings: &[PageFinding]) -> NoResult {
+fn refusal(findings: Vec<PageFinding>) -> NoResult {
     let errors = findings.iter().filter(|it| it.rank() == 0).count();
     let first = findings.iter().min_by_key(|it| it.rank());
     NoResult {
         message: first.map_or_else(String::new, |it| it.message.clone()),
         help: first.and_then(|it| it.help.clone()),
         errors,
+        findings,
     }
 }

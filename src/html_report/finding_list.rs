@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::documents::PageDocuments;
 use super::finding_document::{PageCause, PageFinding, PagePlace};
+use crate::diagnostic::Rule;
 use crate::proof::rule::OUTDATED_TREE;
+use crate::rules::rendered::{EMPTY_TARGET, LOST_SOURCE, LOST_TARGET, SHRUNK_SOURCE};
 
 /// The most findings that are shown.
 const SHOWN: usize = 500;
@@ -17,6 +19,9 @@ const UNFOLDED: usize = 3;
 /// The most consequences of a finding, and places of it, that are shown.
 const CONSEQUENCES: usize = 20;
 const PLACES: usize = 4;
+
+/// The rules of the guards of `render`. What they report has a cause, which is corrected first.
+static GUARDS: [&Rule; 4] = [&EMPTY_TARGET, &LOST_SOURCE, &LOST_TARGET, &SHRUNK_SOURCE];
 
 /// All findings.
 #[derive(Serialize)]
@@ -79,6 +84,11 @@ type FirstFinding<'d> = (Option<String>, &'d PageFinding);
 type RootFinding<'d> = (&'d PageFinding, Vec<&'d PageFinding>);
 
 impl PageFinding {
+    /// Returns whether it is the same finding as another one.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.rule, &self.cluster, &self.node) == (&other.rule, &other.cluster, &other.node)
+    }
+
     /// Returns whom it concerns.
     pub(super) fn subject(&self) -> Option<String> {
         let cluster = self.cluster.as_ref()?;
@@ -141,6 +151,13 @@ impl<'d> FindingList<'d> {
         group.map_or(0, |it| it.count)
     }
 
+    /// Returns how many there are of a rule.
+    pub(super) fn count_of(&self, rule: &str) -> usize {
+        let bundles = self.groups.iter().flat_map(|it| &it.bundles);
+        let views = bundles.flat_map(|it| it.shown.iter().chain(&it.folded));
+        views.filter(|it| it.rule == rule).count()
+    }
+
     /// Returns the finding to act on first, and its id; none if there are only notices.
     pub(super) fn worst(&self) -> Option<FirstFinding<'d>> {
         self.first.clone()
@@ -155,18 +172,33 @@ impl<'d> FindingList<'d> {
 /// Returns the finding to act on first. An outdated tree comes before what is found in it, but it cannot be rendered
 /// while there are errors in the inputs.
 fn first<'d>(documents: &PageDocuments, entries: &[RootFinding<'d>]) -> Option<FirstFinding<'d>> {
-    let is_refused = documents.findings.iter().any(|it| it.rank() == 0);
-    let is_outdated = |it: &&PageFinding| !is_refused && it.rule == OUTDATED_TREE.name();
+    let is_guard = |it: &PageFinding| GUARDS.iter().any(|guard| guard.name() == it.rule);
+    let is_outdated = |it: &PageFinding| it.rule == OUTDATED_TREE.name();
+    let of_inputs = documents.findings.iter().filter(|it| !is_guard(it));
+    let is_refused = of_inputs.clone().any(|it| it.rank() == 0);
+    // Nodes that are left out are the reason for most losses, and the next render would lose them.
+    let is_lost = |it: &PageFinding| {
+        it.rank() == 1 && it.node.is_some() && of_inputs.clone().any(|other| other.is_like(it))
+    };
     let findings = || entries.iter().map(|it| it.0).zip(1..);
-    let outdated = findings().find(|(it, _)| is_outdated(it));
-    let (finding, number) = outdated.or_else(|| findings().find(|(it, _)| it.rank() < 2))?;
+    let find = |is_it: &dyn Fn(&PageFinding) -> bool| findings().find(|(it, _)| is_it(it));
+    let is_losing = find(&is_guard).or_else(|| find(&is_outdated)).is_some();
+    let input = find(&|it| is_refused && it.rank() == 0 && !is_guard(it) && !is_outdated(it));
+    let cause = || find(&|it| is_losing && is_lost(it));
+    let (finding, number) = input
+        .or_else(cause)
+        .or_else(|| find(&is_outdated))
+        .or_else(|| find(&|it| it.rank() < 2))?;
     let id = (number <= SHOWN).then(|| format!("finding-{number}"));
     Some((id, finding))
 }
 
 /// Returns the findings of all commands, in their order.
 fn unique(documents: &PageDocuments) -> Vec<&PageFinding> {
-    let proved = documents.verification.iter().flat_map(|it| &it.findings);
+    let proved = match &documents.verification {
+        Ok(verification) => &verification.findings,
+        Err(refusal) => &refusal.findings,
+    };
     let mut known = BTreeSet::new();
     let mut findings: Vec<&PageFinding> = documents.findings.iter().chain(proved).collect();
     findings.retain(|it| known.insert((&it.rule, &it.cluster, &it.node, &it.message)));

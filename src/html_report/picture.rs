@@ -36,6 +36,11 @@ impl PagePicture {
             is_fitted: width.is_some_and(|it| FITTED.contains(&it)),
             svg,
         })
-        .filter(|it| it.svg.len() <= LARGEST)
+        .filter(|it| it.svg.len() <= LARGEST && has_more_than_a_matrix(&it.svg))
     }
+}
+
+/// Returns whether a picture shows what the matrix of the page does not.
+fn has_more_than_a_matrix(svg: &str) -> bool {
+    svg.contains("<g class=") || !svg.contains("class=\"cell ")
 }

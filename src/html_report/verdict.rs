@@ -1,13 +1,16 @@
 //! The verdict: whether the mesh works, in a sentence, and what to do first.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::change_document::PageDifference;
 use super::cut_off::CutOffCluster;
 use super::documents::PageDocuments;
-use super::finding_document::PageFinding;
+use super::finding_document::{PageFinding, PagePlace};
 use super::finding_list::FindingList;
 use super::proof_document::PageVerification;
+use crate::diagnostic::mistake::MISSING_SNAPSHOT;
 use crate::proof::rule::OUTDATED_TREE;
 use crate::text;
 
@@ -32,6 +35,8 @@ enum VerdictLevel {
     Good,
     /// It works, but something needs attention.
     Attention,
+    /// What can be checked works, but not everything can be.
+    Unknown,
     /// Something does not work.
     Bad,
 }
@@ -42,6 +47,7 @@ struct FirstStep<'d> {
     subject: Option<String>,
     message: &'d str,
     help: Option<&'d str>,
+    place: Option<&'d PagePlace>,
     href: Option<String>,
 }
 
@@ -52,24 +58,17 @@ impl<'d> Verdict<'d> {
         findings: &'d FindingList<'d>,
         cut_off: &'d [CutOffCluster],
     ) -> Self {
-        let errors = findings.count("error");
-        let warnings = findings.count("warning");
-        let verification = documents.verification.as_ref();
-        let holds = verification.is_ok_and(|it| it.holds);
-        let level = if 0 < errors || !holds || !cut_off.is_empty() {
-            VerdictLevel::Bad
-        } else if 0 < warnings
-            || !documents.refusals().is_empty()
-            || disturbing(documents).is_some()
-        {
-            VerdictLevel::Attention
-        } else {
-            VerdictLevel::Good
-        };
+        let level = level(documents, findings, cut_off);
         let (word, sign) = match level {
             VerdictLevel::Good => ("Works", "✓"),
             VerdictLevel::Attention => ("Needs attention", "!"),
-            VerdictLevel::Bad => ("Broken", "✗"),
+            VerdictLevel::Unknown => ("Not all of it can be checked", "?"),
+            VerdictLevel::Bad
+                if paths_fail(documents) || cut_off.iter().any(CutOffCluster::is_fault) =>
+            {
+                ("Broken", "✗")
+            }
+            VerdictLevel::Bad => ("Has errors", "✗"),
         };
         Self {
             level,
@@ -82,17 +81,51 @@ impl<'d> Verdict<'d> {
     }
 }
 
+fn level(
+    documents: &PageDocuments,
+    findings: &FindingList,
+    cut_off: &[CutOffCluster],
+) -> VerdictLevel {
+    let unread = documents.unread().count();
+    let missing = findings.count_of(MISSING_SNAPSHOT.name());
+    let holds = documents.verification.as_ref().is_ok_and(|it| it.holds);
+    let is_bad = missing < findings.count("error")
+        || paths_fail(documents)
+        || cut_off.iter().any(CutOffCluster::is_fault);
+    if is_bad || (!holds && unread == 0) {
+        VerdictLevel::Bad
+    } else if 0 < unread {
+        VerdictLevel::Unknown
+    } else if 0 < findings.count("warning")
+        || !cut_off.is_empty()
+        || !documents.refusals().is_empty()
+        || disturbing(documents).is_some()
+    {
+        VerdictLevel::Attention
+    } else {
+        VerdictLevel::Good
+    }
+}
+
+/// Returns whether a declared path fails.
+fn paths_fail(documents: &PageDocuments) -> bool {
+    let verification = documents.verification.as_ref();
+    verification.is_ok_and(|it| it.total.working + it.total.assumed < it.total.declared)
+}
+
 /// Returns what was proved.
 fn sentence(documents: &PageDocuments) -> String {
-    let clusters = text::count(documents.cluster_names().len(), "cluster");
     let verification = match &documents.verification {
         Ok(verification) => verification,
         Err(refusal) => return format!("Nothing could be proved: {}.", refusal.message),
     };
     let total = verification.total;
-    let between = match documents.cluster_names().len() {
+    let with_paths = verification.pairings.iter();
+    let with_paths = with_paths.filter(|it| it.linked && 0 < it.total().declared);
+    let with_paths: BTreeSet<&String> = with_paths.flat_map(|it| [&it.from, &it.to]).collect();
+    let between = match with_paths.len() {
         0 => String::new(),
-        _ => format!(" between {clusters}"),
+        number => format!(" between {}", text::count(number, "cluster")),
     };
     match (total.declared, total.working, total.assumed) {
         (0, ..) => format!("There are no declared paths{between} to check."),
@@ -128,17 +161,23 @@ fn points(
         .iter()
         .filter(|it| it.rank() == 0)
         .count();
+    let errors = findings.count("error");
     if 0 < refused {
-        points.push(format!(
-            "`render` is refused because of {}",
+        let of = if refused < errors {
+            format!("{refused} of the {errors} errors")
+        } else {
             text::count(refused, "error")
-        ));
+        };
+        points.push(format!("`render` is refused because of {of}"));
+    } else if 0 < errors {
+        points.push(text::count(errors, "error"));
     }
-    if !cut_off.is_empty() {
-        let verb = if cut_off.len() == 1 { "is" } else { "are" };
+    let isolated = cut_off.iter().filter(|it| !it.is_unknown).count();
+    if 0 < isolated {
+        let verb = if isolated == 1 { "is" } else { "are" };
         points.push(format!(
             "{} {verb} cut off",
-            text::count(cut_off.len(), "cluster")
+            text::count(isolated, "cluster")
         ));
     }
     let unread = documents.unread().count();
@@ -154,7 +193,7 @@ fn points(
     }
     if let Some(change) = disturbing(documents) {
         let PageDifference { against, grade, .. } = change;
-        points.push(format!("compared with `{against}`, the change is {grade}"));
+        points.push(format!("grade of the change since `{against}`: {grade}"));
     }
     let warnings = findings.count("warning");
     if 0 < warnings {
@@ -166,7 +205,7 @@ fn points(
 fn of_proof(verification: &PageVerification) -> impl Iterator<Item = String> {
     let is_outdated = |it: &PageFinding| it.rule == OUTDATED_TREE.name();
     let outdated = verification.findings.iter().any(is_outdated).then(|| {
-        "the rendered Peers are outdated, so this is not the proof of the next ones".to_owned()
+        "the rendered Peers are outdated: this page is about the rendered files, not about what `clustermesh render` would write".to_owned()
     });
     let expectations = &verification.expectations;
     let is_met = |it: &&serde_json::Value| it.get("holds") == Some(&true.into());
@@ -195,7 +234,8 @@ impl<'d> FirstStep<'d> {
             let step = Self {
                 subject: finding.subject(),
                 message: cause.map_or(&finding.message, |it| &it.reason),
-                help: cause.map_or(finding.help.as_deref(), |it| it.help.as_deref()),
+                help: (cause.and_then(|it| it.help.as_deref())).or(finding.help.as_deref()),
+                place: finding.places.first(),
                 href: id,
             };
             (finding.rank(), step)
@@ -204,17 +244,40 @@ impl<'d> FirstStep<'d> {
             subject: None,
             message: &it.message,
             help: it.help.as_deref(),
+            place: None,
             href: None,
         });
         match (worst, refused) {
             (Some((0, step)), _) | (_, Some(step)) | (Some((_, step)), None) => Some(step),
-            (None, None) => disturbing(documents).map(|_| Self {
-                subject: None,
-                message: "review what this change does to the network",
-                help: None,
-                href: Some("change".to_owned()),
-            }),
+            (None, None) => {
+                let cut_off = cut_off.first().map(|it| Self {
+                    subject: Some(it.name.to_owned()),
+                    message: &it.reason,
+                    help: it.help.as_deref(),
+                    place: None,
+                    href: Some("cut-off".to_owned()),
+                });
+                cut_off.or_else(|| Self::of_change(documents))
+            }
         }
+    }
+}
+
+impl<'d> FirstStep<'d> {
+    /// Returns what to do about a change that disturbs the network, or that cannot be shown.
+    fn of_change(documents: &'d PageDocuments) -> Option<Self> {
+        let step = |message, help| Self {
+            subject: None,
+            message,
+            help,
+            place: None,
+            href: Some("change".to_owned()),
+        };
+        if let Some(Err(refusal)) = &documents.difference {
+            return Some(step(&refusal.message, refusal.help.as_deref()));
+        }
+        let message = "read what this change does, then decide whether to merge it";
+        disturbing(documents).map(|_| step(message, None))
     }
 }
 

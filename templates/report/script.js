@@ -78,7 +78,8 @@
     });
     picture.addEventListener('click', (event) => {
       const [from, to] = pair(event) || [];
-      if (from && byId(`pair-${from}-${to}`)) location.hash = `pair-${from}-${to}`;
+      const trouble = all('details.pair').find((it) => it.dataset.clusters === `${from} ${to}`);
+      if (trouble) location.hash = trouble.id;
       else if (from) location.hash = `cluster-${from}`;
     });
   }
