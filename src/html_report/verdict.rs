@@ -210,7 +210,7 @@ impl<'d> FirstStep<'d> {
             (Some((0, step)), _) | (_, Some(step)) | (Some((_, step)), None) => Some(step),
             (None, None) => disturbing(documents).map(|_| Self {
                 subject: None,
-                message: "review what this change does to the network",
+                message: "Review what this change does to the network.",
                 help: None,
                 href: Some("change".to_owned()),
             }),
