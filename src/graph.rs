@@ -135,6 +135,8 @@ pub struct GraphPeers {
 pub struct GraphSegment {
     /// The node at the tunnel end.
     pub leader: String,
+    /// The location of this node; empty if it has none.
+    pub location: String,
     /// The endpoint at which others dial it; none behind NAT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
@@ -195,9 +197,9 @@ pub struct GraphLink {
     /// The result of the proof.
     pub state: LinkState,
     /// The paths from the first cluster to the second.
-    pub there: LinkPaths,
+    pub there: ProvedPaths,
     /// The paths from the second cluster to the first.
-    pub back: LinkPaths,
+    pub back: ProvedPaths,
 }
 
 /// The result of the proof of all declared paths of a link.
@@ -208,7 +210,7 @@ pub enum LinkState {
     Fails,
     /// Paths of only one direction fail.
     OneWay,
-    /// No path is declared, because a cluster has no snapshot or no node that takes part.
+    /// Unknown: no path is declared, because a cluster has no snapshot or no node that takes part.
     Unproved,
     /// All paths work, some of them under a condition that no snapshot shows.
     Assumed,
@@ -219,7 +221,7 @@ pub enum LinkState {
 /// The declared paths of a link in one direction.
 #[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[schemars(rename = "Paths")]
-pub struct LinkPaths {
+pub struct ProvedPaths {
     /// The number of declared paths.
     pub declared: u64,
     /// Those that work.
@@ -244,7 +246,7 @@ impl LinkState {
     ];
 
     /// Returns the result of the paths of both directions.
-    fn of(there: LinkPaths, back: LinkPaths) -> Self {
+    fn of(there: ProvedPaths, back: ProvedPaths) -> Self {
         match (there.failing(), back.failing()) {
             (0, 0) if there.declared + back.declared == 0 => Self::Unproved,
             (0, 0) if 0 < there.assumed + back.assumed => Self::Assumed,
@@ -270,14 +272,14 @@ impl LinkState {
         match self {
             Self::Fails => "fails",
             Self::OneWay => "fails in one direction",
-            Self::Unproved => "nothing to prove",
-            Self::Assumed => "works if an assumption holds",
+            Self::Unproved => "unknown",
+            Self::Assumed => "depends on an assumption",
             Self::Works => "works",
         }
     }
 }
 
-impl LinkPaths {
+impl ProvedPaths {
     /// Returns the number of paths that fail.
     fn failing(self) -> u64 {
         self.declared.saturating_sub(self.working + self.assumed)
@@ -290,8 +292,9 @@ impl GraphLink {
         let (there, back) = (self.there, self.back);
         let declared = there.declared + back.declared;
         match self.state {
-            LinkState::Unproved => "not proved".to_owned(),
-            LinkState::Works => format!("{declared} work"),
+            LinkState::Unproved => "unknown".to_owned(),
+            LinkState::Works if declared == 1 => "1 path works".to_owned(),
+            LinkState::Works => format!("{declared} paths work"),
             LinkState::Assumed => format!("{} of {declared} assumed", there.assumed + back.assumed),
             LinkState::Fails | LinkState::OneWay => {
                 format!("{} of {declared} fail", there.failing() + back.failing())
@@ -368,7 +371,7 @@ impl MeshGraph {
     fn summary(&self) -> String {
         let states = self.states().map(|state| {
             let links = self.links.iter().filter(|it| it.state == state).count();
-            format!("{links} {}", state.words())
+            format!("{links}: {}", state.words())
         });
         let states: Vec<String> = states.collect();
         let clusters = text::count(self.clusters.len(), "cluster");
@@ -376,7 +379,7 @@ impl MeshGraph {
         if states.is_empty() {
             return format!("{clusters}, {links}");
         }
-        format!("{clusters}, {links}: {}", states.join(", "))
+        format!("{clusters}, {links} ({})", states.join(", "))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     GraphCluster, GraphClusterKind, GraphLevel, GraphLink, GraphNode, GraphPeers, GraphRange,
-    GraphRole, GraphSegment, LinkPaths, LinkState, MeshGraph,
+    GraphRole, GraphSegment, LinkState, MeshGraph, ProvedPaths,
 };
 use crate::agent::fabric::{Fabric, Holding, SiteId, SitePair};
 use crate::diagnostic::escaped;
@@ -38,7 +38,7 @@ pub struct GraphInputs<'g> {
 }
 
 /// The paths of an ordered pair of linked clusters.
-type PathsByPair<'g> = BTreeMap<(&'g ClusterName, &'g ClusterName), LinkPaths>;
+type PathsByPair<'g> = BTreeMap<(&'g ClusterName, &'g ClusterName), ProvedPaths>;
 
 /// The reasons why nodes take no part, by cluster and node.
 type Reasons<'g> = BTreeMap<(&'g ClusterName, &'g str), String>;
@@ -127,6 +127,7 @@ impl GraphInputs<'_> {
         candidates
             .map(|candidate| GraphSegment {
                 leader: escaped(candidate.leader.as_str(), SHOWN),
+                location: location(member, candidate),
                 endpoint: candidate.endpoint.as_ref().map(ToString::to_string),
                 is_behind_nat: candidate.endpoint.is_none(),
                 anchors: anchors(&sets, candidate),
@@ -192,7 +193,7 @@ impl GraphInputs<'_> {
                     to: pairing.to,
                 };
                 let [from, to] = pair.both().map(|it| self.fabric.site(it).cluster);
-                let mut paths = LinkPaths::default();
+                let mut paths = ProvedPaths::default();
                 for tally in pairing.tallies.values() {
                     paths.declared += tally.promised;
                     paths.working += tally.kept;
@@ -243,6 +244,13 @@ fn anchors(sets: &[&PeerSet], candidate: &PeerCandidate) -> Vec<String> {
         }
     }
     anchors.iter().map(ToString::to_string).collect()
+}
+
+fn location(member: &Member, candidate: &PeerCandidate) -> String {
+    let members = candidate.members.iter();
+    let mut nodes = members.map(|it| &member.cluster.nodes[*it]);
+    let leader = nodes.find(|it| it.node.name == candidate.leader.as_str());
+    leader.map_or_else(String::new, |it| escaped(&it.kilo.location, SHOWN))
 }
 
 fn graph_node(node: &ClusterNode, role: GraphRole, reason: Option<&String>) -> GraphNode {

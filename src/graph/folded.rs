@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    GraphCluster, GraphClusterKind, GraphLevel, GraphLink, LinkPaths, LinkState, MeshGraph,
+    GraphCluster, GraphClusterKind, GraphLevel, GraphLink, LinkState, MeshGraph, ProvedPaths,
 };
 use crate::mesh::State;
 
@@ -21,7 +21,7 @@ impl MeshGraph {
         for (cluster, group) in self.clusters.iter().zip(&group_of) {
             groups.entry(*group).or_default().push(cluster);
         }
-        let mut links: BTreeMap<(usize, usize), (LinkPaths, LinkPaths)> = BTreeMap::new();
+        let mut links: BTreeMap<(usize, usize), (ProvedPaths, ProvedPaths)> = BTreeMap::new();
         for (link, [one, other]) in self.placed() {
             let (one, other) = (group_of[one], group_of[other]);
             let turned = other < one;
@@ -99,7 +99,7 @@ impl MeshGraph {
     }
 }
 
-impl LinkPaths {
+impl ProvedPaths {
     fn add(&mut self, others: Self) {
         self.declared += others.declared;
         self.working += others.working;

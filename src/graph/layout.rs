@@ -26,7 +26,7 @@ pub(super) struct Point {
 
 /// A line between two boxes, with room for a label.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Route {
+pub(super) struct LayoutLine {
     /// The places of the boxes.
     pub(super) ends: [usize; 2],
     /// The size of its label.
@@ -72,7 +72,7 @@ pub(super) fn rows(boxes: &[BoxSize], gap: f64) -> Layout {
 
 /// Arranges boxes in columns, so that lines lead from left to right and do not cross boxes. Boxes without a line
 /// follow in rows.
-pub(super) fn columns(boxes: &[BoxSize], lines: &[Route]) -> Layout {
+pub(super) fn columns(boxes: &[BoxSize], lines: &[LayoutLine]) -> Layout {
     let mut graph: Graph<NodeLabel, EdgeLabel> = Graph::with_options(GraphOptions {
         directed: true,
         multigraph: false,
@@ -117,7 +117,7 @@ pub(super) fn columns(boxes: &[BoxSize], lines: &[Route]) -> Layout {
 }
 
 /// Reads the positions of boxes with lines.
-fn read(graph: &Graph<NodeLabel, EdgeLabel>, boxes: &[BoxSize], lines: &[Route]) -> Layout {
+fn read(graph: &Graph<NodeLabel, EdgeLabel>, boxes: &[BoxSize], lines: &[LayoutLine]) -> Layout {
     let mut layout = Layout::default();
     let mut grow = |point: Point| {
         layout.size.width = layout.size.width.max(point.x);

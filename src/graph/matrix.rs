@@ -99,7 +99,8 @@ fn mark(state: LinkState, (x, y): (f64, f64), cell: f64, marks: &mut String) {
             y + a
         ),
         LinkState::Assumed => write!(marks, "M{:.1} {:.1}h{b:.1}", x + a, y + b),
-        LinkState::Unproved | LinkState::Works => Ok(()),
+        LinkState::Unproved => write!(marks, "M{x:.1} {:.1}L{:.1} {y:.1}", y + cell, x + cell),
+        LinkState::Works => Ok(()),
     };
 }
 

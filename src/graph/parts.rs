@@ -5,6 +5,9 @@ use super::{GraphCluster, GraphClusterKind, GraphNode, GraphRole, GraphSegment};
 use crate::mesh::State;
 use crate::text;
 
+/// The most ranges of an anchor that are listed.
+const ANCHORS: usize = 4;
+
 impl GraphCluster {
     /// Returns what it is and how large.
     pub(super) fn facts(&self) -> String {
@@ -62,16 +65,19 @@ impl GraphCluster {
 impl GraphSegment {
     /// Returns how others reach it, and what it carries for its cluster.
     pub(super) fn facts(&self) -> Vec<String> {
-        let mut facts = vec![match &self.endpoint {
+        let mut facts = Vec::new();
+        if !self.location.is_empty() {
+            facts.push(format!("location {}", self.location));
+        }
+        facts.push(match &self.endpoint {
             Some(endpoint) => endpoint.clone(),
             None => "behind NAT".to_owned(),
-        }];
-        match &self.anchors[..] {
-            [] => {}
-            [range] => facts.push(format!("anchor of {range}")),
-            [range, others @ ..] => {
-                facts.push(format!("anchor of {range} and {} more", others.len()));
-            }
+        });
+        let more = self.anchors.len().saturating_sub(ANCHORS);
+        let shown = self.anchors.iter().take(ANCHORS);
+        facts.extend(shown.map(|it| format!("anchor of {it}")));
+        if 0 < more {
+            facts.push(format!("and {more} more"));
         }
         facts
     }
@@ -79,29 +85,37 @@ impl GraphSegment {
 
 /// Returns the box of a cluster, with what the level of its graph shows.
 pub(super) fn cluster_box(cluster: &GraphCluster) -> TextBox {
+    let mut lines = vec![("title", cluster.name.clone()), ("note", cluster.facts())];
     let segments = cluster.segments.iter();
-    let shown = |_: &&GraphSegment| cluster.kind == GraphClusterKind::Cluster;
-    let mut inside: Vec<TextBox> = segments
-        .filter(shown)
-        .map(|it| segment_box(cluster, it))
-        .collect();
+    let mut inside: Vec<TextBox> = Vec::new();
+    match cluster.kind {
+        // A host is its own only segment.
+        GraphClusterKind::External => {
+            lines.extend(
+                segments
+                    .flat_map(GraphSegment::facts)
+                    .map(|it| ("note", it)),
+            );
+        }
+        GraphClusterKind::Cluster => inside.extend(segments.map(|it| segment_box(cluster, it))),
+    }
     let excluded = cluster.excluded().map(|it| match &it.reason {
         Some(reason) => ("note", format!("{}: {reason}", it.name)),
         None => ("note", it.name.clone()),
     });
-    let mut lines = vec![("name", "left out".to_owned())];
-    lines.extend(excluded);
-    if 1 < lines.len() {
+    let mut left_out = vec![("name", "left out".to_owned())];
+    left_out.extend(excluded);
+    if 1 < left_out.len() {
         inside.push(TextBox {
             class: "segment excluded",
-            lines,
+            lines: left_out,
             ..TextBox::default()
         });
     }
     TextBox {
         class: cluster.class(),
         cluster: Some(cluster.name.clone()),
-        lines: vec![("title", cluster.name.clone()), ("note", cluster.facts())],
+        lines,
         inside,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::layout::{self, BoxSize, Layout, Point, Route};
+use super::layout::{self, BoxSize, Layout, LayoutLine, Point};
 use super::matrix;
 use super::parts::cluster_box;
 use super::text_box::{LINE_HEIGHT, PADDING, TextBox, text_width, xml};
@@ -50,9 +50,9 @@ fn lines(graph: &MeshGraph, content: &mut String) -> BoxSize {
             width: text_width(&link.label()) + PADDING,
             height: LINE_HEIGHT,
         };
-        (link, Route { ends, label })
+        (link, LayoutLine { ends, label })
     });
-    let (links, routes): (Vec<&GraphLink>, Vec<Route>) = drawn.unzip();
+    let (links, routes): (Vec<&GraphLink>, Vec<LayoutLine>) = drawn.unzip();
     let layout = layout::columns(&sizes, &routes);
     for (link, points) in links.iter().zip(&layout.lines) {
         draw_line(link, points, content);

@@ -22,6 +22,7 @@ fn cluster(name: String, nodes: usize) -> GraphCluster {
     let nodes: Vec<GraphNode> = nodes.collect();
     let segments = nodes.iter().map(|it| GraphSegment {
         leader: it.name.clone(),
+        location: String::new(),
         endpoint: None,
         is_behind_nat: true,
         anchors: vec!["10.9.0.0/16".to_owned(), "10.8.0.0/16".to_owned()],
@@ -51,12 +52,12 @@ fn cluster(name: String, nodes: usize) -> GraphCluster {
 fn graph(clusters: usize, nodes: usize, links: &[(usize, usize, u64, u64)]) -> MeshGraph {
     let name = |it: usize| format!("c{it:03}");
     let links = links.iter().map(|&(one, other, failing, assumed)| {
-        let back = LinkPaths {
+        let back = ProvedPaths {
             declared: 4,
             working: 4,
             assumed: 0,
         };
-        let there = LinkPaths {
+        let there = ProvedPaths {
             declared: 4,
             working: 4 - failing - assumed,
             assumed,
@@ -87,12 +88,12 @@ fn focus(names: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn a_link_is_what_is_proved_in_both_directions() {
-    let paths = |working, assumed| LinkPaths {
+    let paths = |working, assumed| ProvedPaths {
         declared: 4,
         working,
         assumed,
     };
-    let nothing = LinkPaths::default();
+    let nothing = ProvedPaths::default();
     for (there, back, state) in [
         (paths(4, 0), paths(4, 0), LinkState::Works),
         (paths(4, 0), nothing, LinkState::Works),
@@ -154,7 +155,7 @@ fn clusters_with_the_same_links_are_folded() {
     c000
     c001 and 6 more
     c008
-    c000 - c001 and 6 more: 56 work
+    c000 - c001 and 6 more: 56 paths work
     c000 - c008: 1 of 8 fail
     ");
     let mut broken = full(5);
@@ -163,9 +164,9 @@ fn clusters_with_the_same_links_are_folded() {
     c000 and 2 more
     c003
     c004
-    c000 and 2 more - c000 and 2 more: 24 work
-    c000 and 2 more - c003: 24 work
-    c000 and 2 more - c004: 24 work
+    c000 and 2 more - c000 and 2 more: 24 paths work
+    c000 and 2 more - c003: 24 paths work
+    c000 and 2 more - c004: 24 paths work
     c003 - c004: 2 of 8 assumed
     ");
 }

@@ -17,18 +17,17 @@ use crate::proving::{self, WantedPeers};
 use crate::settings::CommonOptions;
 use crate::{Outcome, input_file};
 
-/// Draw the mesh, with the proof of each link
+/// Draw the clusters, and whether their links work
 ///
-/// Draws clusters with their segments and nodes, and the links between clusters by the result of `verify`: all
-/// paths work, some depend on an assumption, some fail, or they fail in only one direction. Segments are drawn
-/// with their leader, endpoint or NAT, and the ranges that they carry as anchors. More than 30 links are drawn as
-/// a matrix. Writes nothing, and needs no other program.
+/// Each link shows the result of `verify`: it works, depends on an assumption, fails, fails in one direction, or is
+/// unknown. A segment shows its leader, its endpoint (or `behind NAT`) and the ranges that it carries as an anchor.
+/// With more than 30 links, the picture is a matrix. Writes nothing, and needs no other program.
 ///
-/// Exits with 0 if the graph is drawn, also if links fail.
+/// The exit code is 0 if the graph is drawn, even if links fail.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GraphArgs {
-    /// Clusters to draw, with the clusters that they are linked to [default: all]
+    /// Clusters or external hosts to draw, with the clusters that they are linked to [default: all]
     #[arg(value_name = "CLUSTER")]
     clusters: Vec<String>,
 
