@@ -185,7 +185,7 @@ fn summary(difference: &PageDifference) -> String {
         ..
     } = difference;
     if targets.is_empty() {
-        return format!("Compared with `{against}`, no Peer changes.");
+        return format!("since `{against}`: no Peer changes.");
     }
     let sum = |count: fn(&PageTargetChange) -> u64| targets.iter().map(count).sum::<u64>();
     let counts = [
@@ -206,7 +206,20 @@ fn summary(difference: &PageDifference) -> String {
     } else {
         format!("{events}.")
     };
-    format!("Compared with `{against}`, the change is {grade}: {counts} in {clusters}. {events}")
+    let meaning = meaning(grade);
+    format!("since `{against}`: {meaning}. {counts} in {clusters}. {events}")
+}
+
+/// Returns what a grade means.
+fn meaning(grade: &str) -> &'static str {
+    match grade {
+        "additive" => "paths are only gained, and nothing that works is disturbed",
+        "cleanup" => "only paths to what no longer exists are removed",
+        "brief" => "requests in changed clusters may get no answer for at most 30 seconds",
+        "disruptive" => "paths are lost, or interrupted for longer than 30 seconds",
+        "destructive" => "clusters lose all their Peers, or all Peers of another cluster",
+        _ => "no Peer changes",
+    }
 }
 
 /// Returns the targets, in which those of which the Peers change alike are one.

@@ -276,7 +276,7 @@ impl<'d> FirstStep<'d> {
         if let Some(Err(refusal)) = &documents.difference {
             return Some(step(&refusal.message, refusal.help.as_deref()));
         }
-        let message = "read what this change does, then decide whether to merge it";
+        let message = "Read what this change does, then decide whether to merge it.";
         disturbing(documents).map(|_| step(message, None))
     }
 }

@@ -44,11 +44,27 @@ Examples:
   clustermesh report --out report.html
   clustermesh report --against main... --out report.html";
 
+/// Fails if a file is there that is not a page, such as a mesh.
+fn refuse_other_file(path: &Path) -> anyhow::Result<()> {
+    let Ok(mut file) = File::open(path) else {
+        return Ok(());
+    };
+    let mut start = [0; PAGE_START.len()];
+    if file.metadata()?.len() == 0 || file.read_exact(&mut start).is_ok() && start == PAGE_START {
+        return Ok(());
+    }
+    bail!(
+        "{} exists and is not an HTML page: delete it, or choose another path",
+        input_file::name(path)
+    )
+}
+
 pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let answers = answers::gather(&args.common.files, args.against.as_deref(), printer)?;
     let page = html_report::page(&answers).map_err(anyhow::Error::from)?;
     match &args.out {
         Some(path) => {
+            refuse_other_file(path)?;
             disk::write_file(&Roots::anywhere(), path, page.as_bytes())?;
         }
         None => printer.print(&page)?,

@@ -16,14 +16,14 @@ const PACKETS: usize = 200;
 
 /// The failures of a verification; none in a report of mistakes.
 #[derive(Deserialize)]
-struct Failures {
+struct FailingPaths {
     #[serde(default)]
-    failures: Vec<FailedPacket>,
+    failures: Vec<FailingPacket>,
 }
 
 /// The smallest packet of a failure.
 #[derive(Deserialize)]
-struct FailedPacket {
+struct FailingPacket {
     from: PacketSource,
     source: String,
     to: String,
@@ -105,9 +105,9 @@ fn difference(
 
 /// Follows the smallest packet of each failure, in their order.
 fn traces(files: &FileOptions, verification: &str) -> Result<String, CommandFailure> {
-    let Failures { failures } = serde_json::from_str(verification)?;
+    let FailingPaths { failures } = serde_json::from_str(verification)?;
     let packets = failures.iter().take(PACKETS).map(|it| {
-        let FailedPacket {
+        let FailingPacket {
             from,
             source,
             to,
