@@ -1,26 +1,33 @@
 //! `clustermesh report`
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::ValueHint;
 use clap::builder::OsStringValueParser;
 use clustermesh::html_report;
 
-use crate::Outcome;
 use crate::disk::{self, Roots};
 use crate::failure::CommandFailure;
 use crate::output::Printer;
 use crate::settings::CommonOptions;
+use crate::{Outcome, input_file};
 
 mod answers;
 mod captured;
 
-/// Write everything about the mesh as one page for a browser
+/// The beginning of each page.
+const PAGE_START: &str = "<!doctype html>";
+
+/// The largest file that is replaced, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// Write an HTML report about the mesh
 ///
 /// Runs `validate`, `verify --survive 1`, `capacity` and `graph`, and `trace` for paths that fail. Writes the results as
 /// one HTML file, which loads nothing from elsewhere: attach it to a CI job or an incident, or open it from a disk. The
-/// exit code is 0 if the page was written, also if it lists problems.
+/// exit code is 0 if the page was written, even if it lists problems.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
@@ -28,9 +35,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
 
-    /// Also show what changed since a commit, or compared with a rendered folder
+    /// Also show the changes since a commit, or compared with a rendered folder
     ///
-    /// As `clustermesh diff --against`.
+    /// Takes the same values as `clustermesh diff --against`.
     #[arg(long, value_name = "REV|DIR|none", value_parser = OsStringValueParser::new())]
     against: Option<OsString>,
 
@@ -46,11 +53,12 @@ Examples:
 
 /// Fails if a file is there that is not a page, such as a mesh.
 fn refuse_other_file(path: &Path) -> anyhow::Result<()> {
-    let Ok(mut file) = File::open(path) else {
+    let roots = Roots::anywhere();
+    if !disk::is_there(&roots, path) {
         return Ok(());
-    };
-    let mut start = [0; PAGE_START.len()];
-    if file.metadata()?.len() == 0 || file.read_exact(&mut start).is_ok() && start == PAGE_START {
+    }
+    let text = disk::read_text(&roots, path, LARGEST)?;
+    if text.is_empty() || text.starts_with(PAGE_START) {
         return Ok(());
     }
     bail!(
