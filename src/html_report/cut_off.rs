@@ -167,7 +167,9 @@ fn own_reason(
     if let Some(reason) = cluster.and_then(without_nodes) {
         let mut findings: Vec<&PageFinding> = documents.findings.iter().filter(of_it).collect();
         findings.sort_by_key(|it| (it.node.is_none(), it.rank()));
-        let help = findings.iter().find_map(|it| it.help.clone());
+        let helps = findings.iter().filter_map(|it| it.help.clone());
+        // A person may give up what is lost only if nothing else helps.
+        let help = helps.into_iter().find(|it| !it.contains("--allow-empty"));
         return Some((CutOffCause::Nodes, reason, help));
     }
     if linked.declares
@@ -198,7 +200,7 @@ fn failing(
     let help = match errors.count() {
         0 => field("help").map(ToOwned::to_owned),
         errors => Some(format!(
-            "correct {}, then run `clustermesh render`",
+            "correct the {}, then run `clustermesh render`",
             text::count(errors, "error")
         )),
     };

@@ -84,6 +84,20 @@ type FirstFinding<'d> = (Option<String>, &'d PageFinding);
 type RootFinding<'d> = (&'d PageFinding, Vec<&'d PageFinding>);
 
 impl PageFinding {
+    /// Returns whether it is the refusal of a guard.
+    fn is_of_guard(&self) -> bool {
+        GUARDS.iter().any(|guard| guard.name() == self.rule)
+    }
+
+    fn is_outdated_tree(&self) -> bool {
+        self.rule == OUTDATED_TREE.name()
+    }
+
+    /// Returns whether something else must be corrected first, if nodes of a cluster are missing.
+    pub(super) fn follows_from_nodes(&self) -> bool {
+        self.is_of_guard() || self.is_outdated_tree()
+    }
+
     /// Returns whether it is the same finding as another one.
     fn is_like(&self, other: &Self) -> bool {
         (&self.rule, &self.cluster, &self.node) == (&other.rule, &other.cluster, &other.node)
@@ -172,9 +186,7 @@ impl<'d> FindingList<'d> {
 /// Returns the finding to act on first. An outdated tree comes before what is found in it, but it cannot be rendered
 /// while there are errors in the inputs.
 fn first<'d>(documents: &PageDocuments, entries: &[RootFinding<'d>]) -> Option<FirstFinding<'d>> {
-    let is_guard = |it: &PageFinding| GUARDS.iter().any(|guard| guard.name() == it.rule);
-    let is_outdated = |it: &PageFinding| it.rule == OUTDATED_TREE.name();
-    let of_inputs = documents.findings.iter().filter(|it| !is_guard(it));
+    let of_inputs = documents.findings.iter().filter(|it| !it.is_of_guard());
     let is_refused = of_inputs.clone().any(|it| it.rank() == 0);
     // Nodes that are left out are the reason for most losses, and the next render would lose them.
     let is_lost = |it: &PageFinding| {
@@ -182,12 +194,12 @@ fn first<'d>(documents: &PageDocuments, entries: &[RootFinding<'d>]) -> Option<F
     };
     let findings = || entries.iter().map(|it| it.0).zip(1..);
     let find = |is_it: &dyn Fn(&PageFinding) -> bool| findings().find(|(it, _)| is_it(it));
-    let is_losing = find(&is_guard).or_else(|| find(&is_outdated)).is_some();
-    let input = find(&|it| is_refused && it.rank() == 0 && !is_guard(it) && !is_outdated(it));
+    let is_losing = find(&|it| it.follows_from_nodes()).is_some();
+    let input = find(&|it| is_refused && it.rank() == 0 && !it.follows_from_nodes());
     let cause = || find(&|it| is_losing && is_lost(it));
     let (finding, number) = input
         .or_else(cause)
-        .or_else(|| find(&is_outdated))
+        .or_else(|| find(&|it| it.is_outdated_tree()))
         .or_else(|| find(&|it| it.rank() < 2))?;
     let id = (number <= SHOWN).then(|| format!("finding-{number}"));
     Some((id, finding))

@@ -228,15 +228,20 @@ impl<'d> FirstStep<'d> {
         cut_off: &'d [CutOffCluster],
     ) -> Option<Self> {
         let worst = findings.worst().map(|(id, finding)| {
-            let is_cause =
-                |it: &&CutOffCluster| it.is_empty() && finding.cluster.as_deref() == Some(it.name);
+            let is_about = |it: &CutOffCluster| finding.cluster.as_deref() == Some(it.name);
+            let is_cause = |it: &&CutOffCluster| {
+                it.is_empty() && (is_about(it) || !it.is_unknown && finding.follows_from_nodes())
+            };
             let cause = cut_off.iter().find(is_cause);
             let step = Self {
-                subject: finding.subject(),
+                subject: cause.map_or_else(|| finding.subject(), |it| Some(it.name.to_owned())),
                 message: cause.map_or(&finding.message, |it| &it.reason),
-                help: (cause.and_then(|it| it.help.as_deref())).or(finding.help.as_deref()),
-                place: finding.places.first(),
-                href: id,
+                help: cause.map_or(finding.help.as_deref(), |it| it.help.as_deref()),
+                place: finding.places.first().filter(|_| cause.is_none()),
+                href: match cause {
+                    Some(_) => Some("cut-off".to_owned()),
+                    None => id,
+                },
             };
             (finding.rank(), step)
         });
