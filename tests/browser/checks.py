@@ -1,0 +1,122 @@
+"""Checks of a page in the browser. Each returns a list of faults, as texts."""
+
+import json
+from pathlib import Path
+
+INSIDE = Path(__file__).with_name("inside.js").read_text()
+WIDE, NARROW = (1280, 900), (400, 800)
+LARGEST = 5_000_000
+# The most elements of a page that the keyboard visits.
+MOST_STOPS = 3000
+AXE = {
+    "resultTypes": ["violations"],
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}
+
+
+def call(browser, function, *arguments):
+    """Calls a function of inside.js, which may be asynchronous."""
+    script = f"{INSIDE}\nconst done = arguments[arguments.length - 1];\n"
+    script += f"Promise.resolve({function}(...[...arguments].slice(0, -1))).then(done, (e) => done([`${{e}}`, []]));"
+    return browser.run_async(script, *arguments)
+
+
+def open_page(browser, page, fragment=""):
+    """Opens a page, and forgets what was logged before."""
+    browser.log("browser"), browser.log("performance")
+    return browser.open(page, fragment)
+
+
+def quiet(browser, address):
+    """Nothing was logged or violates the policy, no dialog is open, and only the page itself was requested."""
+    text = browser.dialog()
+    faults = [] if text is None else [f"a dialog is open: {text[:80]}"]
+    faults += [f"{it['source']}: {it['message'][:200]}" for it in browser.log("browser")]
+    for entry in browser.log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            url = message["params"]["request"]["url"]
+            if url != address:
+                faults.append(f"a request: {url[:80]}")
+    return faults
+
+
+def links(browser):
+    """Every link leads to something that is in view then."""
+    return call(browser, "links")[1]
+
+
+def ids(browser):
+    return call(browser, "repeatedIds")
+
+
+def width(browser):
+    """Nothing is wider than a narrow window."""
+    return call(browser, "wide")
+
+
+def keyboard(browser, page):
+    """The keyboard alone reaches and opens everything, in both directions. Keys start at the top of a new page."""
+    open_page(browser, page)
+    call(browser, "record")
+    faults, presses = tour(browser, "Tab")
+    faults += call(browser, "unreached")
+    faults += call(browser, "unmarked")
+    browser.run("window.focused.clear()")
+    back, again = tour(browser, "Shift+Tab")
+    faults += [f"backwards: {it}" for it in back + call(browser, "unreached")]
+    faults += call(browser, "unlinked")
+    return faults, presses + again
+
+
+def tour(browser, key):
+    """Presses a key until it reaches nothing new, and opens every closed part on the way. Returns faults and presses."""
+    faults, presses = [], 0
+    browser.press(key)
+    while True:
+        presses += 1
+        ends, is_closed, part = call(browser, "step")
+        if ends or MOST_STOPS < presses:
+            return faults, presses
+        if is_closed:
+            opens = ("Enter", "Space")[presses % 2]
+            browser.press(opens)
+            _, is_closed, now = call(browser, "step")
+            if is_closed or now != part:
+                faults.append(f"{opens} does not open {part}")
+        browser.press(key)
+
+
+def arrows(browser):
+    """The arrow keys scroll what is wider than its frame."""
+    faults = []
+    for number in range(call(browser, "areas")):
+        call(browser, "focusArea", number)
+        browser.press("Right", "Right")
+        faults += call(browser, "scrolled", number)
+    return faults
+
+
+def accessible(browser, axe):
+    """axe-core finds nothing serious or critical."""
+    browser.run(axe)
+    return call(browser, "axe", AXE)
+
+
+def schemes(browser):
+    """The page is light or dark, as the person wants it."""
+    browser.scheme("dark")
+    dark = call(browser, "brightness")
+    browser.scheme("light")
+    light = call(browser, "brightness")
+    return [] if dark < 0.3 < 0.7 < light else [f"brightness {light:.2f} in light and {dark:.2f} in dark"]
+
+
+def harmless(browser, mark):
+    """No hostile text became part of the page's structure."""
+    return call(browser, "hostile", mark)
+
+
+def small(page):
+    size = Path(page).stat().st_size
+    return [] if size <= LARGEST else [f"{size:,} bytes are more than {LARGEST:,}"]
