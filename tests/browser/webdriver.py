@@ -138,8 +138,8 @@ class Browser:
             "browserName": "chrome",
             "goog:chromeOptions": options,
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-            # A dialog fails the next command and is closed.
-            "unhandledPromptBehavior": "dismiss and notify",
+            # It fails commands until `dialog` closes it.
+            "unhandledPromptBehavior": "ignore",
         }
         answer = driver.call("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
         self.driver = driver
@@ -160,9 +160,13 @@ class Browser:
         return self.driver.call("POST", self.path + path, body or {})
 
     def open(self, path, fragment=""):
-        """Opens a file and waits for its event `load`. Returns its address."""
+        """Opens a file and waits for its event `load`, or for a dialog. Returns its address."""
         address = Path(path).resolve().as_uri()
-        self.post("/url", {"url": address + (f"#{fragment}" if fragment else "")})
+        try:
+            self.post("/url", {"url": address + (f"#{fragment}" if fragment else "")})
+        except Failure as failure:
+            if failure.kind != "unexpected alert open":
+                raise
         return address
 
     def run(self, script, *arguments):
@@ -209,9 +213,11 @@ class Browser:
         return self.post("/se/log", {"type": kind})
 
     def dialog(self):
-        """Returns the text of an open dialog, or None."""
+        """Closes an open dialog. Returns its text, or None."""
         try:
-            return self.get("/alert/text")
+            text = self.get("/alert/text")
+            self.post("/alert/dismiss")
+            return text
         except Failure as failure:
             if failure.kind == "no such alert":
                 return None
