@@ -4,7 +4,7 @@ import base64
 import hashlib
 import ipaddress
 import json
-import shutil
+import os
 import subprocess
 from pathlib import Path
 
@@ -77,6 +77,15 @@ def cluster(name, place, nodes, *, locations=(), nat=False, dual=False, lan=None
     return entry | fields, members
 
 
+def run(program, folder, *arguments):
+    """Runs the program in a folder. Returns its output, also if it has findings."""
+    command = [program, *arguments]
+    run = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if run.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(command)}: exit code {run.returncode}\n{run.stderr}")
+    return run.stdout
+
+
 class Fleet:
     """A mesh and its snapshots in a folder, and the program that reads them."""
 
@@ -111,20 +120,15 @@ class Fleet:
         text = json.dumps(document, indent=2, ensure_ascii=False)
         (self.folder / "expectations.yaml").write_text(text + "\n")
 
-    def run(self, *arguments, codes=(0, 1)):
-        """Runs the program in the folder. Returns its output."""
-        command = [self.program, *arguments]
-        run = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if run.returncode not in codes:
-            raise SystemExit(f"{' '.join(map(str, command))}: exit code {run.returncode}\n{run.stderr}{run.stdout[-2000:]}")
-        return run.stdout
+    def run(self, *arguments):
+        return run(self.program, self.folder, *arguments)
 
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "-o", "json"))
 
     def render(self):
         self.write()
-        self.run("render", codes=(0,))
+        self.run("render")
         return self
 
     def report(self, *arguments):
@@ -133,9 +137,12 @@ class Fleet:
         page.write_text(self.run("report", *arguments), encoding="utf-8")
         return page
 
-    def keep(self, name):
-        """Copies the folder as it is now, to compare with it later. Returns the copy."""
-        return shutil.copytree(self.folder, self.folder.parent / name)
+    def commit(self):
+        """Commits everything, to compare with it later."""
+        who = ["-c", "user.name=ci", "-c", "user.email=ci@example.com", "-c", "gc.auto=0"]
+        env = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+        for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "before"]):
+            subprocess.run(["git", *who, *command], cwd=self.folder, check=True, env=env)
 
 
 def without_endpoint(nodes):
@@ -227,3 +234,31 @@ def hostile(program, folder):
     )
     fleet.write()
     return fleet
+
+
+def changed(program, folder):
+    """Compared with the last commit, `annex` has joined with two nodes, `east-3` is gone and `west-2` has a new key."""
+    clusters = [
+        cluster("east", 51, 3),
+        cluster("west", 52, 4, locations=("a", "b"), dual=True),
+        cluster("store", 53, 2, nat=True, carries=False),
+    ]
+    fleet = Fleet(program, folder, clusters).render()
+    fleet.commit()
+    entry, fleet.nodes["annex"] = cluster("annex", 54, 2)
+    fleet.entries.append(entry)
+    fleet.nodes["east"].pop()
+    fleet.nodes["west"][1]["annotations"][KILO + "key"] = key("reinstalled")
+    return fleet.render()
+
+
+def full_mesh(program, folder):
+    """50 clusters of 50 nodes, each linked with each."""
+    return Fleet(program, folder, [cluster(f"cluster-{at:02}", at, 50) for at in range(1, 51)]).render()
+
+
+def spokes(program, folder):
+    """200 clusters of 20 nodes around one of 30."""
+    hub = cluster("hub", 250, 30)
+    others = [cluster(f"spoke-{at:03}", at, 20, locations=("a", "b")) for at in range(1, 201)]
+    return Fleet(program, folder, [hub, *others], topology={"mode": "Hub", "hubs": ["hub"]}).render()

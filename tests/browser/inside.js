@@ -60,6 +60,9 @@ async function links() {
     await frames();
     if (!inView(target)) faults.push(`${name(link)} does not show its target`);
   }
+  for (const use of document.querySelectorAll("use[href]")) {
+    if (!document.getElementById(use.getAttribute("href").slice(1))) faults.push(`${name(use)} shows nothing`);
+  }
   for (const attribute of ["for", "aria-controls", "aria-describedby", "aria-labelledby", "headers"]) {
     for (const element of document.querySelectorAll(`[${attribute}]`)) {
       for (const id of element.getAttribute(attribute).split(/\s+/)) {
@@ -178,6 +181,64 @@ function hostile(mark) {
     }
   }
   return faults;
+}
+
+// What the page shows, for comparison with the documents that it shows.
+function figures() {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const text = (element) => element && element.textContent.trim().replace(/\s+/g, " ");
+  const texts = (selector, root) => all(selector, root).map(text);
+  const layers = texts("#class option");
+  const cells = all(".matrix [data-layer] .cell").map((it) => {
+    const [layer, row] = [it.closest("[data-layer]").dataset.layer, it.closest("tr")];
+    const head = it.closest("table").rows[0].cells[it.cellIndex];
+    return [layers[layer], text(row.cells[0]), text(head), it.classList[1], text(it).match(/[\d/]+|$/)[0]];
+  });
+  const lines = all("#matrix [data-layer]").flatMap((it) => all(".m", it)
+    .map((line) => [layers[it.dataset.layer], line.classList[1], line.getAttribute("d")]));
+  const table = (root) => all("tbody tr", root).map((row) => [...row.cells].map(text));
+  return {
+    word: text(document.querySelector("#verdict h2")),
+    verdict: text(document.querySelector("#verdict .lead")),
+    points: texts("#verdict .points li"),
+    first: text(document.getElementById("first-step")),
+    cutOff: all("#cut-off li").map((it) => [text(it.querySelector("strong")), text(it)]),
+    names: (document.getElementById("matrix")?.dataset.names || "").split(" "),
+    cells, lines,
+    pairs: all("details.pair").map((it) => [it.dataset.clusters, text(it.querySelector("summary")), table(it)]),
+    cards: all("details.card").map((it) => [text(it.querySelector("h3")), text(it.querySelector("summary .muted")), texts("tbody tr.excluded th", it)]),
+    severities: texts("#findings > h3:not(:last-of-type), #findings > h3"),
+    findings: all(".finding").map((it) => text(it.querySelector("p"))),
+    consequences: texts(".finding details li"),
+    expectations: all("#expectations > details").map((it) => [text(it.querySelector("strong")), text(it.querySelector("summary")), text(it.querySelector("p"))]),
+    losses: all(".loss").map((it) => [it.dataset.part, text(it.querySelector("summary")), texts("li", it)]),
+    lossCount: text(document.querySelector("#losses > p")),
+    ranges: table(document.querySelector("#address-space details")),
+    free: all("#free-ranges tbody tr").map((it) => [text(it.cells[0]), texts("td code", it), text(it)]),
+    loads: table(document.getElementById("load")),
+    cardLoads: all("details.card").map((it) => [text(it.querySelector("h3")), all("table", it).filter((one) => text(one).startsWith("Quantity")).map(table)]),
+    change: text(document.getElementById("change-summary")),
+    changes: text(document.getElementById("change")),
+  };
+}
+
+// The milliseconds until the page was loaded, and until a search and a filter by cluster were answered and shown.
+async function usable(word, cluster) {
+  const { loadEventEnd } = performance.getEntriesByType("navigation")[0];
+  const change = async (id, value, event) => {
+    const start = performance.now();
+    const element = document.getElementById(id);
+    element.value = value;
+    element.dispatchEvent(new Event(event, { bubbles: true }));
+    await frames();
+    return performance.now() - start;
+  };
+  const shownCards = () => [...document.querySelectorAll("details.card")].filter(shown).length;
+  const searched = await change("search", word, "input");
+  const found = shownCards();
+  await change("search", "", "input");
+  const filtered = await change("cluster", cluster, "change");
+  return [loadEventEnd, searched, filtered, found, shownCards()];
 }
 
 async function axe(options) {

@@ -1,4 +1,4 @@
-"""Faults that are planted into a copy of a real page. A check that does not report its fault is of no use."""
+"""Faults that are planted into a copy of a real page. A check that does not report its fault fails."""
 
 import re
 
@@ -6,7 +6,7 @@ import checks
 import fleets
 
 OPEN = "default-src 'unsafe-inline' data: http: https: file:"
-# What a page without escaping makes of a hostile name.
+# A hostile name in a page that does not escape it.
 NAME = f"<img src=x onerror=\"window.{fleets.MARK}=1\">"
 
 
