@@ -124,6 +124,29 @@ def schemes(browser):
     return [] if dark < 0.3 < 0.7 < light else [f"brightness {light:.2f} in light and {dark:.2f} in dark"]
 
 
+def printed(browser):
+    """Everything is printed, also what is closed, and nothing is wider than the paper."""
+    browser.run("for (const it of document.querySelectorAll('details')) it.open = false;")
+    browser.run("addEventListener('beforeprint', () => { window.closed = document.querySelectorAll('details:not([open])').length; })")
+    document = browser.post("/print")
+    closed = browser.run("return window.closed")
+    faults = [f"{closed} parts are closed in print"] if closed else []
+    if not document.startswith("JVBERi"):
+        faults.append("it is not a PDF")
+    # A4, less the margins.
+    browser.size(720, 1000)
+    browser.scheme("light", "print")
+    faults += call(browser, "wide")
+    browser.scheme("light")
+    return faults
+
+
+def shown(browser, texts):
+    """Hostile texts can be read, as texts."""
+    whole = browser.run("return document.body.textContent")
+    return [f"not shown: {it}" for it in texts if it not in whole]
+
+
 def harmless(browser, mark):
     """No hostile text became part of the page's structure."""
     return call(browser, "hostile", mark)

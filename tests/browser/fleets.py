@@ -211,6 +211,8 @@ HOSTILE = (
     "\0\x1b[31m\u2028\u2029\ufeff",
     "long " + "x<" * 5000,
 )
+# What a page shows of them.
+SHOWN = (*HOSTILE[:8], "\\u{202e}\\u{2066}right to left\\u{2069}", "long x<x<x<")
 
 
 def hostile(program, folder):
