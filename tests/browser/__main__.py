@@ -107,7 +107,7 @@ def large(browser, results, folder):
         page = fleet.report()
         made = time.monotonic()
         address = checks.open_page(browser, page)
-        loaded, searched, filtered, found, kept = checks.call(browser, "usable", cluster, cluster)
+        loaded, searched, filtered, found, kept = checks.call(browser, "usable", f"{cluster}-13", cluster)
         results.add(f"{title}: quiet", checks.quiet(browser, address))
         results.add(f"{title}: ids", checks.ids(browser))
         results.add(f"{title}: size", checks.small(page))

@@ -13,7 +13,7 @@ def cut_off(browser, fleet):
     found = dict(checks.call(browser, "figures")["cutOff"])
     faults = figures.differ("clusters that are cut off", sorted(found), ["mill", "south"])
     faults += lacks(found.get("mill", ""), "none of its 3 nodes", "endpoint")
-    return faults + lacks(found.get("south", ""), "key belongs to no node", "clustermesh")
+    return faults + lacks(found.get("south", ""), "no Peer of north has its key", "clustermesh render")
 
 
 def single_gateway(browser, fleet):

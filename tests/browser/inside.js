@@ -87,10 +87,12 @@ function repeatedIds() {
 function wide() {
   const root = document.scrollingElement;
   if (root.scrollWidth <= innerWidth) return [];
-  const scrolls = (it) => it && it !== root && it !== document.body
-    && (getComputedStyle(it).overflowX !== "visible" || scrolls(it.parentElement));
+  // Only a part of its position cuts off an absolute element.
+  const around = (it) => getComputedStyle(it).position === "absolute" ? it.offsetParent : it.parentElement;
+  const isCut = (it) => it && it !== root && it !== document.body
+    && (getComputedStyle(it).overflowX !== "visible" || isCut(around(it)));
   const wide = [...document.body.querySelectorAll("*")]
-    .filter((it) => innerWidth < Math.ceil(it.getBoundingClientRect().right) && !scrolls(it.parentElement));
+    .filter((it) => innerWidth < Math.ceil(it.getBoundingClientRect().right) && !isCut(around(it)));
   return [`the page is ${root.scrollWidth} pixels wide instead of ${innerWidth}: ${wide.slice(0, 3).map(name).join(", ")}`];
 }
 
