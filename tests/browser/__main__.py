@@ -1,6 +1,7 @@
 """Runs the checks of `.ci/browser`, or with `pictures`, writes the pictures of the README and the book."""
 
 import os
+import re
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ PROGRAM = os.environ["PROGRAM"]
 # A fleet with a planted trouble, what the page must answer, and with what it is compared.
 TROUBLED = (
     (fleets.cut_off, answers.cut_off, None),
+    (fleets.unread, answers.unread, None),
     (fleets.single_gateway, answers.single_gateway, None),
     (fleets.known_ranges, answers.known_ranges, None),
     (fleets.changed, answers.changed, "HEAD"),
@@ -72,27 +74,39 @@ def look(browser, results, title, page):
 
 
 def troubled(browser, results, folder):
+    """Pages of fleets with planted troubles have the figures of the documents, and the answers. Wrong figures are found."""
+    unplanted = dict(planted.FIGURES)
     for make, answer, against in TROUBLED:
         start, title = time.monotonic(), make.__name__
         fleet = make(PROGRAM, folder / title)
-        page = fleet.report(*(["--against", against] if against else []))
+        page = fleet.report(folder / f"{title}.html", *(["--against", against] if against else []))
         presses = look(browser, results, title, page)
         browser.size(*checks.WIDE)
         checks.open_page(browser, page)
-        for part, faults in figures.compare(browser, figures.Documents(fleet, against)).items():
+        documents = figures.Documents(fleet, against)
+        for part, faults in figures.compare(browser, documents).items():
             results.add(f"{title}: figures of {part}", faults)
         results.add(f"{title}: answer", answer(browser, fleet))
+        results.add(f"{title}: controls", checks.controls(browser, page, fleet.entries[-1]["name"]))
+        html = page.read_text(encoding="utf-8")
+        for part in [it for it, (pattern, _) in unplanted.items() if re.search(pattern, html)]:
+            check = lambda browser, page, address: figures.compare(browser, documents)[part]
+            wrong = planted.replaced(html, *unplanted.pop(part))
+            report(browser, results, page, f"a wrong figure of {part}", wrong, check, "")
         note(f"{title}: {presses} stops of the keyboard, {time.monotonic() - start:.0f} s")
+    results.add("every figure was planted", [f"not on any page: {it}" for it in unplanted])
 
 
 def hostile(browser, results, folder):
-    """Hostile names do nothing, in every state of the page."""
+    """Hostile names do nothing, in every state of the page, and only because they are escaped."""
     start = time.monotonic()
-    fleet = fleets.hostile(PROGRAM, folder / "hostile")
-    page = fleet.report()
+    page = fleets.hostile(PROGRAM, folder / "hostile").report(folder / "hostile.html")
     presses = look(browser, results, "hostile", page)
     results.add("hostile: opened", checks.harmless(browser, fleets.MARK))
     results.add("hostile: shown", checks.shown(browser, fleets.SHOWN))
+    html = page.read_text(encoding="utf-8")
+    for title, change, expected in planted.UNESCAPED:
+        report(browser, results, page, title, change(html), planted.harmless, expected)
     note(f"hostile: {presses} stops of the keyboard, {time.monotonic() - start:.0f} s")
 
 
@@ -104,7 +118,7 @@ def large(browser, results, folder):
         start = time.monotonic()
         fleet = make(PROGRAM, folder / title)
         rendered = time.monotonic()
-        page = fleet.report()
+        page = fleet.report(folder / f"{title}.html")
         made = time.monotonic()
         address = checks.open_page(browser, page)
         loaded, searched, filtered, found, kept = checks.call(browser, "usable", f"{cluster}-13", cluster)
@@ -122,20 +136,26 @@ def large(browser, results, folder):
         note(f"{title}: {page.stat().st_size:,} bytes, made in {made - rendered:.1f} s, {times}")
 
 
+def report(browser, results, page, title, html, check, expected):
+    """A check reports the fault that is planted in a page."""
+    page.write_text(html, encoding="utf-8")
+    found = check(browser, page, checks.open_page(browser, page))
+    missed = [] if any(expected in it for it in found) else [f"not reported, but: {'; '.join(found)[:300] or 'nothing'}"]
+    results.add(f"planted: {title}", missed)
+
+
 def plant(browser, results, folder):
-    """Each planted fault is reported."""
-    page = folder / "plain.html"
-    page.write_text(fleets.run(PROGRAM, ROOT / "examples/quickstart", "report"), encoding="utf-8")
+    """Each planted fault is reported, and the page works without its script."""
+    page = fleets.Folder(PROGRAM, ROOT / "examples/quickstart").report(folder / "plain.html")
     html = page.read_text(encoding="utf-8")
     browser.size(*checks.NARROW)
     for title, (change, check, expected) in planted.FAULTS.items():
-        if check is planted.accessible and not checks.axe():
-            continue
-        page.write_text(change(html), encoding="utf-8")
-        address = checks.open_page(browser, page)
-        found = check(browser, page, address)
-        missed = [] if any(expected in it for it in found) else [f"not reported, but: {'; '.join(found)[:300] or 'nothing'}"]
-        results.add(f"planted: {title}", missed)
+        if check is not planted.accessible or checks.axe():
+            report(browser, results, page, title, change(html), check, expected)
+    page.write_text(planted.replaced(html, "(?s)<script>.*</script>", ""), encoding="utf-8")
+    address = checks.open_page(browser, page)
+    results.add("without its script: links", checks.links(browser))
+    results.add("without its script: quiet", checks.quiet(browser, address))
 
 
 def pictured(browser, results, folder):

@@ -90,6 +90,38 @@ def tour(browser, key):
         browser.press(key)
 
 
+def controls(browser, page, cluster):
+    """The keys search, filter, change the matrix, and lead to the next part and back."""
+    open_page(browser, page)
+    faults = []
+
+    def expect(what, script, *arguments):
+        if not browser.run(f"return {script}", *arguments):
+            faults.append(what)
+
+    browser.press("j", "j", "k")
+    expect("j and k lead to the next part and back", "document.activeElement === document.querySelector('main > section')")
+    browser.press("/", *cluster)
+    expect("/ and letters search", "document.activeElement.id === 'search' && document.activeElement.value === arguments[0]", cluster)
+    found = "[...document.querySelectorAll('main [data-clusters]')].filter((it) => !it.hidden && !it.closest('[hidden]'))"
+    expect("some entries are hidden", "document.querySelector('main [data-clusters][hidden]')")
+    expect("what is shown has the word", f"{found}.every((it) => it.textContent.includes(arguments[0]))", cluster)
+    expect("the cluster is found", f"{found}.some((it) => it.matches('details.card') && it.dataset.clusters === arguments[0])", cluster)
+    browser.press("Escape")
+    expect("Escape ends the search", "!document.querySelector('main [data-clusters][hidden]')")
+    browser.press("Tab", *cluster)
+    expect("letters choose a cluster", "document.getElementById('cluster').value === arguments[0]", cluster)
+    expect("only entries of the cluster are shown", f"{found}.every((it) => it.dataset.clusters.split(' ').includes(arguments[0]))", cluster)
+    other = "[...document.querySelectorAll('details.card')].find((it) => it.dataset.clusters !== arguments[0])"
+    browser.run(f"location.hash = {other}.id", cluster)
+    expect("a link shows what the filter hides", f"{other}.checkVisibility() && {other}.open", cluster)
+    browser.run("document.getElementById('class')?.focus()")
+    browser.press("Down")
+    layers = "[...document.querySelectorAll('[data-layer]')]"
+    expect("Down changes the matrix", f"!{layers}.length || {layers}.filter((it) => !it.hidden && it.getAttribute('visibility') !== 'hidden').map((it) => it.dataset.layer).join() === '1'")
+    return faults
+
+
 def arrows(browser):
     """The arrow keys scroll what is wider than its frame."""
     faults = []
@@ -133,8 +165,8 @@ def printed(browser):
     faults = [f"{closed} parts are closed in print"] if closed else []
     if not document.startswith("JVBERi"):
         faults.append("it is not a PDF")
-    # A4, less the margins.
-    browser.size(720, 1000)
+    # A4 less the margins has 720 pixels; the browser shrinks what is wider, here by a fifth at most.
+    browser.size(900, 1200)
     browser.scheme("light", "print")
     faults += call(browser, "wide")
     browser.scheme("light")

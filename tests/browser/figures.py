@@ -29,6 +29,7 @@ def compare(browser, documents):
     page = checks.call(browser, "figures")
     parts = {
         "verdict": verdict(page, documents),
+        "graph": graph(page, documents),
         "matrix": matrix(page, documents),
         "pairs": pairs(page, documents),
         "clusters": cards(page, documents),
@@ -59,6 +60,14 @@ def verdict(page, documents):
     faults = [f"{it} is missing in: {page['verdict']}" for it in sorted(expected) if it not in found]
     holds = documents.verification["holds"] and not severities(documents)["error"]
     return faults + differ("holds", "Broken" not in page["word"], holds)
+
+
+def graph(page, documents):
+    """The picture names every cluster and counts the links."""
+    clusters, links = documents.graph["clusters"], documents.graph["links"]
+    counts = Counter(it["state"] for it in links)
+    faults = differ("numbers", sorted(numbers(page["picture"])), sorted([len(clusters), len(links), *counts.values()]))
+    return faults + [f"{it['name']} is missing" for it in clusters if it["name"] not in page["pictureTexts"]]
 
 
 def state(tally, is_linked):
@@ -131,7 +140,8 @@ def cards(page, documents):
         left_out = sorted(it["name"] for it in nodes if it["role"] == "excluded")
         got = sum(it["peers"] for it in cluster.get("gets", []))
         counts = [len(nodes)] + ([len(left_out)] if left_out else []) + [given[cluster["name"]], got]
-        expected[cluster["name"]] = ([] if cluster["kind"] == "external" else counts, left_out)
+        is_counted = cluster["kind"] == "cluster" and not cluster["isUnread"]
+        expected[cluster["name"]] = (counts if is_counted else [], left_out)
     found = {name: (numbers(summary), sorted(left_out)) for name, summary, left_out in page["cards"]}
     return differ("clusters", found, expected)
 
@@ -179,7 +189,7 @@ def losses(page, documents):
 
 def ranges(page, documents):
     clusters = documents.graph["clusters"]
-    expected = {(it["range"], cluster["name"], it["class"]) for cluster in clusters for it in cluster.get("ranges", [])}
+    expected = {(it["range"], cluster["name"], it.get("class", "any")) for cluster in clusters for it in cluster.get("ranges", [])}
     found = [tuple(it) for it in page["ranges"]]
     faults = differ("number of ranges", len(found), min(len(expected), RANGES))
     return faults + [f"{it} is not declared" for it in found if it not in expected]
@@ -206,7 +216,8 @@ def free(declared):
 
 def load(page, documents):
     """The grades of all quantities, and the numbers that have no unit."""
-    faults, expected = [], {it["cluster"]: it for it in documents.capacity["targets"]}
+    # Without a capacity, the document has the errors.
+    faults, expected = [], {it["cluster"]: it for it in documents.capacity.get("targets", [])}
     faults += differ("clusters", sorted(row[0] for row in page["loads"]), sorted(expected))
     for row in page["loads"]:
         target = expected.get(row[0])

@@ -77,21 +77,35 @@ def cluster(name, place, nodes, *, locations=(), nat=False, dual=False, lan=None
     return entry | fields, members
 
 
-def run(program, folder, *arguments):
-    """Runs the program in a folder. Returns its output, also if it has findings."""
-    command = [program, *arguments]
-    run = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if run.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(command)}: exit code {run.returncode}\n{run.stderr}")
-    return run.stdout
+class Folder:
+    """A folder with a mesh, and the program that reads it."""
 
-
-class Fleet:
-    """A mesh and its snapshots in a folder, and the program that reads them."""
-
-    def __init__(self, program, folder, clusters, **spec):
+    def __init__(self, program, folder):
         self.program = program
         self.folder = Path(folder)
+
+    def run(self, *arguments):
+        """Runs the program. Returns its output, also if it has findings."""
+        command = [self.program, *arguments]
+        run = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if run.returncode not in (0, 1):
+            raise SystemExit(f"{' '.join(command)}: exit code {run.returncode}\n{run.stderr}")
+        return run.stdout
+
+    def json(self, *arguments):
+        return json.loads(self.run(*arguments, "-o", "json"))
+
+    def report(self, page, *arguments):
+        """Writes the page. Returns its path."""
+        page.write_text(self.run("report", *arguments), encoding="utf-8")
+        return page
+
+
+class Fleet(Folder):
+    """A mesh and its snapshots, which can be changed."""
+
+    def __init__(self, program, folder, clusters, **spec):
+        super().__init__(program, folder)
         self.entries = [entry for entry, _ in clusters]
         self.nodes = {entry["name"]: nodes for entry, nodes in clusters}
         self.spec = spec
@@ -120,22 +134,10 @@ class Fleet:
         text = json.dumps(document, indent=2, ensure_ascii=False)
         (self.folder / "expectations.yaml").write_text(text + "\n")
 
-    def run(self, *arguments):
-        return run(self.program, self.folder, *arguments)
-
-    def json(self, *arguments):
-        return json.loads(self.run(*arguments, "-o", "json"))
-
     def render(self):
         self.write()
         self.run("render")
         return self
-
-    def report(self, *arguments):
-        """Writes the page. Returns its path."""
-        page = self.folder / "report.html"
-        page.write_text(self.run("report", *arguments), encoding="utf-8")
-        return page
 
     def commit(self):
         """Commits everything, to compare with it later."""
@@ -170,6 +172,14 @@ def cut_off(program, folder):
     return fleet
 
 
+def unread(program, folder):
+    """The snapshot of `ghost` is missing."""
+    clusters = [cluster("near", 16, 3), cluster("far", 17, 2, nat=True, carries=False), cluster("ghost", 18, 2)]
+    fleet = Fleet(program, folder, clusters).render()
+    (fleet.folder / "snapshots/ghost.json").unlink()
+    return fleet
+
+
 def single_gateway(program, folder):
     """All that other clusters reach of `vault` is carried by `gw-1`, the leader of its only location."""
     vault = cluster("vault", 21, 5, locations=("basement",), dual=True)
@@ -179,6 +189,11 @@ def single_gateway(program, folder):
         folder,
         [vault, cluster("branch", 22, 3), cluster("depot", 23, 4, locations=("a", "b"))],
         topology={"mode": "Hub", "hubs": ["vault"]},
+    )
+    fleet.expect(
+        {"name": "the branch reaches the vault", "from": {"cluster": "branch"}, "to": {"cluster": "vault"}, "expect": "Reach"},
+        {"name": "the depot does not", "from": {"cluster": "depot"}, "to": {"cluster": "vault"}, "expect": "Deny"},
+        {"from": {"cluster": "branch"}, "to": {"cluster": "depot"}, "expect": "Deny"},
     )
     return fleet.render()
 
@@ -245,7 +260,11 @@ def changed(program, folder):
         cluster("west", 52, 4, locations=("a", "b"), dual=True),
         cluster("store", 53, 2, nat=True, carries=False),
     ]
-    fleet = Fleet(program, folder, clusters).render()
+    hosts = [
+        {"name": "laptop", "publicKey": key("laptop"), "ranges": ["10.250.0.5/32"], "clusters": ["east"]},
+        {"name": "office", "publicKey": key("office"), "ranges": ["10.250.1.0/24"], "endpoint": "198.18.250.1:51820", "clusters": ["east", "west"]},
+    ]
+    fleet = Fleet(program, folder, clusters, externalPeers=hosts).render()
     fleet.commit()
     entry, fleet.nodes["annex"] = cluster("annex", 54, 2)
     fleet.entries.append(entry)
@@ -255,8 +274,12 @@ def changed(program, folder):
 
 
 def full_mesh(program, folder):
-    """50 clusters of 50 nodes, each linked with each."""
-    return Fleet(program, folder, [cluster(f"cluster-{at:02}", at, 50) for at in range(1, 51)]).render()
+    """50 clusters of 50 nodes, each linked with each; the Peers of one have old keys."""
+    fleet = Fleet(program, folder, [cluster(f"cluster-{at:02}", at, 50) for at in range(1, 51)]).render()
+    for it in fleet.nodes["cluster-33"]:
+        it["annotations"][KILO + "key"] = key(it["name"] + " reinstalled")
+    fleet.write()
+    return fleet
 
 
 def spokes(program, folder):

@@ -205,6 +205,8 @@ function figures() {
     points: texts("#verdict .points li"),
     first: text(document.getElementById("first-step")),
     cutOff: all("#cut-off li").map((it) => [text(it.querySelector("strong")), text(it)]),
+    picture: text(document.querySelector(".mesh-graph > title")),
+    pictureTexts: texts(".mesh-graph text").flatMap((it) => it.split(/\s+/)),
     names: (document.getElementById("matrix")?.dataset.names || "").split(" "),
     cells, lines,
     pairs: all("details.pair").map((it) => [it.dataset.clusters, text(it.querySelector("summary")), table(it)]),

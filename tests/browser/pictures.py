@@ -19,8 +19,7 @@ def write(browser, program, root, folder):
     browser.scheme("light")
     browser.size(*SIZE)
     for name, example, fragment in PICTURES:
-        page = Path(folder, f"{example}.html")
-        page.write_text(fleets.run(program, root / "examples" / example, "report"), encoding="utf-8")
+        page = fleets.Folder(program, root / "examples" / example).report(Path(folder, f"{example}.html"))
         browser.open(page, fragment)
         Path(folder, name).write_bytes(browser.screenshot())
         page.unlink()

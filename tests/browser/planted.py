@@ -10,11 +10,21 @@ OPEN = "default-src 'unsafe-inline' data: http: https: file:"
 NAME = f"<img src=x onerror=\"window.{fleets.MARK}=1\">"
 
 
+def replaced(html, pattern, new):
+    """The page with another text in one place."""
+    changed, count = re.subn(pattern, new, html, count=1)
+    assert count == 1, f"the page has no {pattern}"
+    return changed
+
+
 def loosened(html):
     """The page with a policy that allows everything inline."""
-    changed, count = re.subn(r'(http-equiv="?Content-Security-Policy"? content=)"[^"]*"', rf'\1"{OPEN}"', html)
-    assert count == 1, "the page has one policy"
-    return changed
+    return replaced(html, r'(http-equiv="?Content-Security-Policy"? content=)"[^"]*"', rf'\1"{OPEN}"')
+
+
+def unescaped(html):
+    """The page as if a hostile name was let through."""
+    return replaced(html, r"&lt;img src=x onerror=(\w+)=1&gt;", r"<img src=x onerror=\1=1>")
 
 
 def appended(html, text):
@@ -97,4 +107,25 @@ FAULTS = {
         "color-contrast",
     ),
     "a field without a label": (*seen("<input>", accessible), "label (critical)"),
+}
+
+# What happens if one hostile name is not escaped.
+UNESCAPED = (
+    ("a hostile name that is let through", lambda html: unescaped(loosened(html)), f"ran as a script and set {fleets.MARK}"),
+    ("a hostile name that only the policy stops", unescaped, "<img> has onerror"),
+)
+
+# A figure of each part of the page, and a wrong one.
+FIGURES = {
+    "verdict": (r'(class="lead">[^<]*?)(\d)', r"\g<1>1\2"),
+    "graph": (r"(<title[^>]*>)(\d+ clusters)", r"\g<1>1\2"),
+    "matrix": (r"(</span> \d+/)(\d)", r"\g<1>1\2"),
+    "pairs": (r'(?s)("item pair".*?<td class="n">)(\d)', r"\g<1>1\2"),
+    "clusters": (r"(gives )(\d)", r"\g<1>1\2"),
+    "findings": (r'(?s)("item finding"[^>]*>\s*<p>).*?</p>', r"\1</p>"),
+    "expectations": (r": (not )?met</summary>", r": unknown</summary>"),
+    "losses": (r"( is lost, )(\d)", r"\g<1>1\2"),
+    "ranges": (r'(?s)("Declared ranges">.*?<tbody>.*?<code>)(\d)', r"\g<1>9\2"),
+    "load": (r'(?s)("load-title".*?<span class="grade )(\w+)">\w+', r'\1\2">wrong'),
+    "change": (r"(\d+ Peers? added)", r"9\1"),
 }
