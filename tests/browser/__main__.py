@@ -160,8 +160,8 @@ def plant(browser, results, folder):
 
 def pictured(browser, results, folder):
     """The pictures can be made."""
-    for path in pictures.write(browser, PROGRAM, ROOT, folder):
-        results.add(f"picture {path.name}", pictures.faults(path))
+    for name, faults in pictures.write(browser, PROGRAM, ROOT, folder).items():
+        results.add(f"picture {name}", faults)
 
 
 PARTS = {it.__name__: it for it in (troubled, hostile, plant, large, pictured)}
@@ -172,8 +172,7 @@ def main(arguments):
     with Driver(os.environ["CHROME"], os.environ["CHROMEDRIVER"]) as driver:
         if arguments == ["pictures"]:
             with driver.browser() as browser:
-                print(*pictures.write(browser, PROGRAM, ROOT, ROOT / "docs/images"), sep="\n")
-            return 0
+                return int(any(pictures.write(browser, PROGRAM, ROOT, ROOT / "docs/images").values()))
         for name in arguments or PARTS:
             with tempfile.TemporaryDirectory() as folder, driver.browser() as browser:
                 PARTS[name](browser, results, Path(folder))

@@ -6,29 +6,29 @@ from pathlib import Path
 import fleets
 
 LARGEST = 150_000
-SIZE = (1100, 800)
-# The file, the example, and the part of the page at the top of the picture.
+WIDTH = 1100
+# The file, the example, the part of the page at the top, and the height and the scale of the picture.
 PICTURES = (
-    ("report-quickstart.png", "quickstart", "verdict"),
-    ("report-hub.png", "hub-and-spokes", "graph"),
+    ("report-quickstart.png", "quickstart", "body", 850, 0.9),
+    ("report-hub.png", "hub-and-spokes", "#graph", 1550, 0.7),
 )
 
 
 def write(browser, program, root, folder):
-    """Writes all pictures into a folder. Returns their paths."""
+    """Writes all pictures into a folder. Returns the faults of each."""
     browser.scheme("light")
-    browser.size(*SIZE)
-    for name, example, fragment in PICTURES:
+    faults = {}
+    for name, example, part, height, scale in PICTURES:
         page = fleets.Folder(program, root / "examples" / example).report(Path(folder, f"{example}.html"))
-        browser.open(page, fragment)
-        Path(folder, name).write_bytes(browser.screenshot())
+        browser.size(WIDTH, height)
+        browser.open(page)
+        top = browser.run("return document.querySelector(arguments[0]).getBoundingClientRect().top", part)
+        data = browser.screenshot(max(top - 16, 0), height, scale)
         page.unlink()
-    return [Path(folder, name) for name, _, _ in PICTURES]
-
-
-def faults(path):
-    """A picture has the size that the texts around it expect."""
-    data = path.read_bytes()
-    size = struct.unpack(">II", data[16:24])
-    found = [] if data.startswith(b"\x89PNG\r\n\x1a\n") and size == SIZE else [f"{size} instead of {SIZE}"]
-    return found + ([f"{len(data):,} bytes are more than {LARGEST:,}"] if LARGEST < len(data) else [])
+        Path(folder, name).write_bytes(data)
+        size = struct.unpack(">II", data[16:24])
+        expected = (round(WIDTH * scale), round(height * scale))
+        faults[name] = [] if size == expected else [f"{size} instead of {expected}"]
+        if LARGEST < len(data):
+            faults[name].append(f"{len(data):,} bytes are more than {LARGEST:,}")
+    return faults

@@ -223,11 +223,8 @@ class Browser:
                 return None
             raise
 
-    def screenshot(self, height=None):
-        """Returns the viewport as PNG, or the page from its top to this height."""
-        if height is None:
-            return base64.b64decode(self.get("/screenshot"))
-        width = self.run("return innerWidth")
-        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+    def screenshot(self, top, height, scale):
+        """Returns a part of the page as PNG: from this line of it on, with the width of the viewport."""
+        clip = {"x": 0, "y": top, "width": self.run("return innerWidth"), "height": height, "scale": scale}
         shot = {"format": "png", "captureBeyondViewport": True, "clip": clip}
         return base64.b64decode(self.devtools("Page.captureScreenshot", shot)["data"])
