@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -168,6 +169,8 @@ PARTS = {it.__name__: it for it in (troubled, hostile, plant, large, pictured)}
 
 
 def main(arguments):
+    # So that the browser ends too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     start, results = time.monotonic(), Results()
     with Driver(os.environ["CHROME"], os.environ["CHROMEDRIVER"]) as driver:
         if arguments == ["pictures"]:
