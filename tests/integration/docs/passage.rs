@@ -36,6 +36,8 @@ pub(super) fn passages(path: &Path, text: &str) -> Vec<Passage> {
         rust(path, text)
     } else if has_extension(path, &["json"]) {
         descriptions(text)
+    } else if has_extension(path, &["js"]) {
+        comments(text, "//")
     } else {
         comments(text, "#")
     }

@@ -118,7 +118,9 @@ fn texts_are_in_plain_english() {
         // Files without an extension are the scripts in `.ci`.
         let is_text = has_extension(
             &path,
-            &["rs", "md", "yaml", "yml", "toml", "json", "j2", "sh", "go"],
+            &[
+                "rs", "md", "yaml", "yml", "toml", "json", "j2", "sh", "go", "py", "js",
+            ],
         ) || file.starts_with(".ci/");
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
