@@ -71,9 +71,9 @@ fn lists_its_commands_by_purpose() {
       verify       Prove that clusters reach each other as the meshes declare
       diff         Show what a change does to the network
       trace        Follow a packet between clusters, and its reply
-      graph        Draw the mesh, with the proof of each link
+      graph        Draw the clusters, and whether their links work
       capacity     Estimate the load on each cluster, and how to reduce it
-      report       Write everything about the mesh as one page for a browser
+      report       Write an HTML report about the mesh
 
     Clusters:
       status       Compare what clusters have with what is rendered
