@@ -1,5 +1,5 @@
-//! Clusters that are cut off: no path from or to any cluster that a mesh links with them works. And those of which
-//! nothing is known, because snapshots are missing.
+//! Clusters that are cut off: no path from or to any cluster that a mesh links with them works. Clusters that cannot be
+//! checked, because snapshots are missing, are listed with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

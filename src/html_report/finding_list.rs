@@ -20,7 +20,7 @@ const UNFOLDED: usize = 3;
 const CONSEQUENCES: usize = 20;
 const PLACES: usize = 4;
 
-/// The rules of the guards of `render`. What they report has a cause, which is corrected first.
+/// The rules of the guards of `render`. Their findings have a cause, which is corrected first.
 static GUARDS: [&Rule; 4] = [&EMPTY_TARGET, &LOST_SOURCE, &LOST_TARGET, &SHRUNK_SOURCE];
 
 /// All findings.

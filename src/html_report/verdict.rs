@@ -35,7 +35,7 @@ enum VerdictLevel {
     Good,
     /// It works, but something needs attention.
     Attention,
-    /// What can be checked works, but not everything can be.
+    /// Everything that can be checked works, but some clusters cannot be checked.
     Unknown,
     /// Something does not work.
     Bad,

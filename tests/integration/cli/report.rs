@@ -166,7 +166,7 @@ fn the_figures_are_those_of_the_commands() {
     let first = part(&page, "loss-1");
     assert_contains(
         &first,
-        &format!("{} paths of others end", harmful[0]["paths"]),
+        &format!("{} paths between other nodes end", harmful[0]["paths"]),
     );
     let expectations = proof["expectations"].as_array().unwrap().len();
     assert_eq!(
@@ -248,7 +248,7 @@ fn a_change_is_summarized() {
     let summary = part(&page, "change-summary");
     assert_contains(
         &summary,
-        &format!("the change is {}", change["grade"].as_str().unwrap()),
+        &format!("{} since HEAD: ", change["grade"].as_str().unwrap()),
     );
     assert_contains(&part(&page, "change"), "node east/n3 joined");
     let page = folder.page(&["--against", "nowhere"]);

@@ -639,7 +639,7 @@ fn jobs_keep_a_page_of_each_pull_request() {
     let script = step(&check, "check", "clustermesh report");
     jobs.script(script, &[("GITHUB_BASE_REF", "main")]);
     let page = jobs.read("clustermesh-report.html");
-    assert_contains(&page, "the change is additive");
+    assert_contains(&page, "class=\"grade additive\"");
 
     let jobs = Jobs::of("gitlab");
     let workflow = jobs.yaml(".gitlab-ci.yml");
@@ -649,7 +649,7 @@ fn jobs_keep_a_page_of_each_pull_request() {
     jobs.add_node();
     jobs.script(lines.find(|it| it.contains("report")).unwrap(), &[]);
     let page = jobs.folder.read("clustermesh-report.html");
-    assert_contains(&page, "the change is additive");
+    assert_contains(&page, "class=\"grade additive\"");
     let paths = check["artifacts"]["paths"].as_sequence().unwrap();
     assert!(paths.iter().any(|it| it == "clustermesh-report.html"));
 }
