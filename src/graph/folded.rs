@@ -63,7 +63,9 @@ impl MeshGraph {
         let own = LinkState::ALL.map(|it| Some((it, it)));
         for own in [None].into_iter().chain(own) {
             let mut sizes = vec![0_usize; group_of.len()];
-            group_of.iter().for_each(|it| sizes[*it] += 1);
+            for group in &group_of {
+                sizes[*group] += 1;
+            }
             let mut firsts: BTreeMap<Signature, usize> = BTreeMap::new();
             for (place, cluster) in self.clusters.iter().enumerate() {
                 if 1 < sizes[group_of[place]] {

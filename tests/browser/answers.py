@@ -34,7 +34,7 @@ def single_gateway(browser, fleet):
     # Each of 3 and 4 nodes outside has 35 paths from and to the other 4 nodes, and these have 12 to ranges of its cluster.
     faults = figures.differ("paths without gw-1", paths, sum(35 * nodes + 12 for nodes in (3, 4)))
     faults += figures.differ("the first loss", next(iter(losses), None), "vault/gw-1")
-    faults += lacks(found[0], "vault/gw-1", f"{paths} paths of others end")
+    faults += lacks(found[0], "vault/gw-1", f"{paths} paths between other nodes end")
     for it in outage["ended"]:
         faults += lacks("; ".join(found), f"{it['from']} → {it['to']}: {it['paths']} path")
     others = {f"vault → {it}" for it in ("branch", "depot")} | {f"{it} → vault" for it in ("branch", "depot")}
