@@ -13,6 +13,8 @@ use crate::cli::diff::Repository;
 use crate::cli::{Folder, node};
 use crate::support::{assert_contains, clustermesh, copy, project};
 
+mod answers;
+
 /// A text that would leave its element, its attribute, a script and a URL.
 const HOSTILE: &str = "</title></style></script><img src=https://x.invalid onerror=alert(1)>\" onclick='x' `{{ 7*7 }}` \u{202e}\u{2028}\n";
 
