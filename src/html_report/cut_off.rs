@@ -46,7 +46,7 @@ enum CutOffCause {
 }
 
 /// A reason with its remedy.
-type Reason = (CutOffCause, String, Option<String>);
+type CutOffReason = (CutOffCause, String, Option<String>);
 
 /// The linked clusters of a cluster.
 #[derive(Default)]
@@ -75,7 +75,7 @@ pub(super) fn all<'d>(documents: &'d PageDocuments, ids: &'d PageIds) -> Vec<Cut
     };
     let neighbours = neighbours(documents, verification);
     let unread: BTreeSet<&str> = documents.unread().map(|it| it.name.as_str()).collect();
-    let mut own: BTreeMap<&str, Reason> = BTreeMap::new();
+    let mut own: BTreeMap<&str, CutOffReason> = BTreeMap::new();
     for (name, linked) in neighbours.iter().filter(|(_, it)| !it.works) {
         if let Some(reason) = own_reason(documents, verification, (name, linked)) {
             own.insert(name, reason);
@@ -155,7 +155,7 @@ fn own_reason(
     documents: &PageDocuments,
     verification: &PageVerification,
     (name, linked): (&str, &LinkedClusters),
-) -> Option<Reason> {
+) -> Option<CutOffReason> {
     let mut clusters = documents.graph.iter().flat_map(|it| &it.clusters);
     let cluster = clusters.find(|it| it.name == name);
     if cluster.is_some_and(|it| it.is_unread) {
@@ -188,7 +188,7 @@ fn failing(
     documents: &PageDocuments,
     verification: &PageVerification,
     name: &str,
-) -> Option<Reason> {
+) -> Option<CutOffReason> {
     let failures = || verification.failures.iter().enumerate();
     let is_its_packet = |it: &PageFailure| it.from.cluster == name || it.to == name;
     let is_about = |it: &PageFailure| it.between.iter().flatten().any(|it| it == name);
