@@ -86,7 +86,7 @@ pub struct GraphCluster {
     pub segment_count: usize,
     /// The ranges that it declares.
     pub ranges: Vec<GraphRange>,
-    /// The Peers that it gets, by the cluster to whose node they lead.
+    /// The Peers that it gets, by the cluster to which they lead: the one of the node with the key, else the one of their label.
     pub gets: Vec<GraphPeers>,
     /// Its segments; none on the level `clusters`, and none of a cluster that is shown only because of its links.
     #[serde(skip_serializing_if = "Vec::is_empty")]

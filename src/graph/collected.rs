@@ -6,7 +6,7 @@ use super::{
     GraphCluster, GraphClusterKind, GraphLevel, GraphLink, GraphNode, GraphPeers, GraphRange,
     GraphRole, GraphSegment, LinkState, MeshGraph, ProvedPaths,
 };
-use crate::agent::fabric::{Fabric, Holding, SiteId, SitePair};
+use crate::agent::fabric::{Fabric, Holding, SitePair};
 use crate::diagnostic::escaped;
 use crate::fleet::{Fleet, Member};
 use crate::kilo::cluster::ClusterNode;
@@ -104,7 +104,8 @@ impl GraphInputs<'_> {
             },
             state,
             is_hub: false,
-            is_unread: member.is_none() && state == State::Joined,
+            // An external peer has no snapshot, and is in the fleet only with a plan.
+            is_unread: member.is_none() && state == State::Joined && !name.is_external(),
             meshes: (entries.iter())
                 .map(|(mesh, _)| mesh.name.to_string())
                 .collect(),
@@ -145,16 +146,21 @@ impl GraphInputs<'_> {
         let Some(site) = self.fabric.site_named(name.as_str()) else {
             return Vec::new();
         };
-        let mut counts: BTreeMap<SiteId, usize> = BTreeMap::new();
-        for peer in self.fabric.site(site).model.peers.ids() {
-            if let Holding::One(at) = self.fabric.holding(site, peer) {
-                *counts.entry(at.site).or_default() += 1;
+        let mut counts: BTreeMap<&ClusterName, usize> = BTreeMap::new();
+        for (id, peer) in self.fabric.site(site).model.peers.numbered() {
+            let from = match self.fabric.holding(site, id) {
+                Holding::One(at) => Some(self.fabric.site(at.site).cluster),
+                // No node has its key any more.
+                Holding::Nobody | Holding::Many => peer.applied.claims.source.as_ref(),
+            };
+            if let Some(from) = from {
+                *counts.entry(from).or_default() += 1;
             }
         }
         let counts = counts.into_iter();
         counts
             .map(|(from, peers)| GraphPeers {
-                from: self.fabric.site(from).cluster.to_string(),
+                from: from.to_string(),
                 peers,
             })
             .collect()

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::support::{assert_contains, clustermesh, project};
+use crate::support::{assert_contains, clustermesh, copy, project};
 
 /// What the command prints in an example.
 fn printed(example: &str, arguments: &[&str]) -> String {
@@ -31,18 +31,18 @@ fn draws_segments_anchors_nat_and_left_out_nodes() {
     insta::assert_snapshot!(printed("multi-cloud-location", &["-o", "mermaid"]), @r#"
     flowchart LR
     subgraph c0["aws: 5 nodes, 2 segments"]
-    c0s0["ip-10-30-4-23.eu-west-1.compute.internal<br/>198.18.113.64:51820<br/>anchor of 10.30.0.0/16 and 1 more<br/>ip-10-30-9-140.eu-west-1.compute.internal"]
-    c0s1["ip-10-31-21-5.ec2.internal<br/>198.18.100.90:51820<br/>anchor of 10.31.0.0/16<br/>ip-10-31-16-31.ec2.internal<br/>ip-10-31-30-112.ec2.internal"]
+    c0s0["ip-10-30-4-23.eu-west-1.compute.internal<br/>location eu-west-1<br/>198.18.113.64:51820<br/>anchor of 10.30.0.0/16<br/>anchor of 10.33.0.0/16<br/>ip-10-30-9-140.eu-west-1.compute.internal"]
+    c0s1["ip-10-31-21-5.ec2.internal<br/>location us-east-1<br/>198.18.100.90:51820<br/>anchor of 10.31.0.0/16<br/>ip-10-31-16-31.ec2.internal<br/>ip-10-31-30-112.ec2.internal"]
     end
     subgraph c1["gcp: 3 nodes, 1 segment"]
-    c1s0["pool-1-m9wt<br/>198.18.2.122:51820<br/>anchor of 10.37.0.0/20 and 1 more<br/>pool-1-h3kd<br/>pool-1-x2pf"]
+    c1s0["pool-1-m9wt<br/>location gcp-eu<br/>198.18.2.122:51820<br/>anchor of 10.37.0.0/20<br/>anchor of 10.38.0.0/20<br/>pool-1-h3kd<br/>pool-1-x2pf"]
     end
     subgraph c2["onprem: 3 nodes, 1 segment"]
     c2s0["rack1-node1<br/>behind NAT<br/>rack1-node2<br/>rack2-node1"]
     end
-    c0 ---|119 work| c1
-    c0 ---|72 work| c2
-    c1 ---|39 work| c2
+    c0 ---|119 paths work| c1
+    c0 ---|72 paths work| c2
+    c1 ---|39 paths work| c2
     linkStyle 0,1,2 stroke:#009e73
     "#);
     insta::assert_snapshot!(printed("hub-and-spokes", &["tenant-curie", "-o", "dot", "--level", "segments"]), @r##"
@@ -57,7 +57,7 @@ fn draws_segments_anchors_nat_and_left_out_nodes() {
         c1n0 [label="curie-md0-zt5hn-2lqgv\n198.18.2.51:51820\nanchor of 10.113.0.0/16"];
         c1n1 [label="curie-md0-zt5hn-jx8s6\n198.18.2.52:51820"];
       }
-      c0 -- c1n0 [label="29 work", color="#009e73", lhead=cluster_1];
+      c0 -- c1n0 [label="29 paths work", color="#009e73", lhead=cluster_1];
     }
     "##);
 }
@@ -72,7 +72,7 @@ fn joining_and_leaving_clusters_are_named() {
     c2["north<br/>joining, 2 nodes"]
     c3["south<br/>joining"]
     c4["west<br/>2 nodes"]
-    c0 ---|8 work| c4
+    c0 ---|8 paths work| c4
     linkStyle 0 stroke:#009e73
     "#);
 }
@@ -180,4 +180,16 @@ fn wrong_arguments_and_missing_files_have_clear_errors() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let unknown = folder.refusal(2, |it| it.run(&["graph", "eats"]));
     insta::assert_snapshot!(unknown, @"error: no mesh contains a cluster `eats`; did you mean `east`?");
+}
+
+#[test]
+fn only_clusters_have_snapshots() {
+    let folder = Folder::empty();
+    copy(&project().join("examples/external-peers"), &folder.path(""));
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    let graph = folder.run(&["graph", "-o", "json"]).json();
+    let clusters = graph["clusters"].as_array().unwrap().iter();
+    let unread = clusters.filter(|it| it["isUnread"] == true);
+    let unread: Vec<&str> = unread.map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(unread, ["west"]);
 }

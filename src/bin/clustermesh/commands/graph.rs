@@ -27,7 +27,9 @@ use crate::{Outcome, input_file};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GraphArgs {
-    /// Clusters or external hosts to draw, with the clusters that they are linked to [default: all]
+    /// Clusters to draw, with those that they are linked to [default: all]
+    ///
+    /// An external peer is called `external.NAME`.
     #[arg(value_name = "CLUSTER")]
     clusters: Vec<String>,
 

@@ -97,7 +97,7 @@ fn many_alike_targets_are_one_row() {
 
     ```mermaid
     flowchart LR
-        n0["hub"] -.-|"each -1 Peer, 2 paths ended"| n1["40 clusters: spoke-002xxxxxxxxxxxxxxx#8230;, spoke-003xxxxxxxxxxxxxxx#8230;, spoke-004xxxxxxxxxxxxxxx#8230; and 37 more"]
+        n0["hub"] -.-|"each -1 Peer, 2 paths ended"| n1["40 clusters: spoke-002xxx#8230;xxxxxxxxxxxx, spoke-003xxx#8230;xxxxxxxxxxxx, spoke-004xxx#8230;xxxxxxxxxxxx and 37 more"]
         linkStyle 0 stroke:#d55e00,stroke-width:3px
     ```
 
