@@ -53,14 +53,25 @@ pub(super) fn excerpts<'a>(files: &'a ShownFiles, labels: &'a [Label]) -> Vec<Ex
 pub(super) fn line(files: &ShownFiles, place: &Place) -> Option<String> {
     let (source, text) = files.shown(&place.source)?;
     let start = source.locate(place)?.start;
-    let (before, after) = text.split_at_checked(start)?;
-    let before = before.rsplit('\n').next().unwrap_or_default();
-    let after = after.lines().next().unwrap_or_default();
+    // A line can be as long as its file, and a file can have a finding for each node.
+    let first = boundary(text, start.saturating_sub(4 * LINE));
+    let last = boundary(text, start.saturating_add(4 * LINE).min(text.len()));
+    let near = text.get(first..start)?;
+    let after = text.get(start..last)?.lines().next().unwrap_or_default();
+    let before = near.rsplit('\n').next().unwrap_or_default();
     let skipped = before.chars().count().saturating_sub(LINE / 2);
     let dots = if skipped == 0 { "" } else { "…" };
     let before: String = before.chars().skip(skipped).collect();
     let line = escaped(&format!("{dots}{before}{after}"), LINE);
     Some(line).filter(|it| !it.trim().is_empty())
+}
+
+/// Returns the first place in a text, from another one on, at which a character begins.
+fn boundary(text: &str, from: usize) -> usize {
+    let mut places = from..text.len();
+    places
+        .find(|it| text.is_char_boundary(*it))
+        .unwrap_or(text.len())
 }
 
 /// Makes a snippet for each file among the excerpts, the first one's first.
