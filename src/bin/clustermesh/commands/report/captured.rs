@@ -29,7 +29,7 @@ pub(super) fn text(
     Ok(String::from_utf8(printer.into_captured())?)
 }
 
-/// Runs a command and returns the document that it prints, or why there is none.
+/// Runs a command and returns the document that it prints. If it fails, the error is its message.
 pub(super) fn document(
     run: impl FnOnce(&mut Printer) -> Result<Outcome, CommandFailure>,
 ) -> Result<String, String> {
