@@ -12,7 +12,7 @@ use crate::net::Cidr;
 use crate::plan::{Plan, Target, TargetReason};
 use crate::schema::ExampleFile;
 use crate::text::shell_word;
-use crate::wireguard::{Endpoint, PrivateKey};
+use crate::wireguard::Endpoint;
 
 /// The text where the private key has to be. Only the host should know it.
 const KEY_PLACEHOLDER: &str = "REPLACE-WITH-THE-PRIVATE-KEY";
@@ -78,20 +78,8 @@ pub struct HostOptions {
     pub mtu: Option<u16>,
     /// The seconds between keepalives.
     pub keepalive: u16,
-    /// Its private key.
-    pub private_key: KeySource,
-}
-
-/// The source of the private key of the host.
-#[derive(Debug, Default)]
-pub enum KeySource {
-    /// From its owner, who replaces a placeholder.
-    #[default]
-    Owner,
-    /// From a file on the host.
-    File(String),
-    /// From this run.
-    Key(PrivateKey),
+    /// The file on the host with its private key, if it is known.
+    pub private_key_file: Option<String>,
 }
 
 impl HostConfig {
@@ -179,13 +167,12 @@ impl HostConfig {
         let mut text = self.head();
         text.push_str("[Interface]\n");
         let mut line = |key: &str, value: &str| push(&mut text, key, value);
-        match &options.private_key {
-            KeySource::Owner => line("PrivateKey", KEY_PLACEHOLDER),
-            KeySource::File(path) => {
+        match &options.private_key_file {
+            None => line("PrivateKey", KEY_PLACEHOLDER),
+            Some(path) => {
                 let command = format!("wg set %i private-key {}", shell_word(path));
                 line("PostUp", &command);
             }
-            KeySource::Key(key) => line("PrivateKey", &key.text()),
         }
         for (key, values) in [("Address", &self.addresses), ("DNS", &self.dns)] {
             if !values.is_empty() {
@@ -204,22 +191,11 @@ impl HostConfig {
         text
     }
 
-    /// Returns it as a file of `wg-quick` without comments and spaces, because a QR code holds little.
-    pub fn compact(&self, options: &HostOptions) -> String {
-        let text = self.wg_quick(options);
-        let lines = text
-            .lines()
-            .filter(|it| !it.is_empty() && !it.starts_with('#'));
-        lines.map(|it| it.replace(' ', "") + "\n").collect()
-    }
-
     /// Returns it as the two files of `systemd-networkd`, each behind a comment with its path.
     pub fn networkd(&self, options: &HostOptions) -> String {
         let device = self.device();
-        let key_file = match &options.private_key {
-            KeySource::File(path) => path.clone(),
-            KeySource::Owner | KeySource::Key(_) => format!("/etc/systemd/network/{device}.key"),
-        };
+        let default_path = || format!("/etc/systemd/network/{device}.key");
+        let key_file = options.private_key_file.clone().unwrap_or_else(default_path);
         let mut text = self.head();
         let _ = write!(text, "# /etc/systemd/network/{device}.netdev\n[NetDev]\n");
         push(&mut text, "Name", &device);

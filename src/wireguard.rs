@@ -8,16 +8,12 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use thiserror::Error;
-use x25519_dalek::StaticSecret;
 
 use crate::name;
 
 /// A Curve25519 public key that a handshake can use: 32 bytes, not zero, not of low order.
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PublicKey([u8; 32]);
-
-/// A Curve25519 private key. Its bytes are overwritten when it is dropped, and `Debug` does not print them.
-pub struct PrivateKey(StaticSecret);
 
 /// The address and port of a WireGuard peer.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -124,35 +120,6 @@ const LENIENT: base64::engine::GeneralPurpose = base64::engine::GeneralPurpose::
     &base64::alphabet::STANDARD,
     base64::engine::GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
-
-impl PrivateKey {
-    /// Returns the public key that belongs to it (RFC 7748 §6.1).
-    ///
-    /// # Errors
-    /// A key that no handshake can use.
-    pub fn public(&self) -> Result<PublicKey, KeyError> {
-        x25519_dalek::PublicKey::from(&self.0).to_bytes().try_into()
-    }
-
-    /// Returns it as WireGuard reads it.
-    pub(crate) fn text(&self) -> String {
-        STANDARD.encode(self.0.as_bytes())
-    }
-}
-
-impl fmt::Debug for PrivateKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PrivateKey(…)")
-    }
-}
-
-impl FromStr for PrivateKey {
-    type Err = KeyError;
-
-    fn from_str(text: &str) -> Result<Self, KeyError> {
-        decoded(text).map(|it| Self(it.into()))
-    }
-}
 
 impl FromStr for PublicKey {
     type Err = KeyError;

@@ -203,12 +203,6 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints a picture of characters, in colour as a result for a person, and never held back.
-    pub(crate) fn picture(&mut self, text: &str) -> io::Result<()> {
-        let text = self.coloured(text);
-        self.print(&text)
-    }
-
     fn coloured(&self, text: &str) -> String {
         let is_coloured = match self.choice {
             clap::ColorChoice::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,

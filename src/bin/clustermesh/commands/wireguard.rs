@@ -1,14 +1,12 @@
 //! `clustermesh wireguard`
 
-mod qr;
-
 use std::net::IpAddr;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::{ArgAction, ValueEnum};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
-use clustermesh::host_config::{HostConfig, HostOptions, KeySource};
+use clustermesh::host_config::{HostConfig, HostOptions};
 use clustermesh::mesh::{ExternalPeer, Mesh};
 use clustermesh::name::ClusterName;
 use clustermesh::report::json::JsonDocument;
@@ -24,8 +22,8 @@ use crate::{Outcome, inputs, planning};
 /// Print the WireGuard configuration of an external peer
 ///
 /// The configuration has a peer for each segment of each cluster that the external peer reaches, with the same
-/// ranges as other clusters get. Only a QR code contains the private key. Nothing delivers the configuration to the
-/// host: after each change that `diff` lists for the host, print and install it again. Writes nothing.
+/// ranges as other clusters get, and no private key. Nothing delivers the configuration to the host: after each change that
+/// `diff` lists for the host, print and install it again. Writes nothing.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WireguardArgs {
@@ -65,8 +63,7 @@ const EXAMPLES: &str = "\
 Examples:
   clustermesh wireguard laptop > wg0.conf
   clustermesh wireguard laptop --private-key-file /etc/wireguard/laptop.key --dns 10.43.0.10
-  clustermesh wireguard router --output networkd
-  clustermesh wireguard phone --output qr < phone.key";
+  clustermesh wireguard router --output networkd";
 
 /// The format of the configuration.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -77,15 +74,13 @@ pub(crate) enum WireguardFormat {
     Networkd,
     /// JSON
     Json,
-    /// A QR code for the apps of WireGuard; reads the private key from the standard input
-    Qr,
 }
 
 impl From<WireguardFormat> for crate::output::ReportFormat {
     /// Returns the form of findings.
     fn from(format: WireguardFormat) -> Self {
         match format {
-            WireguardFormat::Conf | WireguardFormat::Networkd | WireguardFormat::Qr => Self::Human,
+            WireguardFormat::Conf | WireguardFormat::Networkd => Self::Human,
             WireguardFormat::Json => Self::Json,
         }
     }
@@ -130,7 +125,7 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
         dns: args.dns.iter().map(ToString::to_string).collect(),
         mtu: args.mtu.or_else(|| declared_mtu(mesh, external)),
         keepalive: args.keepalive,
-        private_key: key_source(args, external)?,
+        private_key_file: args.private_key_file.clone(),
     };
     let config = HostConfig::new(&mesh.name, external, plan, target, &options);
     notes(&config, printer);
@@ -138,7 +133,6 @@ pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome
         WireguardFormat::Conf => printer.print(&config.wg_quick(&options))?,
         WireguardFormat::Networkd => printer.print(&config.networkd(&options))?,
         WireguardFormat::Json => printer.print(&JsonDocument::of(config).text()?)?,
-        WireguardFormat::Qr => printer.picture(&qr::code(&config.compact(&options))?)?,
     }
     Ok(Outcome::Clean)
 }
@@ -150,17 +144,6 @@ fn declared_mtu(mesh: &Mesh, external: &ExternalPeer) -> Option<u16> {
     let entries = entries.filter(|it| external.clusters.contains(&it.name));
     let smallest = entries.filter_map(|it| it.mtu.tunnel()).min();
     smallest.filter(|it| *it < USUAL)
-}
-
-fn key_source(args: &WireguardArgs, external: &ExternalPeer) -> anyhow::Result<KeySource> {
-    Ok(match (args.output, &args.private_key_file) {
-        (WireguardFormat::Qr, None) => KeySource::Key(qr::read_key(external)?),
-        (WireguardFormat::Qr, Some(_)) => bail!(
-            "`--private-key-file` is a file on the host; `--output qr` reads the private key from the standard input"
-        ),
-        (_, Some(path)) => KeySource::File(path.clone()),
-        (_, None) => KeySource::Owner,
-    })
 }
 
 /// Prints what the owner of the host has to know beside the configuration.
