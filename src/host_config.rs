@@ -195,7 +195,10 @@ impl HostConfig {
     pub fn networkd(&self, options: &HostOptions) -> String {
         let device = self.device();
         let default_path = || format!("/etc/systemd/network/{device}.key");
-        let key_file = options.private_key_file.clone().unwrap_or_else(default_path);
+        let key_file = options
+            .private_key_file
+            .clone()
+            .unwrap_or_else(default_path);
         let mut text = self.head();
         let _ = write!(text, "# /etc/systemd/network/{device}.netdev\n[NetDev]\n");
         push(&mut text, "Name", &device);

@@ -29,7 +29,6 @@ pub mod kilo;
 pub mod membership;
 pub mod guard;
 pub mod fleet;
-pub mod convert;
 pub mod plan;
 pub mod host_config;
 pub mod dns_config;

@@ -17,7 +17,6 @@ rules! {
     FOREIGN_SNAPSHOT = "foreign-snapshot" Warning;
     EMPTY_POLICIES = "empty-policies" Warning;
     HOST_BITS = "host-bits" Warning;
-    INCONVERTIBLE_ENTRY = "inconvertible-entry" Error;
     INCONSISTENT_CLUSTER = "inconsistent-cluster" Error;
     INVALID_ANCHOR = "invalid-anchor" Error was "undeclared-anchor-range" "uneven-anchors";
     INVALID_LEVEL = "invalid-level" Error was "lowered-error" "unknown-rule";

@@ -60,10 +60,6 @@ const MODULES: &[(&str, &str)] = &[
         "id name net wireguard place string_map mesh snapshot kilo membership",
     ),
     (
-        "convert",
-        "name net place diagnostic document mesh kilo fleet",
-    ),
-    (
         "plan",
         "name net wireguard granularity place mesh kilo membership fleet",
     ),

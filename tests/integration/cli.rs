@@ -19,7 +19,6 @@ mod annotate;
 mod argocd;
 mod capacity;
 mod config;
-mod convert;
 mod diff;
 mod dns;
 mod external;

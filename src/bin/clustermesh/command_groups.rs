@@ -19,9 +19,7 @@ const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Build",
-        &[
-            "init", "snapshot", "render", "template", "convert", "argocd",
-        ],
+        &["init", "snapshot", "render", "template", "argocd"],
     ),
     (
         "Check",

@@ -30,7 +30,6 @@ mod commands {
     pub(crate) mod snapshot;
     #[cfg(feature = "snapshot")]
     pub(crate) mod status;
-    pub(crate) mod convert;
     pub(crate) mod template;
     pub(crate) mod trace;
     pub(crate) mod verify;
@@ -132,7 +131,6 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
     match command {
         Command::Snapshot(args) => commands::snapshot::run(args, printer),
         Command::Render(args) => commands::render::run(args, printer),
-        Command::Convert(args) => commands::convert::run(args, printer),
         Command::Template(args) => commands::template::run(args, printer),
         Command::Init(args) => commands::init::run(args, printer),
         Command::Validate(args) => commands::validate::run(args, printer),

@@ -116,3 +116,22 @@ fn peers_of_kgctl_are_recognised_by_their_keys() {
     assert_eq!(changes["grade"], "disruptive");
     insta::assert_snapshot!(target["keyMoves"][0]["help"].as_str().unwrap(), @"with Argo CD, set `PrunePropagationPolicy=background` in the Application of west before this change; with Flux or kubectl, after the change, run `kubectl --context west annotate peers --overwrite prod--east--n1 touched=1`");
 }
+
+/// A person can move an entry to the other form of the operator.
+#[test]
+fn the_other_form_of_an_entry_changes_no_peer() {
+    let repository = Repository::committed();
+    for (pods, wireguard) in [
+        ("10.1.0.0/16", "10.101.0.0/24"),
+        ("10.3.0.0/16", "10.103.0.0/24"),
+    ] {
+        repository.folder.edit(
+            "mesh.yaml",
+            &format!("podCIDRs: [{pods}]\n      wireguardCIDR: {wireguard}\n"),
+            &format!("allowedNetworks: [{pods}, {wireguard}]\n"),
+        );
+    }
+    let run = repository.diff(&[]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert_contains(&run.stdout, "No Peer changes");
+}

@@ -64,7 +64,7 @@ fn candidates_are_those_of_the_repository() {
     let folder = Folder::mesh();
     for shell in ["bash", "fish", "zsh"] {
         let all = |words: &[&str]| candidates(&folder, shell, words);
-        let commands = ["convert", "capacity", "config", "completions"];
+        let commands = ["capacity", "config", "completions"];
         assert_eq!(all(&["man", "c"]), commands);
         assert_eq!(all(&["render", "--target", ""]), ["east", "north", "west"]);
         assert_eq!(all(&["render", "--target=e"]), ["--target=east"]);

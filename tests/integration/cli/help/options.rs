@@ -63,7 +63,6 @@ fn lists_its_commands_by_purpose() {
       snapshot     Save the nodes of each cluster as JSON
       render       Write the Kilo Peers of each cluster
       template     Fill in a template and print the result
-      convert      Convert the entries of a mesh between the typed and the flat form
       argocd       Run as an Argo CD config-management plugin
 
     Check:
