@@ -8,11 +8,11 @@ use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcomma
 use crate::command_groups::{GROUPS, names};
 use crate::commands::{self, explain::ExplainArgs};
 use crate::output::ReportFormat;
-use crate::settings::{Colour, FileOptions, PrintOptions};
+use crate::settings::{CLUSTER_ACCESS, Colour, FILES, FileOptions, OUTPUT, PrintOptions};
 
 /// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
 #[derive(Parser)]
-#[command(version, about, long_about = LONG_ABOUT, after_long_help = EXIT_CODES)]
+#[command(version, about, long_about = LONG_ABOUT)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -24,6 +24,8 @@ Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
 `snapshot` saves the nodes of each cluster as JSON in git. `render` computes the Kilo Peers of each
 cluster from the snapshots and a ClusterMesh. Flux or Argo CD applies them. clustermesh
 does not run in a cluster and does not write to one.";
+
+const COMMON_OPTIONS: &str = "Common options, which the help of a command only names:";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -156,8 +158,49 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 /// Returns the command line that is understood.
 pub(crate) fn command() -> clap::Command {
     let command = in_either_case(Cli::command());
+    let end = format!(
+        "{COMMON_OPTIONS}\n\n{}\n\n{EXIT_CODES}",
+        common_options().trim_end()
+    );
+    let command = with_common_options_once(command).after_long_help(end);
     let template = template(&command);
     command.help_template(template)
+}
+
+/// Returns the description of the options that commands share.
+fn common_options() -> String {
+    let command = with_options(clap::Command::new("clustermesh")).disable_help_flag(true);
+    #[cfg(feature = "snapshot")]
+    let command = crate::reach::ReachOptions::augment_args(command);
+    let help = command.help_template("{all-args}").render_long_help();
+    help.ansi().to_string()
+}
+
+/// Hides the options that commands share in the help of each command, which names them in one line instead.
+fn with_common_options_once(command: clap::Command) -> clap::Command {
+    const HEADINGS: [&str; 3] = [FILES, OUTPUT, CLUSTER_ACCESS];
+    let is_common = |arg: &clap::Arg| {
+        arg.get_help_heading()
+            .is_some_and(|it| HEADINGS.contains(&it))
+    };
+    let common = command.get_arguments().filter(|it| is_common(it));
+    let names: Vec<String> = common
+        .filter_map(|it| Some(format!("--{}", it.get_long()?)))
+        .collect();
+    let command = command
+        .mut_args(|arg| if is_common(&arg) { arg.hide(true) } else { arg })
+        .mut_subcommands(with_common_options_once);
+    if names.is_empty() {
+        return command;
+    }
+    let end = command
+        .get_after_help()
+        .map(|it| format!("\n\n{}", it.ansi()));
+    let line = format!(
+        "Common options (see `clustermesh --help`): {}",
+        names.join(", ")
+    );
+    command.after_help(line + &end.unwrap_or_default())
 }
 
 /// Accepts the values of closed choices in upper case too, as in `--fail-on Warning`.

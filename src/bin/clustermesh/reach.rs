@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::cluster::{self, ClusterAnswer, Kubeconfigs, TimeLimits, Wanted};
 use crate::input_file;
-use crate::settings::{ClusterAccess, SettingOrigin, Settings};
+use crate::settings::{CLUSTER_ACCESS, ClusterAccess, SettingOrigin, Settings};
 
 mod contexts;
 mod routes;
@@ -26,7 +26,7 @@ use routes::Routes;
 
 /// Options for the clusters that a command contacts.
 #[derive(Default, clap::Args)]
-#[command(next_help_heading = "Cluster access")]
+#[command(next_help_heading = CLUSTER_ACCESS)]
 pub(crate) struct ReachOptions {
     /// Kubeconfig with the contexts [default: $KUBECONFIG, ~/.kube/config]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -23,7 +23,8 @@ mod surroundings;
 pub(crate) use config_file::ConfigFile;
 pub(crate) use mesh_files::NoMesh;
 pub(crate) use options::{
-    Colour, CommonOptions, FileOptions, FolderOptions, MeshOptions, PrintOptions, SnapshotOptions,
+    CLUSTER_ACCESS, Colour, CommonOptions, FILES, FileOptions, FolderOptions, MeshOptions, OUTPUT,
+    PrintOptions, SnapshotOptions,
 };
 pub(crate) use setting::{Setting, SettingOrigin};
 pub(crate) use surroundings::WorkingRepository;

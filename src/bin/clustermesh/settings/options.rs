@@ -70,9 +70,10 @@ pub(crate) struct PrintOptions {
     pub(crate) quiet: bool,
 }
 
-/// Headings in the help.
-const FILES: &str = "Files";
-const OUTPUT: &str = "Output";
+/// The headings of options that commands share.
+pub(crate) const FILES: &str = "Files";
+pub(crate) const OUTPUT: &str = "Output";
+pub(crate) const CLUSTER_ACCESS: &str = "Cluster access";
 
 /// The groups as clap reads them. Their values are read by name, because only that distinguishes a
 /// flag from a variable.

@@ -1,7 +1,5 @@
 //! Help, versions and colours.
 
-use std::collections::BTreeSet;
-
 use crate::cli::{Folder, HEADER, MESH};
 use crate::support::assert_contains;
 
@@ -102,46 +100,43 @@ fn lists_its_commands_by_purpose() {
     );
 }
 
-/// The options in the help of a command, without those for help.
-fn options(command: &str) -> BTreeSet<String> {
-    let run = Folder::empty().run(&["help", command]);
-    let lines = run.stdout.lines().map(str::trim_start);
-    let words = lines.filter_map(|line| {
-        let (_, long) = line.split_once("--").filter(|(it, _)| it.len() < 5)?;
-        long.split([' ', '[']).next()
-    });
-    words
-        .filter(|it| *it != "help")
-        .map(str::to_owned)
-        .collect()
-}
-
+/// Each command names the common options that it has, and only the program describes them.
 #[test]
-fn commands_list_only_options_that_they_use() {
-    for (command, shared) in [
-        (
-            "snapshot",
-            "directory root config mesh snapshots color quiet",
-        ),
-        (
-            "render",
-            "directory root config mesh snapshots rendered ceiling color quiet",
-        ),
-        (
-            "config",
-            "directory root config mesh snapshots rendered ceiling color quiet",
-        ),
-        ("init", "directory color quiet"),
-        ("explain", "color"),
+fn commands_name_the_common_options_that_they_have() {
+    const ALL: &str = "--directory, --root, --config, --mesh, --snapshots, --rendered, --ceiling, --color, --quiet";
+    let line = |arguments: &[&str]| {
+        let run = Folder::empty().run_with(&[("COLUMNS", "400")], arguments);
+        let mut lines = run.stdout.lines();
+        let line =
+            lines.find_map(|it| it.strip_prefix("Common options (see `clustermesh --help`): "));
+        line.unwrap_or_default().to_owned()
+    };
+    for (command, common) in [
+        ("render", ALL),
+        ("config", ALL),
+        ("init", "--directory, --color, --quiet"),
+        ("explain", "--color"),
         ("schema", ""),
         ("completions", ""),
         ("man", ""),
         ("argocd", ""),
     ] {
-        let all = "directory root config mesh snapshots rendered ceiling color quiet";
-        let options = options(command);
-        let shown: Vec<&str> = all.split(' ').filter(|it| options.contains(*it)).collect();
-        assert_eq!(shown.join(" "), shared, "{command}: {options:?}");
+        for arguments in [
+            &["help", command][..],
+            &[command, "--help"],
+            &[command, "-h"],
+        ] {
+            assert_eq!(line(arguments), common, "{arguments:?}");
+        }
+    }
+    let help = Folder::empty().run(&["--help"]).stdout;
+    for option in ALL.split(", ") {
+        assert_contains(
+            &help,
+            &format!("{option} ").replace("--quiet ", "--quiet\n"),
+        );
+        let own = Folder::empty().run(&["render", "--help"]).stdout;
+        assert!(!own.contains(&format!("      {option} ")), "{own}");
     }
 }
 
