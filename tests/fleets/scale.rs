@@ -14,36 +14,19 @@ use serde_json::Value;
 use super::tenants::{Form, Placement, Tenants};
 
 /// The forms that are compared.
-const FORMS: [(Form, Placement); 8] = [
+const FORMS: [(Form, Placement); 6] = [
     (Form::Full, Placement::Together),
     (Form::Location, Placement::Together),
-    (Form::Location, Placement::Pools),
-    (Form::Merged, Placement::InTurn),
     (Form::Merged, Placement::Pools),
     (Form::Merged, Placement::Together),
     (Form::Declared, Placement::Pools),
     (Form::Declared, Placement::Together),
 ];
 
-/// Tenants, and nodes of each. All have 2,500 to 5,000 nodes.
-const SIZES: [(u32, u32); 3] = [(200, 20), (500, 5), (50, 100)];
-
-/// Returns all fleets that are compared, those of the first size first.
+/// Returns the fleets that are compared.
 pub(crate) fn all() -> Vec<Tenants> {
-    let of_size = |(count, nodes)| {
-        FORMS.into_iter().map(move |(form, placement)| Tenants {
-            count,
-            nodes,
-            ..Tenants::new(form, placement)
-        })
-    };
-    let services = Tenants {
-        has_services: true,
-        ..Tenants::new(Form::Declared, Placement::Together)
-    };
-    let first = SIZES[..1].iter().copied().flat_map(of_size);
-    let others = SIZES[1..].iter().copied().flat_map(of_size);
-    first.chain([services]).chain(others).collect()
+    let fleets = FORMS.map(|(form, placement)| Tenants::new(form, placement));
+    fleets.to_vec()
 }
 
 /// The arguments that print the load of the host. By default, a run takes at most 400 clusters.
@@ -108,16 +91,15 @@ fn report(tenants: Tenants, folder: &Path, capacity: impl Fn(&Path) -> String) -
 /// Returns the rows as a table in Markdown.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut table = "\
-| tenants × nodes | advertised | ranges | a change | a restart | tenants up to 5 s | up to 30 s |
-|---|---|---|---|---|---|---|
+| advertised | ranges | a change | a restart | tenants up to 5 s | up to 30 s |
+|---|---|---|---|---|---|
 "
     .to_owned();
     for row in rows {
-        let Tenants { count, nodes, .. } = row.tenants;
         let [warning, error] = row.most.map(units::count);
         let _ = writeln!(
             table,
-            "| {count} × {nodes} | {} | {} | {} | {} | {warning} | {error} |",
+            "| {} | {} | {} | {} | {warning} | {error} |",
             row.tenants,
             units::count(row.ranges),
             units::seconds(row.apply),
@@ -136,14 +118,11 @@ const LONGEST: usize = 410;
 
 /// Returns how many tenants fit, as an SVG of bars.
 pub(crate) fn chart(rows: &[Row]) -> String {
-    let rows: Vec<&Row> = (rows.iter())
-        .filter(|it| it.tenants.nodes == 20 && !it.tenants.has_services)
-        .collect();
     let height = 90 + STEP * rows.len();
     let longest = rows.iter().map(|it| it.most[1]).max().unwrap_or(1);
     let mut svg = format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 {height}" width="760" height="{height}" role="img"
-  aria-label="How many tenants of 20 nodes fit around a host of 30 nodes, for each form of advertise. The table on this page has the same figures.">
+  aria-label="How many tenants of 20 nodes fit around a hub of 30 nodes, for each form of advertise. The table on this page has the same figures.">
   <style>
     text {{ font: 14px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2933; }}
     .title {{ font-weight: 600; }}
@@ -152,11 +131,11 @@ pub(crate) fn chart(rows: &[Row]) -> String {
     .error {{ fill: #9fc3dd; }}
   </style>
   <rect width="760" height="{height}" fill="#ffffff"/>
-  <text class="title" x="20" y="28">Tenants of 20 nodes that fit around a host of 30 nodes</text>
+  <text class="title" x="20" y="28">Tenants of 20 nodes that fit around a hub of 30 nodes</text>
   <rect class="warning" x="20" y="42" width="14" height="12"/>
   <text class="small" x="40" y="52">a change takes at most 5 s</text>
   <rect class="error" x="226" y="42" width="14" height="12"/>
-  <text class="small" x="246" y="52">at most 30 s, where the host’s own network is at risk</text>
+  <text class="small" x="246" y="52">at most 30 s, where the hub’s own network is at risk</text>
 "##
     );
     for (place, row) in rows.iter().enumerate() {

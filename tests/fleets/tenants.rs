@@ -24,8 +24,6 @@ pub(crate) struct Tenants {
     pub(crate) form: Form,
     /// The pod CIDRs of the nodes of a tenant in two locations.
     pub(crate) placement: Placement,
-    /// Whether the host also gets the Service range of each tenant.
-    pub(crate) has_services: bool,
     /// Whether tenants are also linked with each other.
     pub(crate) are_linked: bool,
 }
@@ -53,8 +51,6 @@ pub(crate) enum Placement {
     Together,
     /// Two locations, each with a pool of pod addresses of its own.
     Pools,
-    /// Two locations with one pool, in which their nodes alternate.
-    InTurn,
 }
 
 impl Tenants {
@@ -65,7 +61,6 @@ impl Tenants {
             nodes: 20,
             form,
             placement,
-            has_services: false,
             are_linked: false,
         }
     }
@@ -142,10 +137,6 @@ spec:
             "10.4.0.0/16".to_owned()
         };
         let _ = writeln!(entry, "      wireguardCIDR: {wireguard}");
-        if self.has_services {
-            let services = Ipv4Addr::from_bits(0xc612_0000 + (index << 8));
-            let _ = writeln!(entry, "      serviceCIDR: {services}/24");
-        }
         let granularity = match self.form {
             Form::Full => "Full",
             Form::Location | Form::Merged | Form::Declared => "Location",
@@ -186,7 +177,7 @@ spec:
     /// Returns the number of pod CIDRs in each pool of a tenant.
     fn pool_size(self) -> u32 {
         match self.placement {
-            Placement::Together | Placement::InTurn => self.nodes.next_power_of_two(),
+            Placement::Together => self.nodes.next_power_of_two(),
             Placement::Pools => self.nodes.div_ceil(2).next_power_of_two(),
         }
     }
@@ -229,9 +220,7 @@ spec:
         };
         let pods = match (is_host, self.placement) {
             (true, _) => 0xac14_0000 + (place << 8),
-            (false, Placement::Together | Placement::InTurn) => {
-                self.pods(index) + (place << self.pod_bits())
-            }
+            (false, Placement::Together) => self.pods(index) + (place << self.pod_bits()),
             (false, Placement::Pools) => {
                 let pool = (place % locations) * (self.pool_size() << self.pod_bits());
                 self.pods(index) + pool + ((place / locations) << self.pod_bits())
@@ -271,7 +260,7 @@ impl Placement {
     fn locations(self) -> u32 {
         match self {
             Self::Together => 1,
-            Self::Pools | Self::InTurn => 2,
+            Self::Pools => 2,
         }
     }
 }
@@ -286,15 +275,10 @@ impl fmt::Display for Tenants {
         };
         f.write_str(form)?;
         match (self.form, self.placement) {
-            (Form::Full, _) => {}
-            (_, Placement::Together) => f.write_str(", one location")?,
-            (_, Placement::Pools) => f.write_str(", two pools")?,
-            (_, Placement::InTurn) => f.write_str(", two locations, one pool")?,
+            (Form::Full, _) => Ok(()),
+            (_, Placement::Together) => f.write_str(", one location"),
+            (_, Placement::Pools) => f.write_str(", two pools"),
         }
-        if self.has_services {
-            f.write_str(", Services")?;
-        }
-        Ok(())
     }
 }
 

@@ -40,15 +40,15 @@ fn titles() -> Vec<String> {
     titles.map(str::to_owned).collect()
 }
 
-/// A row of the index, with other names in parentheses.
-fn row(text: &mut String, page: &str, names: &[&str], severity: &str, summary: &str) {
-    let name = names[0];
-    let aliases = names[1..].iter().map(|it| format!(" (`{it}`)"));
+/// An item of the index: a rule with its level, and other names in parentheses.
+fn item(text: &mut String, page: &str, rule: &Rule) {
+    let name = rule.name();
+    let aliases = rule.aliases.iter().map(|it| format!(" (`{it}`)"));
     let aliases: String = aliases.collect();
-    let summary = summary.replace('\n', " ").replace('|', "\\|");
     let _ = writeln!(
         text,
-        "| [`{name}`](rules/{page}.md#{name}){aliases} | {severity} | {summary} |"
+        "- [`{name}`](rules/{page}.md#{name}){aliases}: {}",
+        rule.severity
     );
 }
 
@@ -58,45 +58,29 @@ fn the_pages_of_rules_are_the_manual() {
     assert_eq!(titles.len(), NAMES.len() + 1);
     let mut index = format!(
         "# Rules\n\n{GENERATED}\n\nEvery finding has the name of its rule in brackets. `clustermesh explain RULE` \
-         prints the same pages. The names in parentheses are reason codes of the ClusterMesh operator.\n"
+         prints the same pages. This page lists each rule with its default level. The names in parentheses are \
+         reason codes of the ClusterMesh operator.\n"
     );
     let mut summary = String::new();
     for ((question, page), title) in QUESTIONS.iter().zip(NAMES).zip(&titles) {
         let mut rules: Vec<&Rule> = question.rules.to_vec();
         rules.sort_by_key(|rule| rule.name());
         let mut text = format!("# {title}\n\n{GENERATED}\n");
-        let _ = write!(
-            index,
-            "\n## {title}\n\n| rule | default | finds |\n|---|---|---|\n"
-        );
+        let _ = write!(index, "\n## {title}\n\n");
         for rule in rules {
             let _ = write!(text, "\n{}", rules::page_of(rule, 2));
-            row(
-                &mut index,
-                page,
-                &[&[rule.name()], rule.aliases].concat(),
-                &rule.severity.to_string(),
-                rule.page().summary(),
-            );
+            item(&mut index, page, rule);
         }
         compare(&format!("docs/reference/rules/{page}.md"), &text);
         let _ = writeln!(summary, "  - [{title}](reference/rules/{page}.md)");
     }
     let title = titles.last().unwrap();
     let mut text = format!("# {title}\n\n{GENERATED}\n");
-    let _ = write!(
-        index,
-        "\n## {title}\n\n| name | | meaning |\n|---|---|---|\n"
-    );
+    let _ = write!(index, "\n## {title}\n\n");
     for term in TERMS {
         let _ = write!(text, "\n{}", rules::page_of_term(term, 2));
-        row(
-            &mut index,
-            OUTCOMES,
-            &[term.name],
-            "",
-            term.page().summary(),
-        );
+        let name = term.name;
+        let _ = writeln!(index, "- [`{name}`](rules/{OUTCOMES}.md#{name})");
     }
     compare(&format!("docs/reference/rules/{OUTCOMES}.md"), &text);
     let _ = writeln!(summary, "  - [{title}](reference/rules/{OUTCOMES}.md)");
