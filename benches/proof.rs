@@ -142,7 +142,6 @@ impl Input {
         let reach = Reach::new(&fabric, u64::MAX);
         let asked = Asked {
             meshes: &self.meshes,
-            accepted: &BTreeMap::new(),
             lists_undeclared: false,
             allowed: None,
         };

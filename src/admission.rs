@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fleet::Fleet;
 use crate::mesh::{Entry, Link, Mesh, Range};
 use crate::name::ClusterName;
 use crate::net::{Cidr, Family, merged};
@@ -46,7 +45,7 @@ const ANY: &str = "/";
 pub struct Guard {
     /// The cluster.
     pub cluster: ClusterName,
-    /// The declarations of the meshes and the config.
+    /// The declarations of the meshes.
     declared: GuardDeclarations,
     /// The decisions of the owner of the cluster.
     pub access: GuardAccess,
@@ -93,12 +92,7 @@ pub enum Enforcement {
 impl Guard {
     /// Returns the guard of a cluster: what it accepts of each cluster that it is linked to, also of those that are
     /// still joining.
-    pub fn new(
-        meshes: &[Mesh],
-        fleet: &Fleet,
-        cluster: &ClusterName,
-        mut access: GuardAccess,
-    ) -> Self {
+    pub fn new(meshes: &[Mesh], cluster: &ClusterName, mut access: GuardAccess) -> Self {
         // The policy accepts an allowed IP only if exactly one range has it.
         for ranges in access.peers.values_mut() {
             *ranges = merged(ranges.iter().copied());
@@ -107,7 +101,7 @@ impl Guard {
         for mesh in meshes {
             let own = mesh.entries.iter().find(|it| it.name == *cluster);
             if let Some(own) = own {
-                declared.add(mesh, own, fleet);
+                declared.add(mesh, own);
             }
         }
         let cluster = cluster.clone();
@@ -127,7 +121,7 @@ impl Guard {
 
 impl GuardDeclarations {
     /// Adds what one mesh declares.
-    fn add(&mut self, mesh: &Mesh, own: &Entry, fleet: &Fleet) {
+    fn add(&mut self, mesh: &Mesh, own: &Entry) {
         let networks = own.networks.all();
         let kept: Vec<Cidr> = cidrs(networks.iter().copied().chain(&own.local_networks));
         self.families
@@ -147,7 +141,7 @@ impl GuardDeclarations {
         };
         for source in mesh.all_entries().filter(linked) {
             let given = source.given().into_iter().map(|it| it.cidr);
-            let accepted = accepted_of(fleet.accepted_by(own), given).into_iter();
+            let accepted = accepted_of(own.accepted_lists(), given).into_iter();
             let accepted = accepted.filter(|it| self.families.contains(&it.family()));
             let accepted = merged(accepted.flat_map(|it| it.without(&kept)));
             if accepted.is_empty() {

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::diagnostic::{Finding, Mistakes, escaped};
 use crate::document::{Form, SingleDocument, Source};
-use crate::mesh::{Group, Range, WrittenGroups, groups, invalid_name, members};
+use crate::mesh::{Group, WrittenGroups, groups, invalid_name, members};
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::schema::{self, ExampleFile, pattern};
@@ -60,8 +60,6 @@ pub struct Config {
     pub outputs: Vec<Output>,
     /// The access to each cluster, if set.
     pub clusters: BTreeMap<ClusterName, Access>,
-    /// The ranges that clusters accept from others, if set: only those whose addresses are all in these.
-    pub accepted: BTreeMap<ClusterName, Vec<Range>>,
     /// Clusters that expectations select under one name.
     pub groups: Vec<Group>,
     /// The folder of the policies of clusters.
@@ -74,8 +72,6 @@ pub struct Config {
     pub rules: Vec<RuleLevel>,
     /// The findings to hide.
     pub ignore: Vec<Ignore>,
-    /// Findings about a file that can still be used.
-    pub warnings: Vec<Finding>,
 }
 
 /// The longest path or name of a context that is shown, in characters.
@@ -135,9 +131,8 @@ struct WrittenConfig {
     /// Files that `clustermesh render` fills in from templates and keeps up to date, such as an Argo CD
     /// `Application` for each cluster.
     outputs: Option<Vec<WrittenOutput>>,
-    /// The access of `clustermesh snapshot` to each cluster, by its name in the mesh, and the ranges
-    /// that it accepts from others. Without an entry, the kubeconfig context with the cluster's
-    /// name is used.
+    /// The access of `clustermesh snapshot` to each cluster, by its name in the mesh. Without an
+    /// entry, the kubeconfig context with the cluster's name is used.
     #[schemars(extend("propertyNames" = { "pattern": pattern::CLUSTER_NAME }))]
     clusters: Option<BTreeMap<String, WrittenCluster>>,
     /// Clusters that expectations select under one name.
@@ -222,28 +217,18 @@ pub fn schema() -> Schema {
 
 impl WrittenConfig {
     fn config(self, place: &Place) -> Result<Config, Mistakes> {
-        let (mut clusters, mut accepted) = (BTreeMap::new(), BTreeMap::new());
-        let (mut problems, mut warnings) = (Mistakes::default(), Mistakes::default());
+        let (mut clusters, mut problems) = (BTreeMap::new(), Mistakes::default());
         for (name, written) in self.clusters.unwrap_or_default() {
             let place = place.key("clusters").key(&name);
             let named = cluster_name(&name, place.clone().named());
-            let taken = written.accepted(&place, &mut warnings);
             match (named, written.access(&place)) {
                 (Ok(name), Ok(access)) => {
-                    accepted.extend(taken.map(|ranges| (name.clone(), ranges)));
-                    clusters.extend(access.map(|access| (name, access)));
+                    clusters.insert(name, access);
                 }
                 (name, access) => problems.extend(name.err().into_iter().chain(access.err())),
             }
         }
         let groups = groups(self.groups, &place.key("groups"), &mut problems);
-        let warnings = if warnings.errors() == 0 {
-            warnings.into_findings()
-        } else {
-            warnings.retain_errors();
-            problems.append(warnings);
-            Vec::new()
-        };
         let rules = self.rules.unwrap_or_default().into_iter();
         let place_of = |rule: &str| place.key("rules").key(rule);
         let rules = rules.map(|(rule, written)| written.read(rule.clone(), place_of(&rule)));
@@ -270,14 +255,12 @@ impl WrittenConfig {
             expectations: self.expectations,
             outputs: outputs.collect(),
             clusters,
-            accepted,
             groups,
             policies: self.policies,
             limits: limits.unwrap_or_default(),
             ceilings,
             rules,
             ignore,
-            warnings,
         })
     }
 }

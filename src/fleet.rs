@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::id::{Id, Numbered};
 use crate::kilo::cluster::Cluster;
 use crate::membership::{Membership, membership};
-use crate::mesh::{Entry, Link, Mesh, Range, State};
+use crate::mesh::{Entry, Link, Mesh, State};
 use crate::name::ClusterName;
 use crate::net::Family;
 use crate::place::Place;
@@ -30,8 +30,6 @@ pub struct Fleet<'a> {
     parted: BTreeMap<&'a ClusterName, BTreeSet<&'a ClusterName>>,
     /// Usable keys that more than one node of the fleet claims, and who does.
     contested: BTreeMap<PublicKey, Vec<Claimant<'a>>>,
-    /// The ranges that clusters accept from others, in addition to the limits of their meshes.
-    accepted: Option<&'a BTreeMap<ClusterName, Vec<Range>>>,
 }
 
 /// The clusters of a fleet, each in one mesh.
@@ -140,16 +138,7 @@ impl<'a> Fleet<'a> {
             clusters,
             parted: parted(meshes),
             contested,
-            accepted: None,
         }
-    }
-
-    /// Returns the fleet with the ranges that its clusters accept from others, in addition to their
-    /// meshes.
-    #[must_use]
-    pub fn accepting(self, accepted: &'a BTreeMap<ClusterName, Vec<Range>>) -> Self {
-        let accepted = Some(accepted);
-        Self { accepted, ..self }
     }
 
     /// Returns every cluster in every mesh, in order of rank.
@@ -218,29 +207,6 @@ impl<'a> Fleet<'a> {
     /// Returns the clusters from which `target` no longer gets Peers because one of the two leaves.
     pub fn parted(&self, target: &ClusterName) -> impl Iterator<Item = &'a ClusterName> {
         self.parted.get(target).into_iter().flatten().copied()
-    }
-
-    /// Returns the lists in which everything must be that a cluster takes from others by this
-    /// membership; without one it takes everything.
-    pub fn accepted(&self, own: &Member<'a>) -> impl Iterator<Item = &'a [Range]> {
-        self.accepted_by(own.entry)
-    }
-
-    /// Returns the same of an entry, which need not have a snapshot.
-    pub fn accepted_by<'e>(&self, own: &'e Entry) -> impl Iterator<Item = &'e [Range]>
-    where
-        'a: 'e,
-    {
-        let of_config = self.accepted.and_then(|it| it.get(&own.name));
-        own.accepted_lists().chain(of_config.map(Vec::as_slice))
-    }
-
-    /// Returns the ranges that a cluster accepts from others according to the config; none if it does
-    /// not limit them.
-    pub fn configured(&self, cluster: &ClusterName) -> &'a [Range] {
-        self.accepted
-            .and_then(|it| it.get(cluster))
-            .map_or(&[], Vec::as_slice)
     }
 
     /// Returns who claims `key`, if more than one node of the fleet does.

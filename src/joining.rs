@@ -11,7 +11,7 @@ use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::fleet::{Fleet, SnapshotFile};
 use crate::kilo::peer::Peer;
-use crate::mesh::{Mesh, Range, State};
+use crate::mesh::{Mesh, State};
 use crate::name::{ClusterName, MeshName};
 use crate::plan::{self, BrokenPromise, Plan, Target};
 use crate::text;
@@ -52,8 +52,6 @@ pub struct Joining<'a> {
     pub meshes: &'a [Mesh],
     /// The snapshots of their clusters, except those that have not been taken.
     pub snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
-    /// The ranges that clusters accept from others, in addition to the limits of their meshes.
-    pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
 }
 
 /// The Peers of every cluster when some clusters have joined.
@@ -166,7 +164,6 @@ impl Joining<'_> {
                 behind_nat: BTreeSet::new(),
             });
         };
-        let fleet = fleet.accepting(self.accepted);
         let nodes = fleet.members().iter().map(|it| {
             let nodes = NodeLoad::count(&it.cluster.topology);
             (it.entry.name.clone(), nodes)

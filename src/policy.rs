@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::schema::{self, ExampleFile, pattern};
 use crate::text::listed;
 
-/// The policy of a cluster. It only narrows what meshes and the config allow.
+/// The policy of a cluster. It only narrows what meshes allow.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// The cluster.
@@ -30,7 +30,7 @@ pub struct Policy {
     pub warnings: Vec<Finding>,
 }
 
-/// The limits that the owner of a cluster sets, in addition to those of meshes and the config. The name of the
+/// The limits that the owner of a cluster sets, in addition to those of meshes. The name of the
 /// file is `<cluster>.yaml`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ClusterPolicy", example = ExampleFile(include_str!("policy/example.json")))]
@@ -67,8 +67,8 @@ enum PolicyKind {
 #[schemars(rename = "Limits")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WrittenLimits {
-    /// The ranges that this cluster accepts from others. If the mesh or the config also has
-    /// `acceptedNetworks` for the cluster, the addresses of a range must be in all of them; default: everything.
+    /// The ranges that this cluster accepts from others. If the mesh also has `acceptedNetworks`
+    /// for the cluster, the addresses of a range must be in both; default: everything.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     accepted_networks: Option<Vec<String>>,
     /// The clusters with which this cluster exchanges Peers, if a mesh links them; default: all. With an empty

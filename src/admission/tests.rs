@@ -23,8 +23,7 @@ spec:
 
 /// Returns a guard that needs no snapshot.
 fn guard_of(meshes: &[Mesh], access: GuardAccess) -> Guard {
-    let fleet = Fleet::assemble(meshes, Vec::new());
-    Guard::new(meshes, &fleet, &"west".parse().unwrap(), access)
+    Guard::new(meshes, &"west".parse().unwrap(), access)
 }
 
 fn guard(mesh: &str) -> Guard {

@@ -52,16 +52,6 @@ pub(super) fn causes(
         settings.extend(of_entry(entries.before, entries.after));
         let hosts = members.map(|it| it.mesh.external(&it.entry.name));
         settings.extend(hosts.before.zip(hosts.after).and_then(of_clusters));
-        let accepted = Versions::new(
-            fleets.before.configured(&entries.before.name),
-            fleets.after.configured(&entries.after.name),
-        );
-        settings.extend(
-            ranges("acceptedNetworks", accepted).map(|setting| ChangedSetting {
-                cluster: Some(entries.after.name.clone()),
-                ..setting
-            }),
-        );
     }
     let settings = settings.into_iter().map(Cause::Setting);
     settings

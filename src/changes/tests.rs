@@ -40,12 +40,10 @@ fn lab(east: &str, west: &str) -> Lab {
 
 /// Compares two versions.
 fn compared(before: &Lab, after: &Lab, engines: &Engines) -> Changes {
-    let accepted = BTreeMap::new();
     let old = Fleet::new(&before.meshes, &before.snapshots).unwrap();
     let new = Fleet::new(&after.meshes, &after.snapshots).unwrap();
     let asked = |meshes| Asked {
         meshes,
-        accepted: &accepted,
         lists_undeclared: false,
         allowed: None,
     };

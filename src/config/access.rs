@@ -1,13 +1,12 @@
-//! Access: how a cluster is reached, and what it accepts.
+//! Access: how a cluster is reached.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::diagnostic::{Finding, Mistakes, mistake};
-use crate::mesh::{self, Range, SecretKeyRef};
+use crate::diagnostic::{Finding, mistake};
+use crate::mesh::SecretKeyRef;
 use crate::place::Place;
-use crate::schema::pattern;
 
 /// The access to a cluster's API server.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -31,7 +30,7 @@ pub enum Access {
     },
 }
 
-/// The access to a cluster, and the ranges that it accepts from others.
+/// The access to a cluster.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Cluster", extend("allOf" = [in_cluster_alone(), secret_alone()]))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -47,11 +46,6 @@ pub(super) struct WrittenCluster {
     in_cluster: Option<bool>,
     /// The Secret with the kubeconfig, in the cluster that `--secrets-from` names.
     kubeconfig_secret: Option<WrittenSecret>,
-    /// The ranges that this cluster accepts from others: ranges of Peers with addresses outside of
-    /// these are left out. Omit the field to accept all; it cannot be an empty list. If the mesh
-    /// also has `acceptedNetworks` for the cluster, its addresses must be in both.
-    #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
-    accepted_networks: Option<Vec<String>>,
 }
 
 /// A key of a Secret.
@@ -71,28 +65,14 @@ struct WrittenSecret {
 }
 
 impl WrittenCluster {
-    /// Returns the ranges that the cluster accepts, if set, and reports mistakes in them.
-    pub(super) fn accepted(&self, place: &Place, findings: &mut Mistakes) -> Option<Vec<Range>> {
-        let place = place.key("acceptedNetworks");
-        mesh::accepted(self.accepted_networks.as_ref()?, &place, findings)
-    }
-
-    /// Returns how the cluster is reached; nothing where the entry is about something else.
-    pub(super) fn access(self, place: &Place) -> Result<Option<Access>, Finding> {
+    /// Returns how the cluster is reached.
+    pub(super) fn access(self, place: &Place) -> Result<Access, Finding> {
         match self {
-            Self {
-                kubeconfig: None,
-                context: None,
-                in_cluster: None,
-                kubeconfig_secret: None,
-                accepted_networks: Some(_),
-            } => Ok(None),
             Self {
                 kubeconfig: None,
                 context: None,
                 in_cluster: None | Some(false),
                 kubeconfig_secret: Some(secret),
-                ..
             } => {
                 let WrittenSecret {
                     namespace,
@@ -100,7 +80,7 @@ impl WrittenCluster {
                     key,
                 } = secret;
                 let secret = SecretKeyRef { name, key };
-                Ok(Some(Access::Secret { namespace, secret }))
+                Ok(Access::Secret { namespace, secret })
             }
             Self {
                 kubeconfig_secret: Some(_),
@@ -116,7 +96,7 @@ impl WrittenCluster {
                 context: None,
                 in_cluster: Some(true),
                 ..
-            } => Ok(Some(Access::InCluster)),
+            } => Ok(Access::InCluster),
             Self {
                 in_cluster: Some(true),
                 ..
@@ -130,10 +110,10 @@ impl WrittenCluster {
                 kubeconfig,
                 context,
                 ..
-            } => Ok(Some(Access::Kubeconfig {
+            } => Ok(Access::Kubeconfig {
                 path: kubeconfig,
                 context,
-            })),
+            }),
         }
     }
 }

@@ -54,7 +54,6 @@ impl Joining<'_> {
             let fleet = Fleet::new(&meshes, self.snapshots).map_err(|missing| {
                 WaveError::Missing(missing.into_iter().map(|it| it.cluster).collect())
             })?;
-            let fleet = fleet.accepting(self.accepted);
             let plan = plan::plan(&fleet)?;
             let tree = manifest::tree(&plan)?;
             let next = ledger.next(&fleet, &plan, &tree, applied);

@@ -276,7 +276,7 @@ pub(super) struct RawCluster {
     pub(super) endpoint_domains: Option<Vec<String>>,
     /// The ranges that this cluster accepts from others: ranges of Peers with addresses outside of
     /// these are left out. Omit the field to accept all. It cannot be an empty list; to isolate a
-    /// cluster, use `topology`. If the config also has `acceptedNetworks` for the cluster, the
+    /// cluster, use `topology`. If the policy of the cluster also has `acceptedNetworks`, the
     /// addresses of a range must be in both.
     #[schemars(length(min = 1), inner(regex(pattern = pattern::range())), example = ["10.0.0.0/8"])]
     pub(super) accepted_networks: Option<Vec<String>>,

@@ -43,7 +43,7 @@ impl<'g, 'f> TargetView<'g, 'f> {
         for own in fleet.memberships(target) {
             let id = fleet.id(own);
             own_ids.insert(own.rank, id);
-            let lists = Accepted::new(fleet.accepted(own));
+            let lists = Accepted::new(own.entry.accepted_lists());
             accepted.extend(lists.map(|lists| (id, lists)));
         }
         let sources: Vec<TargetSource> = fleet

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use super::*;
 use crate::fleet::SnapshotFile;
-use crate::mesh;
 use crate::testing;
 
 /// A cluster: its name, the fields of its entry, its nodes a line each.

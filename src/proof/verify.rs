@@ -218,8 +218,8 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
             link: self.links.between(from, to).map(|it| it.kind),
             terms: exchange.map(|it| {
                 [
-                    it.terms(&self.promises[from], self.asked),
-                    it.reversed().terms(&self.promises[to], self.asked),
+                    it.terms(&self.promises[from]),
+                    it.reversed().terms(&self.promises[to]),
                 ]
             }),
             excused: [self.excused(from, to), self.excused(to, from)],

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use clustermesh::config::{self, Limits};
+use clustermesh::config::Limits;
 use clustermesh::document::Source;
 use clustermesh::fleet::{Fleet, Member, external_snapshots};
 use clustermesh::granularity::Granularity;
 use clustermesh::kilo::peer::Translation;
 use clustermesh::manifest::{self, Kustomization, Tree};
 use clustermesh::membership::{LocalNode, PeerCandidate};
-use clustermesh::mesh::Range;
 use clustermesh::name::ClusterName;
 use clustermesh::net::{self, Cidr};
 use clustermesh::plan::{self, Plan};
+use clustermesh::policy::{self, Policy};
 use clustermesh::rules;
 use clustermesh::tree_diff::{ChangedContent, ChangedFile, Loss, changes};
 use proptest::prelude::*;
@@ -68,12 +68,10 @@ fn in_fleet<T>(world: &World, yaml: &str, look: impl FnOnce(&Fleet, &Plan) -> T)
         .zip(&world.clusters)
         .map(|(name, cluster)| (name.as_str(), cluster.nodes.iter().map(node).collect()))
         .collect();
-    let (meshes, mut snapshots): (_, Snapshots) = (meshes(yaml), snapshots(nodes));
+    let (mut meshes, mut snapshots): (_, Snapshots) = (meshes(yaml), snapshots(nodes));
     snapshots.extend(external_snapshots(&meshes));
-    let accepted = configured(world);
-    let fleet = Fleet::new(&meshes, &snapshots)
-        .unwrap()
-        .accepting(&accepted);
+    policy::apply(&policies(world), &mut meshes);
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     let plan = plan::plan(&fleet).unwrap();
     // Every cut has a message.
     let findings = rules::findings(&fleet, Some(&plan));
@@ -123,27 +121,18 @@ fn losses(before: &Tree, plan: &Plan) -> Vec<Loss> {
     changes(plan, &old, &same, &Limits::default()).losses
 }
 
-/// The ranges that clusters accept according to the config.
-fn configured(world: &World) -> BTreeMap<ClusterName, Vec<Range>> {
-    let clusters: String = world
-        .clusters
-        .iter()
-        .enumerate()
-        .filter_map(|(i, cluster)| {
-            let accepted = cluster.accepted[1].as_ref()?;
-            Some(format!(
-                "  {}: {{ acceptedNetworks: {accepted:?} }}\n",
-                name(i)
-            ))
-        })
-        .collect();
-    let mut text = "apiVersion: kilo-clustermesh.io/v1\nkind: Config\n".to_owned();
-    if !clusters.is_empty() {
-        text.push_str("clusters:\n");
-        text.push_str(&clusters);
-    }
-    let source = Source::parse("clustermesh.yaml", text).unwrap();
-    config::read(&source).unwrap().accepted
+/// The policies of clusters, with the ranges that they accept.
+fn policies(world: &World) -> Vec<Policy> {
+    let clusters = world.clusters.iter().enumerate();
+    let policies = clusters.filter_map(|(i, cluster)| {
+        let accepted = cluster.accepted[1].as_ref()?;
+        let text = format!(
+            "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: {{ acceptedNetworks: {accepted:?} }}\n"
+        );
+        let source = Source::parse("policy.yaml", text).unwrap();
+        Some(policy::read(&name(i).parse().unwrap(), &source).unwrap())
+    });
+    policies.collect()
 }
 
 /// A Peer as read by the tool that applies it.

@@ -1,6 +1,5 @@
 //! Verdicts: the results of the library for pairs, and whether packets confirm them.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use clustermesh::agent::fabric::{Fabric, SitePair};
@@ -149,7 +148,6 @@ pub(crate) fn verdicts(
     let reach = Reach::new(&fabric, u64::MAX);
     let asked = Asked {
         meshes: &meshes,
-        accepted: &BTreeMap::new(),
         lists_undeclared: false,
         allowed: None,
     };

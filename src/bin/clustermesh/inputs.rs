@@ -239,7 +239,6 @@ impl Inputs {
     pub(crate) fn asked(&self) -> Asked<'_> {
         Asked {
             meshes: &self.meshes,
-            accepted: &self.settings.config.content.accepted,
             lists_undeclared: false,
             allowed: None,
         }

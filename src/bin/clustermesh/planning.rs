@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clustermesh::config::ceilings::{Counted, Exceeded};
-use clustermesh::fleet::{Fleet, Member, MissingSnapshot, UnreadMember};
+use clustermesh::fleet::{Fleet, MissingSnapshot, UnreadMember};
 use clustermesh::manifest;
 use clustermesh::mirror::Mirrors;
 use clustermesh::plan::{self, Plan};
@@ -199,7 +199,7 @@ impl<'a> PlanAttempt<'a> {
 pub(crate) fn fleet(inputs: &Inputs) -> (Fleet<'_>, Vec<MissingSnapshot>) {
     let (unread, missing) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
     let members = unread.into_par_iter().map(UnreadMember::member);
-    (assembled(inputs, members.collect()), missing)
+    (Fleet::assemble(&inputs.meshes, members.collect()), missing)
 }
 
 /// Returns the clusters that have a snapshot, beside another version of the fleet, with which they share
@@ -207,12 +207,7 @@ pub(crate) fn fleet(inputs: &Inputs) -> (Fleet<'_>, Vec<MissingSnapshot>) {
 pub(crate) fn fleet_beside<'a>(inputs: &'a Inputs, other: &Fleet<'a>) -> Fleet<'a> {
     let (unread, _) = UnreadMember::all(&inputs.meshes, &inputs.snapshots);
     let members = unread.into_par_iter().map(|it| it.member_beside(other));
-    assembled(inputs, members.collect())
-}
-
-fn assembled<'a>(inputs: &'a Inputs, members: Vec<Member<'a>>) -> Fleet<'a> {
-    let fleet = Fleet::assemble(&inputs.meshes, members);
-    fleet.accepting(&inputs.settings.config.content.accepted)
+    Fleet::assemble(&inputs.meshes, members.collect())
 }
 
 /// Returns the clusters of all meshes that need a snapshot and have none.
@@ -260,9 +255,8 @@ fn mistakes(
     mistakes.extend(exceeded.map(rules::mesh::beyond_ceiling));
     mistakes.extend(missing_snapshots(inputs, missing));
     mistakes.extend(tree_comparison::overrides_above(&inputs.settings));
-    let config = &inputs.settings.config;
-    mistakes.extend(config.content.warnings.iter().cloned());
     if inputs.is_whole {
+        let config = &inputs.settings.config;
         mistakes.extend(config.unnamed(&inputs.meshes));
     }
     if inputs.is_whole && inputs.meshes.is_empty() {

@@ -1,8 +1,8 @@
 //! Ranges that targets accept.
 
 use super::*;
-use crate::diagnostic::Mistakes;
-use crate::place::Place;
+use crate::document::Source;
+use crate::policy;
 
 const FULL: &str = "{ mode: FullMesh }";
 
@@ -57,17 +57,15 @@ fn the_membership_that_links_the_two_counts() {
 }
 
 #[test]
-fn the_config_and_the_mesh_must_both_take_a_range() {
+fn the_policy_and_the_mesh_must_both_take_a_range() {
     let taking = format!("{B}, acceptedNetworks: [10.1.0.0/16, 10.201.0.0/24]");
-    let meshes = testing::meshes(&mesh_text("m", FULL, &[("u", A, ""), ("v", &taking, "")]));
-    let place = Place::document(&"clustermesh.yaml".into(), 0);
-    let texts = ["10.1.0.0/16".to_owned(), "10.7.0.0/16".to_owned()];
-    let ranges = mesh::accepted(&texts, &place, &mut Mistakes::default()).unwrap();
-    let accepted = BTreeMap::from([("v".parse().unwrap(), ranges)]);
+    let mut meshes = testing::meshes(&mesh_text("m", FULL, &[("u", A, ""), ("v", &taking, "")]));
+    let text = "apiVersion: kilo-clustermesh.io/v1\nkind: ClusterPolicy\nspec: { acceptedNetworks: [10.1.0.0/16, 10.7.0.0/16] }\n";
+    let source = Source::parse("policies/v.yaml", text).unwrap();
+    let policy = policy::read(&"v".parse().unwrap(), &source).unwrap();
+    policy::apply(&[policy], &mut meshes);
     let snapshots = snapshots(&[("u", A, NODE_A), ("v", B, NODE_B)]);
-    let fleet = Fleet::new(&meshes, &snapshots)
-        .unwrap()
-        .accepting(&accepted);
+    let fleet = Fleet::new(&meshes, &snapshots).unwrap();
     insta::assert_snapshot!(planned(&fleet), @"
     u:
       m--v--b 10.2.1.0/24 10.202.0.1/32

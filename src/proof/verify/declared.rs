@@ -10,7 +10,6 @@ use crate::proof::reach::AddressBlock;
 /// The paths that the meshes of a fabric declare.
 pub struct Declared<'f, 'a, 'm> {
     fabric: &'f Fabric<'a>,
-    asked: Asked<'m>,
     links: MeshLinks<'m>,
     promises: Sites<Promises>,
 }
@@ -20,7 +19,6 @@ impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
     pub fn new(fabric: &'f Fabric<'a>, asked: Asked<'m>) -> Self {
         Self {
             fabric,
-            asked,
             links: MeshLinks::new(fabric, asked.meshes),
             promises: fabric
                 .sites
@@ -34,7 +32,7 @@ impl<'f, 'a, 'm> Declared<'f, 'a, 'm> {
             return vec![false; blocks.len()];
         };
         let site = self.fabric.site(home);
-        let terms = link.terms(&self.promises[home], self.asked);
+        let terms = link.terms(&self.promises[home]);
         blocks.iter().map(|it| terms.promise(site, it)).collect()
     }
 

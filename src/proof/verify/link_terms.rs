@@ -7,7 +7,7 @@ use by_address::ByAddress;
 
 use super::promise::Promises;
 use crate::agent::fabric::Site;
-use crate::mesh::Range;
+use crate::mesh::{Entry, Range};
 use crate::net::prefixes::{Prefixes, Span};
 use crate::proof::reach::AddressBlock;
 
@@ -30,16 +30,13 @@ type CountedBlocks<'a> = BTreeMap<ByAddress<&'a [AddressBlock]>, u64>;
 const FEW: usize = 8;
 
 impl<'a> LinkTerms<'a> {
-    pub(super) fn new(
-        promises: &'a Promises,
-        accepted: impl Iterator<Item = &'a [Range]>,
-        local: &'a [Range],
-    ) -> Self {
+    /// Returns the terms on which a cluster with some promises gives its ranges to another one.
+    pub(super) fn new(promises: &'a Promises, other: &'a Entry) -> Self {
         let union = |list: &[Range]| Prefixes::union(list.iter().map(|it| it.cidr));
         Self {
             promises,
-            accepted: accepted.map(union).collect(),
-            local,
+            accepted: other.accepted_lists().map(union).collect(),
+            local: &other.local_networks,
             counted: CountedBlocks::new(),
         }
     }

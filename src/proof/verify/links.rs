@@ -6,7 +6,7 @@ use super::link_terms::LinkTerms;
 use super::promise::Promises;
 use crate::agent::fabric::{Fabric, SiteId, Sites};
 use crate::expectations::AllowedPaths;
-use crate::mesh::{Entry, Link, Mesh, Range};
+use crate::mesh::{Entry, Link, Mesh};
 use crate::name::ClusterName;
 
 /// The questions about a fabric.
@@ -14,8 +14,6 @@ use crate::name::ClusterName;
 pub struct Asked<'a> {
     /// The meshes, which link clusters and limit what they take from each other.
     pub meshes: &'a [Mesh],
-    /// The ranges that clusters accept from others, in addition to the limits of their meshes.
-    pub accepted: &'a BTreeMap<ClusterName, Vec<Range>>,
     /// Whether what holds without a promise is to be listed by range.
     pub lists_undeclared: bool,
     /// The undeclared paths that are allowed, if all others are forbidden.
@@ -83,9 +81,7 @@ impl<'a> MeshLink<'a> {
     }
 
     /// Returns the terms on which the first cluster gives its ranges to the second.
-    pub(super) fn terms(self, promises: &'a Promises, asked: Asked<'a>) -> LinkTerms<'a> {
-        let of_config = asked.accepted.get(&self.far.name).map(Vec::as_slice);
-        let accepted = self.far.accepted_lists().chain(of_config);
-        LinkTerms::new(promises, accepted, &self.far.local_networks)
+    pub(super) fn terms(self, promises: &'a Promises) -> LinkTerms<'a> {
+        LinkTerms::new(promises, self.far)
     }
 }

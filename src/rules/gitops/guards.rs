@@ -73,7 +73,7 @@ impl GuardFile {
             });
         };
         let access = guard.access.clone();
-        let wanted = Guard::new(inputs.meshes, inputs.fleet, name, access);
+        let wanted = Guard::new(inputs.meshes, name, access);
         let mut impossible = wanted.impossible_peers(inputs.meshes);
         let refused = refused(guard, inputs);
         let excess = guard.beyond(&wanted);

@@ -91,15 +91,12 @@ fn prints_the_defaults() {
     clusters.east.kubeconfig                             /home/me/.kube/config                            default
     clusters.east.context                                east                                             default
     clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (from the mesh)                                  default
     clusters.north.kubeconfig                            /home/me/.kube/config                            default
     clusters.north.context                               north                                            default
     clusters.north.inCluster                             false                                            default
-    clusters.north.acceptedNetworks                      (from the mesh)                                  default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
-    clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.nodes                                         500                                              default
     limits.lostNodes                                     2                                                default
     limits.lostPercent                                   25                                               default
@@ -159,17 +156,13 @@ fn prints_what_the_config_says_and_where() {
     clusters.east.kubeconfig                             secrets/east.yaml                                clustermesh.yaml:7:23
     clusters.east.context                                admin                                            clustermesh.yaml:7:51
     clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (from the mesh)                                  default
     clusters.north.inCluster                             true                                             clustermesh.yaml:8:23
-    clusters.north.acceptedNetworks                      (from the mesh)                                  default
     clusters.south.kubeconfig                            ../south.yaml                                    clustermesh.yaml:9:24
     clusters.south.context                               (the only one)                                   default
     clusters.south.inCluster                             false                                            clustermesh.yaml:9:50
-    clusters.south.acceptedNetworks                      (from the mesh)                                  default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
-    clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.nodes                                         1000                                             clustermesh.yaml:12:10
     limits.lostPercent                                   0                                                clustermesh.yaml:13:16
     ");
@@ -327,17 +320,13 @@ fn takes_paths_of_the_config_from_its_folder() {
     clusters.east.kubeconfig                             ../../secrets/east.yaml                          ../../clustermesh.yaml:7:23
     clusters.east.context                                admin                                            ../../clustermesh.yaml:7:51
     clusters.east.inCluster                              false                                            default
-    clusters.east.acceptedNetworks                       (from the mesh)                                  default
     clusters.north.inCluster                             true                                             ../../clustermesh.yaml:8:23
-    clusters.north.acceptedNetworks                      (from the mesh)                                  default
     clusters.south.kubeconfig                            ../../../south.yaml                              ../../clustermesh.yaml:9:24
     clusters.south.context                               (the only one)                                   default
     clusters.south.inCluster                             false                                            ../../clustermesh.yaml:9:50
-    clusters.south.acceptedNetworks                      (from the mesh)                                  default
     clusters.west.kubeconfig                             /home/me/.kube/config                            default
     clusters.west.context                                west                                             default
     clusters.west.inCluster                              false                                            default
-    clusters.west.acceptedNetworks                       (from the mesh)                                  default
     limits.nodes                                         1000                                             ../../clustermesh.yaml:12:10
     limits.lostPercent                                   0                                                ../../clustermesh.yaml:13:16
     ");
@@ -521,10 +510,7 @@ fn understands_the_config_of_the_book() {
     config                                               clustermesh.yaml                                                  default
     kubeconfig                                           /home/me/.kube/config                                             default
     clusters.east.inCluster                              false                                                             default
-    clusters.east.acceptedNetworks                       (from the mesh)                                                   default
     clusters.north.inCluster                             false                                                             default
-    clusters.north.acceptedNetworks                      (from the mesh)                                                   default
-    clusters.west.acceptedNetworks                       (from the mesh)                                                   default
     limits.capacity.peers                                notice 1000, warning 3000, error 10000                            default
     limits.capacity.ranges                               (none)                                                            default
     limits.capacity.rules                                (none)                                                            default
@@ -553,4 +539,14 @@ fn understands_the_config_of_the_book() {
     limits.ceilings.peers                                500000                                                            default
     limits.ceilings.steps                                10000000                                                          default
     ");
+}
+
+#[test]
+fn a_slip_in_the_name_of_a_cluster_is_reported() {
+    let folder = Folder::rendered();
+    let config =
+        "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nclusters:\n  wets: { context: wets }\n";
+    folder.write("clustermesh.yaml", config);
+    let run = folder.run(&["validate", "--output", "concise"]);
+    insta::assert_snapshot!(run.stdout, @"clustermesh.yaml:4:3: warning[unnamed-cluster] no mesh contains a cluster `wets`");
 }

@@ -33,9 +33,9 @@ struct Guarded {
 fn guarded(world: &World) -> Vec<Guarded> {
     let yaml = mesh(world);
     let meshes = meshes(&yaml);
-    in_fleet(world, &yaml, |fleet, plan| {
+    in_fleet(world, &yaml, |_, plan| {
         let targets = plan.targets.iter().map(|it| Guarded {
-            guard: Guard::new(&meshes, fleet, &it.cluster, GuardAccess::default()),
+            guard: Guard::new(&meshes, &it.cluster, GuardAccess::default()),
             peers: plan.peers_of(&it.cluster).cloned().collect(),
         });
         targets.collect()

@@ -424,7 +424,6 @@ impl Rendered {
 }
 
 fn compared(before: &Rendered, after: &Rendered) -> Changes {
-    let accepted = BTreeMap::new();
     let old = Fleet::new(&before.meshes, &before.snapshots).unwrap();
     let new = Fleet::new(&after.meshes, &after.snapshots).unwrap();
     let (was, is) = (
@@ -433,7 +432,6 @@ fn compared(before: &Rendered, after: &Rendered) -> Changes {
     );
     let asked = |meshes| Asked {
         meshes,
-        accepted: &accepted,
         lists_undeclared: false,
         allowed: None,
     };

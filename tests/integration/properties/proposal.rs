@@ -146,7 +146,7 @@ proptest! {
         let sites = meshes[0].entries.iter().map(|it| site(it, &snapshots, &files));
         let fabric = Fabric::new(sites.collect());
         let reach = Reach::new(&fabric, u64::MAX);
-        let verification = verify(&reach, Asked { meshes: &meshes, accepted: &BTreeMap::new(), lists_undeclared: false, allowed: None });
+        let verification = verify(&reach, Asked { meshes: &meshes, lists_undeclared: false, allowed: None });
         prop_assert!(verification.holds(), "{yaml}");
         let nodes = (east.nodes.len() * west.nodes.len()) as u64;
         prop_assert!(nodes <= verification.total().promised, "{yaml}");

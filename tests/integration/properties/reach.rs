@@ -937,10 +937,8 @@ fn every_node_is_proved_or_named(world: &World) -> Result<(), TestCaseError> {
             nodes.map(|node| (&it.member.entry.name, node.node.name.as_str()))
         })
         .collect();
-    let accepted = BTreeMap::new();
     let asked = Asked {
         meshes: &input.meshes,
-        accepted: &accepted,
         lists_undeclared: false,
         allowed: None,
     };

@@ -57,7 +57,7 @@ pub(super) struct Cluster {
     pub(super) behind_nat: bool,
     /// Whether a `nodeSelector` selects its nodes.
     selects: bool,
-    /// The ranges that it accepts, according to the mesh and the config.
+    /// The ranges that it accepts, according to the mesh and to its policy.
     pub(super) accepted: [Option<Vec<String>>; 2],
     anchors: Vec<Anchor>,
     /// What it advertises, if that is not the default.

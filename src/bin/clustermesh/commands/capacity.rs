@@ -207,7 +207,6 @@ fn outlook(
     let joining = Joining {
         meshes: &inputs.meshes,
         snapshots: &inputs.snapshots,
-        accepted: &inputs.settings.config.content.accepted,
     };
     let mut outlook = JoinOutlook::plan(&joining, ledger, args.waves)?;
     let like = args.like.as_deref();

@@ -69,8 +69,7 @@ impl From<ConfigFormat> for output::ReportFormat {
 pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
     let settings = args.common.files.settle()?;
     let config = &settings.config.content;
-    let named = config.clusters.keys().chain(config.accepted.keys());
-    let mut clusters: BTreeSet<ClusterName> = named.cloned().collect();
+    let mut clusters: BTreeSet<ClusterName> = config.clusters.keys().cloned().collect();
     let (mut meshes, mut sources) = (Vec::new(), Vec::new());
     match read_meshes(&settings) {
         Ok(read) => (meshes, sources) = (read.meshes, read.sources),
@@ -212,11 +211,6 @@ impl SettingList<'_> {
             self.add(&keys("context").join("."), value, &context.origin);
         }
         self.add_configured(&keys("inCluster"), is_in_cluster);
-        let accepted = self.config.content.accepted.get(cluster);
-        let accepted = accepted.map_or(ShownValue::Nothing("from the mesh"), |ranges| {
-            ShownValue::List(ranges.iter().map(|it| it.cidr.to_string()).collect())
-        });
-        self.add_configured(&keys("acceptedNetworks"), accepted);
     }
 
     /// Adds the limits that the owner of a cluster sets.

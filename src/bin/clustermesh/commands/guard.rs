@@ -9,7 +9,6 @@ use clustermesh::admission::{
     Account, Accounts, Enforcement, Guard, GuardAccess, GuardCost, MOST_COST, MOST_RANGES, PeerForm,
 };
 use clustermesh::diagnostic::Quoted;
-use clustermesh::fleet::Fleet;
 use clustermesh::name::{ClusterName, is_dns_subdomain};
 use clustermesh::net::{Cidr, Interface};
 use clustermesh::plan::Plan;
@@ -128,8 +127,8 @@ pub(crate) fn run(args: &GuardArgs, printer: &mut Printer) -> Result<Outcome, Co
         None
     };
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
-    let (fleet, plan) = checked.right(&inputs)?;
-    let guard = guard(args, cluster, &inputs, fleet)?;
+    let (_, plan) = checked.right(&inputs)?;
+    let guard = guard(args, cluster, &inputs)?;
     if let Some(dumped) = dumped {
         let files = dumped.files.into_values().flatten();
         let files: Vec<_> = files.collect();
@@ -148,12 +147,7 @@ pub(crate) fn run(args: &GuardArgs, printer: &mut Printer) -> Result<Outcome, Co
 }
 
 /// Returns the guard that the options ask for.
-fn guard(
-    args: &GuardArgs,
-    cluster: &ClusterName,
-    inputs: &Inputs,
-    fleet: &Fleet,
-) -> anyhow::Result<Guard> {
+fn guard(args: &GuardArgs, cluster: &ClusterName, inputs: &Inputs) -> anyhow::Result<Guard> {
     let all = |accounts: &[Account]| accounts.iter().cloned().collect::<Accounts>();
     let writers = (!args.writers.is_empty()).then(|| all(&args.writers));
     let peer_writers = all(&args.allow_peer_writers);
@@ -179,7 +173,7 @@ fn guard(
             Enforcement::Deny
         },
     };
-    let guard = Guard::new(&inputs.meshes, fleet, cluster, access);
+    let guard = Guard::new(&inputs.meshes, cluster, access);
     match guard.impossible_peers(&inputs.meshes).pop_first() {
         Some((name, error)) => bail!("`--allow-peer {name}=…` is not possible: {error}"),
         None => Ok(guard),

@@ -38,8 +38,9 @@ pub(super) fn clusters() -> Vec<String> {
         let meshes = meshes(settings);
         let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
         let config = &settings.config.content;
-        let configured = config.clusters.keys().chain(config.accepted.keys());
-        let names = entries.map(|entry| &entry.name).chain(configured);
+        let names = entries
+            .map(|entry| &entry.name)
+            .chain(config.clusters.keys());
         names.map(ToString::to_string).collect()
     })
 }

@@ -137,9 +137,7 @@ impl ConfigFile {
 
     /// Finds clusters of the config that are in no mesh: their names are mistakes, or leftovers.
     pub(crate) fn unnamed(&self, meshes: &[Mesh]) -> Vec<Finding> {
-        let reached = self.content.clusters.keys();
-        let clusters: BTreeSet<&ClusterName> =
-            reached.chain(self.content.accepted.keys()).collect();
+        let clusters: BTreeSet<&ClusterName> = self.content.clusters.keys().collect();
         let entries = meshes.iter().flat_map(|mesh| &mesh.entries);
         let named: BTreeSet<&ClusterName> = entries.map(|entry| &entry.name).collect();
         if named.is_empty() {

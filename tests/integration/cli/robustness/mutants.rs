@@ -35,7 +35,6 @@ clusters:
   east:
     kubeconfig: east.yaml
     context: admin@east
-    acceptedNetworks: [10.0.0.0/8]
 limits:
   nodes: 500
   lostPercent: 25

@@ -166,7 +166,7 @@ fn whole_config() -> Value {
         "groups": { "tenants": ["east", "west"] },
         "expectations": "expectations.yaml",
         "clusters": {
-            "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false, "acceptedNetworks": ["10.8.0.0/14"] },
+            "east": { "kubeconfig": "east.yaml", "context": "east", "inCluster": false },
             "west": { "inCluster": true, "kubeconfig": null },
             "north": { "kubeconfigSecret": { "namespace": "tenant", "name": "north", "key": "config" } },
         },

@@ -259,10 +259,8 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
         input.snapshots = snapshots_of(&input, clusters.collect());
     }
     let fabric = fabric(&input);
-    let accepted = BTreeMap::new();
     let asked = Asked {
         meshes: &input.meshes,
-        accepted: &accepted,
         lists_undeclared: false,
         allowed: None,
     };

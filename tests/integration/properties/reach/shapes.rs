@@ -94,7 +94,6 @@ fn fabric<'a>(meshes: &'a [Mesh], snapshots: &'a Snapshots, files: &'a AppliedFi
 fn asked(meshes: &[Mesh]) -> Asked<'_> {
     Asked {
         meshes,
-        accepted: const { &BTreeMap::new() },
         lists_undeclared: false,
         allowed: None,
     }

@@ -65,10 +65,8 @@ proptest! {
             .iter()
             .map(|it| AllowedPaths { from: &it.from, to: &it.to })
             .collect();
-        let accepted = BTreeMap::new();
         let asked = Asked {
             meshes: &input.meshes,
-            accepted: &accepted,
             lists_undeclared: false,
             allowed: Some(&allowed),
         };

@@ -2,15 +2,14 @@
 
 use clustermesh::admission::{Enforcement, Excess, Guard, GuardAccess, Recorded};
 use clustermesh::diagnostic::escaped;
-use clustermesh::fleet::Fleet;
 use clustermesh::rules::clusters::{self, Fault};
 use clustermesh::rules::gitops::GuardFile;
 use clustermesh::text::and_more;
 use serde_json::Value;
 
 use super::state::{ClusterStatus, GuardProblem, GuardState, GuardStatus};
+use crate::guard_files;
 use crate::inputs::Inputs;
-use crate::{guard_files, planning};
 
 /// The longest problem, in characters.
 const SHOWN: usize = 400;
@@ -18,7 +17,6 @@ const SHOWN: usize = 400;
 /// The declarations and files that guards are compared with.
 pub(super) struct GuardComparison<'i> {
     inputs: &'i Inputs,
-    fleet: Fleet<'i>,
     files: Vec<GuardFile>,
 }
 
@@ -27,7 +25,6 @@ impl<'i> GuardComparison<'i> {
     pub(super) fn new(inputs: &'i Inputs) -> anyhow::Result<Self> {
         Ok(Self {
             inputs,
-            fleet: planning::fleet(inputs).0,
             files: guard_files::read(inputs)?,
         })
     }
@@ -120,7 +117,7 @@ impl<'i> GuardComparison<'i> {
 
     /// Returns the guard that would be printed now, with decisions of the owner.
     fn wanted(&self, state: &ClusterStatus, access: GuardAccess) -> Guard {
-        Guard::new(&self.inputs.meshes, &self.fleet, &state.cluster, access)
+        Guard::new(&self.inputs.meshes, &state.cluster, access)
     }
 
     /// Returns how the owner of the cluster installs the current guard, with the decisions of the file, else of the

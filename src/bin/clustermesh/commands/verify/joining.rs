@@ -54,11 +54,9 @@ pub(super) struct JoinProof<'p> {
 impl JoinPlan {
     /// Plans all clusters that could join as one wave.
     pub(super) fn plan(inputs: &Inputs) -> anyhow::Result<Self> {
-        let accepted = &inputs.settings.config.content.accepted;
         let joining = Joining {
             meshes: &inputs.meshes,
             snapshots: &inputs.snapshots,
-            accepted,
         };
         let (joiners, waiting) = (joining.ready(), joining.waiting());
         let mut planned = Self {
@@ -74,7 +72,6 @@ impl JoinPlan {
         let Ok(fleet) = Fleet::new(&meshes, &inputs.snapshots) else {
             return Ok(planned);
         };
-        let fleet = fleet.accepting(accepted);
         let plan = plan::plan(&fleet)?;
         let applied = AppliedFiles::planned(
             &inputs.settings,

@@ -147,7 +147,6 @@ fn next_render(
     else {
         return Ok(None);
     };
-    let fleet = fleet.accepting(&inputs.settings.config.content.accepted);
     let plan = plan::plan(&fleet)?;
     let texts = manifest::texts(&plan);
     let compared = tree_comparison::compare(&plan, &texts, &inputs.settings)?;
