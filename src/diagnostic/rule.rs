@@ -7,12 +7,11 @@ use super::{Page, Severity};
 /// Declares rules, all about one subject: statics. The documentation of each is a page of its name in a folder, seen
 /// from the file that declares it.
 macro_rules! rule {
-    ($folder:literal about $subject:ident; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {$(
+    ($folder:literal about $subject:ident; $($rule:ident = $name:literal $severity:ident $($alias:literal)*;)*) => {$(
         #[doc = concat!("The rule `", $name, "`.")]
         pub(crate) static $rule: $crate::diagnostic::Rule = $crate::diagnostic::Rule {
             name: $name,
             aliases: &[$($alias),*],
-            former: &[$($($former),*)?],
             severity: $crate::diagnostic::Severity::$severity,
             subject: $crate::diagnostic::Subject::$subject,
             page: include_str!(concat!($folder, "/", $name, ".md")),
@@ -23,8 +22,8 @@ macro_rules! rule {
 /// Declares a question as `QUESTION`, and the rules that answer it, all about one subject. Other rules that answer
 /// it are declared elsewhere.
 macro_rules! rules {
-    ($title:literal in $folder:literal about $subject:ident $(with $($module:ident)::+: $($other:ident),*)?; $($rule:ident = $name:literal $severity:ident $($alias:literal)* $(was $($former:literal)*)?;)*) => {
-        rule! { $folder about $subject; $($rule = $name $severity $($alias)* $(was $($former)*)?;)* }
+    ($title:literal in $folder:literal about $subject:ident $(with $($module:ident)::+: $($other:ident),*)?; $($rule:ident = $name:literal $severity:ident $($alias:literal)*;)*) => {
+        rule! { $folder about $subject; $($rule = $name $severity $($alias)*;)* }
 
         /// The question that these rules answer.
         pub(crate) static QUESTION: $crate::diagnostic::Question = $crate::diagnostic::Question {
@@ -53,8 +52,6 @@ pub struct Rule {
     pub(crate) name: &'static str,
     /// The operator's reason codes for the same.
     pub aliases: &'static [&'static str],
-    /// The names of rules that it has replaced.
-    pub former: &'static [&'static str],
     /// The severity.
     pub severity: Severity,
     /// The subject.

@@ -45,10 +45,6 @@ pub fn page_of(rule: &Rule, level: usize) -> String {
     for alias in rule.aliases {
         let _ = write!(text, ", the operator's `{alias}`");
     }
-    if !rule.former.is_empty() {
-        let former: Vec<String> = rule.former.iter().map(|it| format!("`{it}`")).collect();
-        let _ = write!(text, "; earlier names: {}", former.join(", "));
-    }
     text.push_str("*\n");
     for section in rule.page().sections {
         let _ = write!(text, "\n{heading}# {}\n\n{}\n", section.title, section.text);

@@ -39,11 +39,9 @@ pub fn all() -> Vec<&'static Rule> {
     rules
 }
 
-/// Returns the rules of a name, of an earlier name, or of a reason code of the operator's.
+/// Returns the rules of a name, or of a reason code of the operator's.
 pub fn find(name: &str) -> Vec<&'static Rule> {
-    let is_meant = |rule: &&Rule| {
-        rule.name() == name || rule.aliases.contains(&name) || rule.former.contains(&name)
-    };
+    let is_meant = |rule: &&Rule| rule.name() == name || rule.aliases.contains(&name);
     all().into_iter().filter(is_meant).collect()
 }
 
@@ -60,23 +58,6 @@ mod tests {
                 .all(|word| !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase()))
         };
         assert!(names.iter().all(is_kebab), "{names:?}");
-    }
-
-    #[test]
-    fn no_name_is_used_again() {
-        let mut names: Vec<&str> = all()
-            .iter()
-            .flat_map(|rule| [&[rule.name()], rule.former].concat())
-            .collect();
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
-        let found = find("syntax-error");
-        assert_eq!(
-            found.iter().map(|it| it.name).collect::<Vec<_>>(),
-            ["syntax-error"]
-        );
     }
 
     #[test]

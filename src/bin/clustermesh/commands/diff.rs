@@ -48,7 +48,7 @@ pub(crate) struct DiffArgs {
     output: DiffFormat,
 
     /// Lowest grade that makes the exit code 1
-    #[arg(long, value_name = "GRADE", visible_alias = "fail-at")]
+    #[arg(long, value_name = "GRADE")]
     fail_on: Option<NamedGrade>,
 
     /// Do not count a pause of traffic that only missing annotations cause

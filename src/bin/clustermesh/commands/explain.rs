@@ -98,7 +98,7 @@ fn search(given: &str) -> anyhow::Result<String> {
         })
     };
     let rank = |rule: &Rule| {
-        let names = [&[rule.name()], rule.aliases, rule.former].concat();
+        let names = [&[rule.name()], rule.aliases].concat();
         let page = rule.page();
         if names.iter().any(|name| wanted_in(name)) {
             Some(0)

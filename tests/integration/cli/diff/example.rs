@@ -14,7 +14,7 @@ fn the_pull_request_gets_its_comment() {
         fs::remove_dir_all(folder.join(path)).unwrap();
     }
     copy(&example.join("after"), &folder);
-    let run = repository.diff(&["--output", "markdown", "--fail-at", "disruptive"]);
+    let run = repository.diff(&["--output", "markdown", "--fail-on", "disruptive"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let expected = fs::read_to_string(example.join("diff.md")).unwrap();
     assert_eq!(run.stdout, expected);

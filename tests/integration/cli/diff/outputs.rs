@@ -147,9 +147,9 @@ fn fails_from_a_grade_on() {
         ]
         .map(|grade| {
             let code = repository.diff(&["--fail-on", grade]).code;
-            // The old name, and any case.
+            // In any case.
             let upper = grade.to_uppercase();
-            assert_eq!(repository.diff(&["--fail-at", &upper]).code, code);
+            assert_eq!(repository.diff(&["--fail-on", &upper]).code, code);
             code
         })
     };

@@ -74,16 +74,6 @@ fn needs_nothing_but_itself() {
 }
 
 #[test]
-fn knows_earlier_names() {
-    let page = explained(&["complex-key"]);
-    assert!(
-        page.starts_with("# syntax-error\n\n*error; earlier names: `complex-key`, "),
-        "{page}"
-    );
-    assert_eq!(page, explained(&["syntax-error"]));
-}
-
-#[test]
 fn searches_where_no_rule_has_the_name() {
     let found = explained(&["nat"]);
     let names: Vec<&str> = found

@@ -464,7 +464,7 @@ fn small_losses_do_not_add_up_to_a_large_one() {
         jobs.commit(hours);
     }
     jobs.keep_nodes(2);
-    assert_eq!(jobs.folder.run(&["diff", "--fail-at", "brief"]).code, 0);
+    assert_eq!(jobs.folder.run(&["diff", "--fail-on", "brief"]).code, 0);
     assert!(!jobs.merges("cleanup") && !jobs.merges("pause"));
     let day = jobs.script(
         "git rev-list -1 --before='24 hours ago' HEAD > \"$LOG\"",
@@ -502,7 +502,7 @@ fn a_cluster_that_joined_today_is_not_emptied_in_small_steps() {
     assert!(jobs.merges("cleanup"), "it grows");
     jobs.commit(4);
     keep(5);
-    assert_eq!(jobs.folder.run(&["diff", "--fail-at", "brief"]).code, 0);
+    assert_eq!(jobs.folder.run(&["diff", "--fail-on", "brief"]).code, 0);
     assert!(!jobs.merges("cleanup"));
     let run = jobs
         .folder
@@ -521,7 +521,7 @@ fn a_young_repository_merges_nothing() {
     jobs.script("rm -r .git && git init --quiet --initial-branch=main", &[]);
     jobs.commit(23);
     jobs.add_node();
-    assert_eq!(jobs.folder.run(&["diff", "--fail-at", "cleanup"]).code, 0);
+    assert_eq!(jobs.folder.run(&["diff", "--fail-on", "cleanup"]).code, 0);
     assert!(!jobs.merges("pause"));
 }
 

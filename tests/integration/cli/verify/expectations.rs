@@ -216,7 +216,7 @@ fn tells_every_mistake_and_proves_the_rest() {
     let findings = value["findings"].as_array().unwrap().iter();
     let report: Vec<&str> = findings.map(|it| it["rule"].as_str().unwrap()).collect();
     assert_eq!(report, ["invalid-value", "invalid-range"]);
-    assert_eq!(value["total"]["kept"], 24);
+    assert_eq!(value["total"]["working"], 24);
     assert_eq!(code, 1);
     folder.write("expectations.yaml", "spec: [");
     let run = folder.run(&["verify"]);
@@ -282,7 +282,7 @@ fn a_level_of_the_config_says_whether_it_fails() {
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { failed-expectation: { level: warning } }\n",
     );
     assert_eq!(verified(&folder, &[]).0, 0);
-    assert_eq!(verified(&folder, &["--strict"]).0, 1);
+    assert_eq!(verified(&folder, &["--fail-on", "warning"]).0, 1);
 }
 
 #[test]

@@ -72,13 +72,13 @@ fn the_paths_of_a_cluster_that_joins_are_proved() {
     let (_, text) = verified(&folder, &["--output", "markdown"]);
     assert_contains(&text, "\n#### With north joined\n\n| FROM | TO |");
     let object = object(&folder);
-    assert_eq!(object["total"]["promised"], 8);
+    assert_eq!(object["total"]["declared"], 8);
     let joining = &object["joining"];
     assert_eq!(
         joining["clusters"],
         json!([{ "mesh": "prod", "cluster": "north" }])
     );
-    assert_eq!(joining["total"]["kept"], 24);
+    assert_eq!(joining["total"]["working"], 24);
     assert_eq!(
         (&joining["holds"], &joining["findings"]),
         (&json!(true), &json!([]))
@@ -90,7 +90,7 @@ fn the_paths_of_a_cluster_that_joins_are_proved() {
 fn what_a_cluster_would_break_is_shown_and_does_not_fail() {
     let folder = joining();
     expect(&folder, "Deny");
-    let (code, text) = verified(&folder, &["--strict"]);
+    let (code, text) = verified(&folder, &["--fail-on", "warning"]);
     assert_eq!(code, 0, "{text}");
     let (now, then) = text.split_once("With north joined:\n").unwrap();
     assert_contains(now, "The expectation is met.");

@@ -103,18 +103,6 @@ struct WrittenTally {
     undeclared: u64,
     /// Undeclared paths that work.
     undeclared_working: u64,
-    /// The old name of `declared`, which the next release removes.
-    #[schemars(extend("deprecated" = true))]
-    promised: u64,
-    /// The old name of `working`, which the next release removes.
-    #[schemars(extend("deprecated" = true))]
-    kept: u64,
-    /// The old name of `undeclared`, which the next release removes.
-    #[schemars(extend("deprecated" = true))]
-    others: u64,
-    /// The old name of `undeclaredWorking`, which the next release removes.
-    #[schemars(extend("deprecated" = true))]
-    reached: u64,
 }
 
 /// Paths from one cluster to another.
@@ -263,10 +251,6 @@ fn tally(tally: &Tally) -> WrittenTally {
         assumed: tally.assumed,
         undeclared: tally.others,
         undeclared_working: tally.reached,
-        promised: tally.promised,
-        kept: tally.kept,
-        others: tally.others,
-        reached: tally.reached,
     }
 }
 

@@ -1025,7 +1025,7 @@ fn a_hostile_list_takes_little_memory() {
 #[test]
 fn diff_compares_with_what_clusters_have() {
     let site = Site::new();
-    let run = site.run(&["diff", "--live", "--fail-at", "additive"]);
+    let run = site.run(&["diff", "--live", "--fail-on", "additive"]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.stdout);
     let mut peers = site.rendered("west");
     peers.pop();
