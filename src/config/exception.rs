@@ -52,7 +52,7 @@ pub struct Ignore {
 pub enum Level {
     /// The run fails.
     Error,
-    /// The run fails with `--strict`.
+    /// The run fails with `--fail-on warning`.
     Warning,
     /// Only reported.
     Notice,

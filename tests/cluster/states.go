@@ -154,8 +154,8 @@ func (it *steps) run(arguments ...string) Run {
 func (it *steps) render() Run {
 	it.t.Helper()
 	run := it.run("render")
-	it.run("render", "--check", "--strict")
-	it.run("verify", "--strict")
+	it.run("render", "--check", "--fail-on", "warning")
+	it.run("verify", "--fail-on", "warning")
 	return run
 }
 

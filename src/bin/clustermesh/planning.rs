@@ -18,7 +18,7 @@ use crate::failure::CommandFailure;
 use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::settings::Settings;
-use crate::threshold::Strict;
+use crate::threshold::FailOn;
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{clock, disk, guard_files, input_file};
 
@@ -71,7 +71,7 @@ impl CheckResult<'_> {
     /// # Errors
     /// A finding that stops a render.
     pub(crate) fn right(&self, inputs: &Inputs) -> Result<&(Fleet<'_>, Plan), CommandFailure> {
-        let is_wrong = Strict::default().threshold().fails(&self.findings);
+        let is_wrong = FailOn::default().threshold().fails(&self.findings);
         let planned = self.planned.as_ref().filter(|_| !is_wrong);
         planned.ok_or_else(|| inputs.refusal(self.findings.clone()))
     }

@@ -1,29 +1,32 @@
 //! Thresholds: from which severity on a run fails.
 
-use clap::builder::FalseyValueParser;
+use std::env;
+
+use clap::ValueEnum as _;
+use clap::builder::{EnumValueParser, TypedValueParser as _};
 use clustermesh::diagnostic::Severity;
 use clustermesh::rules::Finding;
 
 use crate::Outcome;
 use crate::choice::choice;
 
-/// The flag of commands that fail for errors, or for warnings too.
+/// The variable with the highest severity that the flag may choose.
+const FLOOR: &str = "CLUSTERMESH_FAIL_ON";
+
+/// The flag of commands that fail for findings.
 #[derive(Clone, Copy, Default, clap::Args)]
-pub(crate) struct Strict {
-    /// Treat warnings as errors
-    #[arg(long, env = "CLUSTERMESH_STRICT", hide_env_values = true, value_parser = FalseyValueParser::new())]
-    strict: bool,
-}
-
-/// The flags of commands that may fail for notices too.
-#[derive(clap::Args)]
 pub(crate) struct FailOn {
-    /// Lowest severity that makes the exit code 1
-    #[arg(long, value_name = "SEVERITY", default_value = "error")]
-    fail_on: NamedThreshold,
-
-    #[command(flatten)]
-    strict: Strict,
+    /// Lowest severity that makes the exit code 1 [default: error]
+    ///
+    /// If `CLUSTERMESH_FAIL_ON` has a lower severity than the flag, the variable applies.
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        env = FLOOR,
+        hide_env_values = true,
+        value_parser = EnumValueParser::<NamedThreshold>::new().try_map(Threshold::with_floor)
+    )]
+    fail_on: Option<Threshold>,
 }
 
 choice! {
@@ -42,25 +45,25 @@ choice! {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Threshold(pub(crate) Severity);
 
-impl Strict {
-    /// Returns the least severity that fails.
-    pub(crate) fn threshold(self) -> Threshold {
-        Threshold(if self.strict {
-            Severity::Warning
-        } else {
-            Severity::Error
-        })
-    }
-}
-
 impl FailOn {
     /// Returns the least severity that fails.
-    pub(crate) fn threshold(&self) -> Threshold {
-        Threshold(Severity::from(self.fail_on).min(self.strict.threshold().0))
+    pub(crate) fn threshold(self) -> Threshold {
+        self.fail_on.unwrap_or(Threshold(Severity::Error))
     }
 }
 
 impl Threshold {
+    /// Returns the lower one of a severity and that of the variable.
+    fn with_floor(named: NamedThreshold) -> Result<Self, String> {
+        let severity = Severity::from(named);
+        let Some(floor) = env::var_os(FLOOR) else {
+            return Ok(Self(severity));
+        };
+        let floor = NamedThreshold::from_str(&floor.to_string_lossy(), true)
+            .map_err(|_| format!("the value of `{FLOOR}` is not a severity"))?;
+        Ok(Self(severity.min(floor.into())))
+    }
+
     /// Returns whether one of these findings fails.
     pub(crate) fn fails<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> bool {
         findings.into_iter().any(|it| self.0 <= it.severity)

@@ -159,7 +159,7 @@ func TestPluginGeneratesAsRendered(t *testing.T) {
 			app.exclude = []string{".git", ".git/*"}
 			check(app)
 			cluster.Remove(t, repository, "rendered")
-			check(plugged(t, repository, ".", text("target", target), text("strict", "false"), list("allow-empty")))
+			check(plugged(t, repository, ".", text("target", target), list("allow-empty")))
 		})
 	}
 }
@@ -183,7 +183,6 @@ func TestPluginRefusesParameters(t *testing.T) {
 		"an escape":          {".", []parameter{text("target", "\x1b[2J")}, ""},
 		"a list of targets":  {".", []parameter{list("target", target)}, "target"},
 		"a misspelt name":    {".", []parameter{text("targte", target)}, "`target`"},
-		"strict is no truth": {".", []parameter{text("target", target), text("strict", "maybe")}, "strict"},
 		"allow-empty is a text": {
 			".", []parameter{text("target", target), text("allow-empty", "tenant-ada")}, "allow-empty",
 		},
@@ -425,7 +424,7 @@ func TestPluginAnnouncesParameters(t *testing.T) {
 		for _, it := range announced {
 			names = append(names, it.Name)
 		}
-		if !slices.Equal(names, []string{"target", "strict", "allow-empty"}) {
+		if !slices.Equal(names, []string{"target", "allow-empty"}) {
 			t.Fatal(names)
 		}
 		if it := announced[0]; it.String_ != initial || !strings.Contains(it.Tooltip, "tenant-dijkstra") {

@@ -55,6 +55,13 @@ impl Application {
         self
     }
 
+    /// The Application with this severity in the plugin's container.
+    fn failing_on(mut self, severity: &str) -> Self {
+        let variable = ("CLUSTERMESH_FAIL_ON", severity.to_owned());
+        self.variables.push(variable);
+        self
+    }
+
     fn path(&self, path: &str) -> PathBuf {
         self.folder.path("repository").join(path)
     }
@@ -240,8 +247,7 @@ fn warnings_of_a_delivery_are_not_repeated_at_every_refresh() {
     application.keep("east", &[node(1, 1), claimed]);
     let manifests = application.manifests();
     assert!(manifests.contains("prod--east--n1"));
-    let strict = application.with(&json!([{ "name": "strict", "string": "true" }]));
-    let refusal = strict.refusal(1);
+    let refusal = application.failing_on("warning").refusal(1);
     assert_contains(&refusal, "warning[duplicate-address] east/n2: ");
 }
 
@@ -297,8 +303,7 @@ fn a_failure_is_short_and_begins_with_errors() {
         "{refusal}"
     );
     assert_eq!(refusal.matches("warning[").count(), 10, "{refusal}");
-    let strict = application.with(&json!([{ "name": "strict", "string": "true" }]));
-    let refusal = strict.refusal(1);
+    let refusal = application.failing_on("warning").refusal(1);
     assert!(
         refusal.starts_with("rendered/west/prod--east.yaml:"),
         "{refusal}"
@@ -359,15 +364,6 @@ fn announces_its_parameters() {
         "string": "west"
       },
       {
-        "name": "strict",
-        "title": "Fail on warnings",
-        "tooltip": "Deliver nothing if there are warnings",
-        "required": false,
-        "itemType": "boolean",
-        "collectionType": "string",
-        "string": "false"
-      },
-      {
         "name": "allow-empty",
         "title": "Allow losses",
         "tooltip": "TARGET or TARGET/SOURCE: deliver even if the cluster loses all its Peers, or all Peers of one source. Remove the value afterwards",
@@ -392,7 +388,7 @@ fn announces_its_parameters() {
     // Snapshots are not needed, and what is wrong with parameters is left to `generate`.
     let application = Application::new("west").with(&json!([{ "name": "nope" }]));
     fs::remove_dir_all(application.path("snapshots")).unwrap();
-    assert_eq!(announced(&application).as_array().unwrap().len(), 3);
+    assert_eq!(announced(&application).as_array().unwrap().len(), 2);
     application.write("mesh.yaml", "a: [");
     assert_eq!(application.run("parameters").code, 2);
 }

@@ -87,8 +87,8 @@ fn what_it_writes_works() {
         for command in [
             &["render"][..],
             &["render", "--check"],
-            &["validate", "--strict"],
-            &["verify", "--strict"],
+            &["validate", "--fail-on", "warning"],
+            &["verify", "--fail-on", "warning"],
         ] {
             let run = folder.run(command);
             assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);

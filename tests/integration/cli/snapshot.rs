@@ -357,7 +357,7 @@ fn needs_no_clusters_that_go_together() {
 
     snapshots/east.json: 2 nodes, 2 usable, written
     ");
-    let strict = [&FROM_INPUT[..], &["--strict"]].concat();
+    let strict = [&FROM_INPUT[..], &["--fail-on", "warning"]].concat();
     assert_eq!(folder.run_with_input(&strict, &dump).code, 1);
     // Of a cluster that is called by no name, nothing can be judged.
     folder.edit("mesh.yaml", "name: north", "name: NORTH");

@@ -168,7 +168,6 @@ fn fails_from_the_severity_that_was_asked_for() {
         (&[][..], 0),
         (&["--fail-on", "warning"], 1),
         (&["--fail-on", "notice"], 1),
-        (&["--strict"], 1),
     ] {
         let run = folder.run(&[&["validate"], flags].concat());
         assert_eq!(run.code, code, "{flags:?}");

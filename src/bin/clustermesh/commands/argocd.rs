@@ -14,7 +14,7 @@ use crate::output::Printer;
 use crate::output::{self, Report};
 use crate::printing::{self, PrintOrder};
 use crate::settings::{FileOptions, MeshOptions};
-use crate::threshold::Threshold;
+use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, tree_comparison};
 
 mod announcement;
@@ -41,14 +41,23 @@ enum ArgocdCommand {
     /// Print the Peers of the Application's cluster
     ///
     /// The parameter `target` names the cluster. Its default is the last part of the Application's path.
-    /// The parameter `strict` (`true` or `false`) makes warnings fail. The parameter `allow-empty`, a list
-    /// of TARGET[/SOURCE], allows lost Peers like `clustermesh render --allow-empty`.
+    /// The parameter `allow-empty`, a list of TARGET[/SOURCE], allows lost Peers like
+    /// `clustermesh render --allow-empty`.
     #[command(after_help = EXAMPLES)]
-    Generate(FileOptions),
+    Generate(GenerateArgs),
 
     /// Print the parameters that Argo CD shows in its user interface
     #[command(after_help = EXAMPLES)]
     Parameters(MeshOptions),
+}
+
+#[derive(clap::Args)]
+struct GenerateArgs {
+    #[command(flatten)]
+    fail_on: FailOn,
+
+    #[command(flatten)]
+    files: FileOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -84,16 +93,15 @@ impl ArgocdArgs {
     /// Returns the files that the command works with.
     pub(crate) fn files(&self) -> &FileOptions {
         match &self.command {
-            ArgocdCommand::Generate(options) | ArgocdCommand::Parameters(MeshOptions(options)) => {
-                options
-            }
+            ArgocdCommand::Generate(args) => &args.files,
+            ArgocdCommand::Parameters(MeshOptions(options)) => options,
         }
     }
 }
 
 pub(crate) fn run(args: &ArgocdArgs, printer: &mut Printer) -> Outcome {
     let answer = match &args.command {
-        ArgocdCommand::Generate(options) => generate(options),
+        ArgocdCommand::Generate(args) => generate(args),
         ArgocdCommand::Parameters(MeshOptions(options)) => parameters(options),
     };
     let written = answer.and_then(|text| {
@@ -108,12 +116,12 @@ pub(crate) fn run(args: &ArgocdArgs, printer: &mut Printer) -> Outcome {
     outcome
 }
 
-fn generate(options: &FileOptions) -> Result<String, PluginRefusal> {
+fn generate(args: &GenerateArgs) -> Result<String, PluginRefusal> {
     let application = Application::of_environment()?;
     let parameters = Parameters::of_environment()?;
     let target = application.target(parameters.target.as_deref())?;
-    let options = options.enter_repository(application.root.clone())?;
-    let threshold = parameters.threshold();
+    let options = args.files.enter_repository(application.root.clone())?;
+    let threshold = args.fail_on.threshold();
     let inputs = inputs::gather(&options);
     let inputs = inputs.map_err(|it| PluginRefusal::new(it, threshold))?;
     // The process ends with the command, and everything is freed then.
@@ -149,7 +157,7 @@ fn parameters(options: &FileOptions) -> Result<String, PluginRefusal> {
     let clusters = options
         .settle()
         .and_then(|settings| input_file::clusters(&settings.mesh_files()?, settings.ceilings));
-    let threshold = Parameters::default().threshold();
+    let threshold = FailOn::default().threshold();
     let clusters = clusters.map_err(|it| PluginRefusal::new(it, threshold))?;
     Ok(announcement::text(&clusters.meshes, application.name())?)
 }

@@ -50,8 +50,8 @@ use waves::JoinOutlook;
 /// clustermesh does not manage.
 ///
 /// Set the limits in `limits.capacity` in the config. Each exceeded limit is reported as a warning or a
-/// notice, also if its `GRADE` is `error`. `--strict`, `--fail-on warning` or `rules` in the config make it
-/// fail. Only with `--waves`, a wave with the grade `error` fails too.
+/// notice, also if its `GRADE` is `error`. `--fail-on warning` or `rules` in the config make it fail.
+/// Only with `--waves`, a wave with the grade `error` fails too.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CapacityArgs {

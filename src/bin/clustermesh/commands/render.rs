@@ -21,7 +21,7 @@ use crate::output::Printer;
 use crate::planning::{CheckResult, OutputCheck};
 use crate::printing::{self, PrintOrder};
 use crate::settings::{CommonOptions, Settings};
-use crate::threshold::Strict;
+use crate::threshold::FailOn;
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{Outcome, input_file, inputs, planning};
 
@@ -44,7 +44,7 @@ pub(crate) struct RenderArgs {
     target: Option<String>,
 
     #[command(flatten)]
-    strict: Strict,
+    fail_on: FailOn,
 
     /// Allow a cluster to lose all Peers, or all Peers of one source; repeatable
     ///
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, C
     let mut checked = ManuallyDrop::new(checked);
     allowance::allow_no_mesh(&args.allow_empty, &mut checked, args.check);
     let losses = losses(args, &checked)?;
-    let threshold = args.strict.threshold();
+    let threshold = args.fail_on.threshold();
     let is_wrong = threshold.fails(&checked.findings);
     // `--check` lists the content of the tree.
     let is_of_tree = |it: &&Finding| it.rule.subject == Subject::Tree;
@@ -164,7 +164,7 @@ fn print(
     let order = PrintOrder {
         target,
         allowances: &args.allow_empty,
-        threshold: args.strict.threshold(),
+        threshold: args.fail_on.threshold(),
         allowing: Allowing::Print(target),
     };
     let direct = ManuallyDrop::new(printing::print(inputs, &order)?);

@@ -26,7 +26,7 @@ use crate::output::Printer;
 #[cfg(feature = "snapshot")]
 use crate::reach::ReachOptions;
 use crate::settings::{CommonOptions, ConfigFile, Settings, SnapshotOptions};
-use crate::threshold::Strict;
+use crate::threshold::FailOn;
 use crate::{Outcome, clock, disk};
 
 mod keep;
@@ -137,7 +137,7 @@ struct Handling {
     no_carry_over: Vec<ClusterName>,
 
     #[command(flatten)]
-    strict: Strict,
+    fail_on: FailOn,
 }
 
 #[cfg(feature = "snapshot")]
@@ -146,7 +146,7 @@ impl Handling {
     fn comparing(&self) -> Self {
         Self {
             check: true,
-            strict: Strict::default(),
+            fail_on: FailOn::default(),
             ..self.clone()
         }
     }
@@ -219,7 +219,7 @@ pub(crate) fn run(args: &SnapshotArgs, printer: &mut Printer) -> Result<Outcome,
     printer.findings(&ShownFiles::new(sources), &problems);
     let outcome = args
         .handling
-        .strict
+        .fail_on
         .threshold()
         .outcome(&as_warnings(problems));
     let kept = keep(args, &settings, &meshes, printer)?;
@@ -339,7 +339,7 @@ fn report_config(
         &ShownFiles::new(source.iter().cloned().collect()),
         &findings,
     );
-    args.handling.strict.threshold().outcome(&findings)
+    args.handling.fail_on.threshold().outcome(&findings)
 }
 
 pub(crate) fn no_snapshot(name: &str, error: &impl Display) -> anyhow::Error {

@@ -23,7 +23,7 @@ use crate::inputs::Inputs;
 use crate::output::{Printer, Report, ReportFormat};
 use crate::reach::{Addressed, ReachOptions};
 use crate::settings::CommonOptions;
-use crate::threshold::Strict;
+use crate::threshold::FailOn;
 use crate::{Outcome, applied_files, clock, input_file};
 
 mod delay;
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
         .map(ClusterStatus::outcome)
         .max()
         .unwrap_or(Outcome::Clean)
-        .max(Strict::default().threshold().outcome(&findings));
+        .max(FailOn::default().threshold().outcome(&findings));
     let success = match outcome {
         Outcome::Clean if findings.is_empty() => shown::success(&states),
         _ => String::new(),

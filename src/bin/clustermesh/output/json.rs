@@ -28,7 +28,7 @@ pub(crate) struct WrittenReport<'a> {
 struct Summary {
     /// Findings that fail the run.
     errors: usize,
-    /// Findings that fail the run with `--strict`.
+    /// Findings that fail the run with `--fail-on warning`.
     warnings: usize,
     /// Findings that are only reported.
     notices: usize,
@@ -90,7 +90,7 @@ struct WrittenSubject<'a> {
 enum WrittenSeverity {
     /// The run fails.
     Error,
-    /// The run fails with `--strict`.
+    /// The run fails with `--fail-on warning`.
     Warning,
     /// Only reported.
     Notice,

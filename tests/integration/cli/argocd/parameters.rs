@@ -24,8 +24,6 @@ fn wrong_ones_are_errors() {
         json!([{ "name": "target", "array": ["west"] }]),
         json!([{ "name": "target", "string": "west", "map": { "a": "b" } }]),
         json!([{ "name": "target", "string": "west" }, { "name": "target", "string": "east" }]),
-        json!([{ "name": "strict", "string": "yes" }]),
-        json!([{ "name": "strict", "map": { "a": "b" } }]),
         json!([{ "name": "allow-empty", "string": "west" }]),
         json!([{ "name": "allow-empty", "array": ["west/"] }]),
         json!([{ "name": "allow-empty", "array": ["WEST"] }]),
@@ -33,15 +31,13 @@ fn wrong_ones_are_errors() {
     ]), @"
     error: unknown parameter `traget`; did you mean `target`?
     error: unknown parameter `ALLOW_EMPTY`; did you mean `allow-empty`?
-    error: unknown parameter `values`; known parameters: `target`, `strict`, `allow-empty`
-    error: unknown parameter ``; known parameters: `target`, `strict`, `allow-empty`
+    error: unknown parameter `values`; known parameters: `target`, `allow-empty`
+    error: unknown parameter ``; known parameters: `target`, `allow-empty`
     error: the parameter `target` is empty; name a cluster, or remove the parameter
     error: the parameter `target` must be a `string`
     error: the parameter `target` must be a `string`
     error: the parameter `target` must be a `string`
     error: the parameter `target` is set twice
-    error: the parameter `strict` must be `true` or `false`, not `yes`
-    error: the parameter `strict` must be a `string`
     error: the parameter `allow-empty` must be an `array`
     error: the parameter `allow-empty` contains `west/`: expected TARGET or TARGET/SOURCE
     error: the parameter `allow-empty` contains `WEST`: `WEST` is not a valid cluster name: expected lowercase letters, digits and inner dashes (a DNS-1123 label)
@@ -59,7 +55,7 @@ fn what_argo_cd_cannot_send_is_an_error() {
         assert!(refusal.starts_with(report), "{refusal}");
     }
     for parameters in [
-        json!([{ "name": "strict", "string": true }]),
+        json!([{ "name": "target", "string": true }]),
         json!([{ "name": 1 }]),
     ] {
         let refusal = Application::new("west").with(&parameters).refusal(2);
@@ -75,7 +71,6 @@ fn none_at_all_are_fine() {
         assert_eq!(application.manifests(), rendered("west"));
     }
     let parameters = json!([
-        { "name": "strict", "string": "false" },
         { "name": "allow-empty", "array": [] },
     ]);
     assert_eq!(
@@ -89,7 +84,7 @@ fn flattened_parameters_are_not_read() {
     let mut application = Application::new("west");
     application.variables = vec![
         ("PARAM_TARGET", "east".to_owned()),
-        ("PARAM_STRICT", "nonsense".to_owned()),
+        ("PARAM_ALLOW_EMPTY", "nonsense".to_owned()),
         ("ARGOCD_ENV_TARGET", "east".to_owned()),
     ];
     assert_eq!(application.manifests(), rendered("west"));

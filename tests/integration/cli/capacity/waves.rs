@@ -73,7 +73,7 @@ fn waves_are_shown_with_what_no_order_helps() {
     let run = folder.run(&["capacity", "--waves", "east"]);
     let text = "the Peers of north alone exceed the limit: east gets 2 Peers in one change";
     assert_contains(&run.stdout, text);
-    let strict = folder.run(&["capacity", "--waves", "--strict"]);
+    let strict = folder.run(&["capacity", "--waves", "--fail-on", "warning"]);
     assert_eq!(strict.code, 1);
 }
 

@@ -336,10 +336,10 @@ fn completes_in_bash() {
             "b/c.yaml",
         ),
         (
-            "render --target=east --stri",
-            "render --target = east --stri",
-            "--stri",
-            "--strict",
+            "render --target=east --fail",
+            "render --target = east --fail",
+            "--fail",
+            "--fail-on",
         ),
     ] {
         let line = format!(

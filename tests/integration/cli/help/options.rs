@@ -300,8 +300,8 @@ fn quiet_runs_print_nothing_on_success() {
 fn quiet_runs_print_everything_on_failure() {
     let folder = remarkable();
     for arguments in [
-        &["validate", "--strict"][..],
-        &["render", "--strict"],
+        &["validate", "--fail-on", "warning"][..],
+        &["render", "--fail-on", "warning"],
         &["capacity", "south"],
         &["trace", "east/n1", "west/n9"],
     ] {

@@ -147,7 +147,7 @@ fn a_mesh_is_proposed_from_dumps() {
           # `--service-cidr`, if other clusters should reach the Services:
           # serviceCIDR: 10.96.0.0/12
     ");
-    assert_eq!(folder.run(&["validate", "--strict"]).code, 0);
+    assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 0);
     // A second run has nothing to do.
     let before = folder.touches(".");
     let run = init(&folder, "quickstart");
@@ -487,7 +487,7 @@ mod live {
         for command in [
             &["snapshot", "--check"][..],
             &["render"],
-            &["verify", "--strict"],
+            &["verify", "--fail-on", "warning"],
         ] {
             let run = run(&folder, command);
             assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);
@@ -663,8 +663,8 @@ fn networks_of_ipv6_are_proposed() {
     "#);
     for command in [
         &["render"][..],
-        &["validate", "--strict"],
-        &["verify", "--strict"],
+        &["validate", "--fail-on", "warning"],
+        &["verify", "--fail-on", "warning"],
     ] {
         let run = folder.run(command);
         assert_eq!(run.code, 0, "{command:?}: {}{}", run.stdout, run.stderr);

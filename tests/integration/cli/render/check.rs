@@ -104,7 +104,12 @@ fn warns_but_is_clean() {
         "{}",
         run.stderr
     );
-    assert_eq!(folder.run(&["render", "--check", "--strict"]).code, 1);
+    assert_eq!(
+        folder
+            .run(&["render", "--check", "--fail-on", "warning"])
+            .code,
+        1
+    );
 }
 
 #[test]

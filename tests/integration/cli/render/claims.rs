@@ -12,11 +12,11 @@ fn liar(count: u8, key: &str, value: &str) -> Folder {
     folder
 }
 
-/// Returns the exit codes of `render`, `verify` and `verify --strict`, and what `verify` prints.
+/// Returns the exit codes of `render`, `verify` and `verify --fail-on warning`, and what `verify` prints.
 fn run(folder: &Folder) -> ([i32; 3], String) {
     let render = folder.run(&["render"]);
     let verify = folder.run(&["verify"]);
-    let strict = folder.run(&["verify", "--strict"]);
+    let strict = folder.run(&["verify", "--fail-on", "warning"]);
     assert_harmless(&verify);
     ([render.code, verify.code, strict.code], verify.stdout)
 }

@@ -82,7 +82,7 @@ fn shows_a_mesh_that_works_where_there_is_none() {
     }
     let run = folder.run(&["render"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let run = folder.run(&["verify", "--strict"]);
+    let run = folder.run(&["verify", "--fail-on", "warning"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
 }
 

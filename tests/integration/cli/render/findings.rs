@@ -65,10 +65,10 @@ fn calls_findings_by_the_operators_reasons() {
 }
 
 #[test]
-fn fails_on_warnings_if_strict() {
+fn fails_on_warnings_if_asked_to() {
     let folder = Folder::mesh();
     folder.keep("east", &[node(1, 1), without(node(1, 2), SILENT)]);
-    let run = folder.run(&["render", "--strict"]);
+    let run = folder.run(&["render", "--fail-on", "warning"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(run.stderr, @"
     warning[missing-wireguard-ip]: east/n2: left out: annotation kilo.squat.ai/wireguard-ip is missing or empty
@@ -81,31 +81,52 @@ fn fails_on_warnings_if_strict() {
 }
 
 #[test]
-fn renders_the_same_if_strict_or_not() {
+fn renders_the_same_whatever_fails() {
     let folder = Folder::mesh();
-    assert_eq!(folder.run(&["render", "--strict"]).code, 0);
-    let strict = folder.touches("rendered");
+    assert_eq!(folder.run(&["render", "--fail-on", "warning"]).code, 0);
+    let first = folder.touches("rendered");
     assert_eq!(folder.run(&["render"]).code, 0);
-    assert_eq!(folder.touches("rendered"), strict);
+    assert_eq!(folder.touches("rendered"), first);
 }
 
 #[test]
-fn is_strict_if_a_variable_says_so() {
+fn no_flag_raises_the_severity_of_the_variable() {
     let folder = Folder::mesh();
     folder.keep("east", &[node(1, 1), without(node(1, 2), SILENT)]);
-    let code = |value| {
-        folder
-            .run_with(&[("CLUSTERMESH_STRICT", value)], &["render"])
-            .code
+    let run = |value, flags: &[&str]| {
+        let arguments = [&["render"], flags].concat();
+        folder.run_with(&[("CLUSTERMESH_FAIL_ON", value)], &arguments)
     };
-    assert_eq!(["true", "1", "false", "0"].map(code), [1, 1, 0, 0]);
+    for (value, flags, code) in [
+        ("error", &[][..], 0),
+        ("error", &["--fail-on", "warning"], 1),
+        ("Warning", &[], 1),
+        ("warning", &["--fail-on", "error"], 1),
+        ("notice", &["--fail-on", "error"], 1),
+        ("error", &["--fail-on", "notice"], 1),
+    ] {
+        assert_eq!(run(value, flags).code, code, "{value} {flags:?}");
+    }
+    for (value, flags) in [
+        ("none", &[][..]),
+        ("", &[]),
+        ("none", &["--fail-on", "error"]),
+    ] {
+        let refused = run(value, flags);
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{value}");
+    }
+    insta::assert_snapshot!(run("none", &["--fail-on", "error"]).stderr, @"
+    error: invalid value 'error' for '--fail-on <SEVERITY>': the value of `CLUSTERMESH_FAIL_ON` is not a severity
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
-fn fails_on_a_warning_about_a_mesh_if_strict() {
+fn fails_on_a_warning_about_a_mesh_if_asked_to() {
     let folder = Folder::mesh();
     folder.edit("mesh.yaml", "10.1.0.0/16", "10.1.7.7/16");
-    let run = folder.run(&["render", "--strict"]);
+    let run = folder.run(&["render", "--fail-on", "warning"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @"
     warning[host-bits]: `10.1.7.7/16` has host bits set; clustermesh reads it as 10.1.0.0/16

@@ -48,9 +48,9 @@ fn a_cluster_that_joins_has_an_empty_folder_and_no_findings() {
         "{kustomization}"
     );
     for arguments in [
-        ["render", "--check", "--strict"].as_slice(),
-        &["validate", "--strict"],
-        &["verify", "--strict"],
+        ["render", "--check", "--fail-on", "warning"].as_slice(),
+        &["validate", "--fail-on", "warning"],
+        &["verify", "--fail-on", "warning"],
         &["render", "--target", "north"],
     ] {
         succeeds(&folder, arguments);
@@ -58,7 +58,7 @@ fn a_cluster_that_joins_has_an_empty_folder_and_no_findings() {
     unset(&folder, "Joining");
     succeeds(&folder, &["render"]);
     assert_eq!(folder.tree(), TREE);
-    succeeds(&folder, &["verify", "--strict"]);
+    succeeds(&folder, &["verify", "--fail-on", "warning"]);
 }
 
 #[test]
@@ -68,9 +68,9 @@ fn the_first_cluster_of_a_mesh_waits_for_others() {
     set(&folder, "west", "Joining");
     for arguments in [
         ["render"].as_slice(),
-        &["render", "--check", "--strict"],
-        &["validate", "--strict"],
-        &["verify", "--strict"],
+        &["render", "--check", "--fail-on", "warning"],
+        &["validate", "--fail-on", "warning"],
+        &["verify", "--fail-on", "warning"],
         &["render", "--target", "east"],
     ] {
         succeeds(&folder, arguments);
@@ -97,9 +97,9 @@ fn a_cluster_can_be_declared_before_it_exists() {
     ");
     assert_eq!(folder.tree(), WITHOUT_NORTH);
     for arguments in [
-        ["render", "--check", "--strict"].as_slice(),
-        &["validate", "--strict"],
-        &["verify", "--strict"],
+        ["render", "--check", "--fail-on", "warning"].as_slice(),
+        &["validate", "--fail-on", "warning"],
+        &["verify", "--fail-on", "warning"],
         &["capacity"],
         &["config"],
     ] {
@@ -199,9 +199,9 @@ fn a_cluster_leaves_without_a_flag() {
     ");
     assert_eq!(folder.tree(), WITHOUT_NORTH);
     for arguments in [
-        ["render", "--check", "--strict"].as_slice(),
-        &["validate", "--strict"],
-        &["verify", "--strict"],
+        ["render", "--check", "--fail-on", "warning"].as_slice(),
+        &["validate", "--fail-on", "warning"],
+        &["verify", "--fail-on", "warning"],
         &["render", "--target", "north"],
         &["render", "--target", "east"],
     ] {
@@ -210,8 +210,8 @@ fn a_cluster_leaves_without_a_flag() {
     // The cluster may be gone by now.
     fs::remove_file(folder.path("snapshots/north.json")).unwrap();
     for arguments in [
-        ["render", "--check", "--strict"].as_slice(),
-        &["verify", "--strict"],
+        ["render", "--check", "--fail-on", "warning"].as_slice(),
+        &["verify", "--fail-on", "warning"],
     ] {
         succeeds(&folder, arguments);
     }
@@ -274,9 +274,9 @@ fn the_last_pair_parts_without_a_flag() {
         "{report}"
     );
     for arguments in [
-        ["render", "--check", "--strict"].as_slice(),
-        &["validate", "--strict"],
-        &["verify", "--strict"],
+        ["render", "--check", "--fail-on", "warning"].as_slice(),
+        &["validate", "--fail-on", "warning"],
+        &["verify", "--fail-on", "warning"],
         &["render", "--target", "east"],
     ] {
         succeeds(&folder, arguments);
@@ -311,7 +311,7 @@ fn peers_that_are_left_of_a_cluster_that_leaves_are_undeclared() {
     let dumps = ["east", "north", "west"].map(of);
     set(&folder, "north", "Leaving");
     succeeds(&folder, &["render"]);
-    let mut arguments = vec!["verify", "--strict", "--undeclared"];
+    let mut arguments = vec!["verify", "--fail-on", "warning", "--undeclared"];
     arguments.extend(dumps.iter().flat_map(|it| ["--peers", it.as_str()]));
     let run = folder.run(&arguments);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);

@@ -68,7 +68,7 @@ fn keeps_talk_apart() {
 fn prints_nothing_if_anything_is_wrong() {
     let folder = Folder::mesh();
     folder.edit("snapshots/west.json", "10.103.0.2/24", "10.103.0.1/24");
-    let run = folder.run(&[WEST.as_slice(), &["--strict"]].concat());
+    let run = folder.run(&[WEST.as_slice(), &["--fail-on", "warning"]].concat());
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
 }
 

@@ -185,7 +185,9 @@ fn an_expected_loss_is_silenced_by_cluster_node_and_level() {
         folder.write("clustermesh.yaml", config);
         (
             rules(&folder),
-            folder.run(&["render", "--check", "--strict"]).stderr,
+            folder
+                .run(&["render", "--check", "--fail-on", "warning"])
+                .stderr,
         )
     };
     let ignore = |rest: &str| said(&format!("ignore: [{{ {rest}, reason: x }}]")).0;
@@ -207,9 +209,9 @@ fn an_expected_loss_is_silenced_by_cluster_node_and_level() {
         2
     );
     fs::remove_file(folder.path("clustermesh.yaml")).unwrap();
-    assert_eq!(folder.run(&["render", "--strict"]).code, 1);
+    assert_eq!(folder.run(&["render", "--fail-on", "warning"]).code, 1);
     said("rules: { shrunk-source: { level: notice } }");
-    assert_eq!(folder.run(&["render", "--strict"]).code, 0);
+    assert_eq!(folder.run(&["render", "--fail-on", "warning"]).code, 0);
 }
 
 #[test]
@@ -240,8 +242,8 @@ fn an_edit_is_reported_until_it_is_overwritten() {
        |     ^^^^^^^^^^^^^^^^^^^^^^ first difference
     help: make the change in the mesh instead: `clustermesh render` overwrites or removes this file
     ");
-    assert_eq!(folder.run(&["validate", "--strict"]).code, 1);
-    let run = folder.run(&["render", "--strict"]);
+    assert_eq!(folder.run(&["validate", "--fail-on", "warning"]).code, 1);
+    let run = folder.run(&["render", "--fail-on", "warning"]);
     assert_eq!((run.code, report(&run.stderr)), (0, vec!["edited-file"]));
     assert_eq!(validate(&folder), (0, String::new()));
 }

@@ -60,7 +60,7 @@ fn escapes_what_snapshots_say() {
         "- name: east",
         "- name: east\n      granularity: Location",
     );
-    harmless(&folder, 1, &["render", "--strict"]);
+    harmless(&folder, 1, &["render", "--fail-on", "warning"]);
 }
 
 #[test]

@@ -138,7 +138,11 @@ fn a_kept_snapshot_may_be_a_warning() {
     let run = snapshot(&folder, &nodes()[5..], &["--keep-going"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_contains(&run.stderr, "warning[shrunk-snapshot]");
-    let run = snapshot(&folder, &nodes()[5..], &["--keep-going", "--strict"]);
+    let run = snapshot(
+        &folder,
+        &nodes()[5..],
+        &["--keep-going", "--fail-on", "warning"],
+    );
     assert_eq!(run.code, 1);
     assert_eq!(folder.touches("."), before);
     fs::remove_file(folder.path("snapshots/east.json")).unwrap();

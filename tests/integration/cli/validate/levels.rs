@@ -72,14 +72,14 @@ rules:
   missing-endpoint: { level: off, reason: \"edge nodes\", until: 9999-12-31 }
   NodeNoPodCIDR: { level: notice, until: \"9999-12-31\" }
 ";
-    let (code, report) = validate(&folder, fields, &["--strict"]);
+    let (code, report) = validate(&folder, fields, &["--fail-on", "warning"]);
     assert_eq!(code, 0, "{report}");
     insta::assert_snapshot!(report, @"
     mesh.yaml:14:18: notice[host-bits] `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
     snapshots/west.json:1:999: notice[missing-pod-cidr] west/n2: left out: no pod CIDR is assigned
     snapshots/west.json:1:1457: notice[invalid-pod-cidr] west/n3: left out: pod CIDR `nonsense` is not valid: `nonsense` has no prefix length such as `/16`
     ");
-    let (code, report) = render(&folder, fields, &["--strict"]);
+    let (code, report) = render(&folder, fields, &["--fail-on", "warning"]);
     assert_eq!(code, 0, "{report}");
     insta::assert_snapshot!(report, @"
     notice[host-bits]: `10.3.0.1/16` has host bits set; clustermesh reads it as 10.3.0.0/16
@@ -195,7 +195,7 @@ ignore:
       |             ^^^^^^^^^^^^^^^^
     help: remove it, or correct its cluster and node
     ");
-    assert_eq!(validate(&folder, fields, &["--strict"]).0, 1);
+    assert_eq!(validate(&folder, fields, &["--fail-on", "warning"]).0, 1);
     let (code, report) = render(&folder, fields, &[]);
     assert_eq!(code, 0);
     assert_contains(&report, "warning[unused-ignore]");
@@ -454,7 +454,7 @@ fn snapshots_are_reported_of_as_it_says() {
     ");
     let off = "rules: { carried-over: { level: off, reason: x } }";
     assert_eq!(
-        carry_over(off, &["--strict"]),
+        carry_over(off, &["--fail-on", "warning"]),
         (
             0,
             "snapshots/east.json: 2 nodes, 2 usable, 1 carried over, written (+0 ~1 -0 nodes)\n"
@@ -462,9 +462,9 @@ fn snapshots_are_reported_of_as_it_says() {
         )
     );
     let ignored = "ignore: [{ rule: carried-over, cluster: east, node: n2, reason: x }]";
-    assert_eq!(carry_over(ignored, &["--strict"]).0, 0);
+    assert_eq!(carry_over(ignored, &["--fail-on", "warning"]).0, 0);
     let other = "ignore: [{ rule: carried-over, cluster: east, node: n1, reason: x }]";
-    let (code, report) = carry_over(other, &["--strict"]);
+    let (code, report) = carry_over(other, &["--fail-on", "warning"]);
     assert_eq!(code, 1);
     assert!(!report.contains("unused-ignore"), "{report}");
     let past = format!("rules: {{ carried-over: {{ level: off, reason: x, until: {PAST} }} }}");

@@ -282,7 +282,7 @@ fn a_level_of_the_config_says_whether_it_fails() {
         "apiVersion: kilo-clustermesh.io/v1\nkind: Config\nrules: { failed-expectation: { level: warning } }\n",
     );
     assert_eq!(verified(&folder, &[]).0, 0);
-    assert_eq!(verified(&folder, &["--strict"]).0, 1);
+    assert_eq!(verified(&folder, &["--fail-on", "warning"]).0, 1);
 }
 
 #[test]

@@ -254,6 +254,6 @@ fn levels_and_strict_apply() {
     joining["annotations"] = json!({});
     folder.keep("north", &[nodes(2, 3), vec![joining]].concat());
     assert_eq!(held_back(folder).stdout, "");
-    let run = folder.run(&["verify", "--held-back", "HEAD", "--strict"]);
+    let run = folder.run(&["verify", "--held-back", "HEAD", "--fail-on", "warning"]);
     assert_eq!(run.stdout, "north\n");
 }

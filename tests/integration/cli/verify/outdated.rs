@@ -28,7 +28,7 @@ fn a_missing_render_is_the_first_finding() {
     assert_contains(lines[1], "error[no-route]");
     assert_eq!(run.code, 1);
     assert_eq!(folder.run(&["render"]).code, 0);
-    assert_eq!(verified(&folder, &["--strict"]).0, 0);
+    assert_eq!(verified(&folder, &["--fail-on", "warning"]).0, 0);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_missing_render_alone_is_a_warning() {
     let folder = Folder::rendered();
     folder.edit("mesh.yaml", "- name: east", KEEPALIVE);
     assert_eq!(verified(&folder, &[]).0, 0);
-    let (code, text) = verified(&folder, &["--strict", "--output", "json"]);
+    let (code, text) = verified(&folder, &["--fail-on", "warning", "--output", "json"]);
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["holds"], false, "it is true only with exit code 0");
     assert_eq!(code, 1);

@@ -71,7 +71,7 @@ fn flat_ranges_are_split_by_segments_for_render_and_verify() {
         node
     });
     folder.keep("east", &nodes.collect::<Vec<_>>());
-    let run = folder.run(&["validate", "--strict"]);
+    let run = folder.run(&["validate", "--fail-on", "warning"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert_eq!(folder.run(&["render"]).code, 0);
     let rendered = folder.read("rendered/west/prod--east.yaml");
@@ -125,7 +125,7 @@ fn a_leader_that_kilo_would_not_elect_is_reported_and_proves_nothing() {
         folder.keep(cluster, &nodes);
     }
     assert_eq!(folder.run(&["render"]).code, 0);
-    let run = folder.run(&["validate", "--output", "concise", "--strict"]);
+    let run = folder.run(&["validate", "--output", "concise", "--fail-on", "warning"]);
     assert_eq!(run.code, 1);
     assert_contains(&run.stdout, "warning[uncertain-leader]");
     let run = folder.run(&["verify", "--output", "concise"]);

@@ -21,10 +21,10 @@ fn annotate(nodes: &mut [Value], key: &str, value: &str) {
     }
 }
 
-/// Returns the exit codes of `verify` and `verify --strict`, and the findings.
+/// Returns the exit codes of `verify` and `verify --fail-on warning`, and the findings.
 fn judged(folder: &Folder) -> ([i32; 2], String) {
     let (code, text) = verified(folder, &["--output", "concise"]);
-    let (strict, _) = verified(folder, &["--strict"]);
+    let (strict, _) = verified(folder, &["--fail-on", "warning"]);
     ([code, strict], text)
 }
 

@@ -8,7 +8,7 @@ use clustermesh::name::ClusterName;
 use clustermesh::text;
 use serde::Serialize;
 
-use super::parameters::{ALLOW_EMPTY, STRICT, TARGET};
+use super::parameters::{ALLOW_EMPTY, TARGET};
 
 /// The number of clusters that are named.
 const NAMED: usize = 50;
@@ -50,16 +50,6 @@ pub(super) fn text(meshes: &[Mesh], name: Option<&str>) -> anyhow::Result<String
             item_type: "string",
             collection_type: "string",
             string: default.map(ToString::to_string),
-            array: None,
-        },
-        Announcement {
-            name: STRICT,
-            title: "Fail on warnings",
-            tooltip: "Deliver nothing if there are warnings".to_owned(),
-            required: false,
-            item_type: "boolean",
-            collection_type: "string",
-            string: Some("false".to_owned()),
             array: None,
         },
         Announcement {

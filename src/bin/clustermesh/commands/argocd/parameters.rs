@@ -7,21 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 
 use anyhow::{Context as _, anyhow, bail};
-use clustermesh::diagnostic::{Quoted, Severity, escaped};
+use clustermesh::diagnostic::{Quoted, escaped};
 use clustermesh::document::nearest;
 use serde::Deserialize;
 
 use crate::allowance::Allowance;
-use crate::threshold::Threshold;
 
 /// The variable with all parameters.
 const VARIABLE: &str = "ARGOCD_APP_PARAMETERS";
 
 /// The cluster that is delivered to.
 pub(super) const TARGET: &str = "target";
-
-/// Whether warnings fail.
-pub(super) const STRICT: &str = "strict";
 
 /// The losses that are allowed.
 pub(super) const ALLOW_EMPTY: &str = "allow-empty";
@@ -33,7 +29,6 @@ pub(super) struct Parameters {
     pub(super) target: Option<String>,
     /// The losses that it allows.
     pub(super) allow_empty: Vec<Allowance>,
-    is_strict: bool,
 }
 
 /// A parameter as Argo CD writes it.
@@ -75,21 +70,11 @@ impl Parameters {
             }
             match it.name.as_str() {
                 TARGET => parameters.target = Some(it.target()?),
-                STRICT => parameters.is_strict = it.strict()?,
                 ALLOW_EMPTY => parameters.allow_empty = it.allow_empty()?,
                 other => return Err(unknown(other)),
             }
         }
         Ok(parameters)
-    }
-
-    /// Returns the least severity that fails.
-    pub(super) fn threshold(&self) -> Threshold {
-        Threshold(if self.is_strict {
-            Severity::Warning
-        } else {
-            Severity::Error
-        })
     }
 }
 
@@ -100,14 +85,6 @@ impl ParameterFields {
             bail!("the parameter `{TARGET}` is empty; name a cluster, or remove the parameter");
         }
         Ok(target)
-    }
-
-    fn strict(self) -> anyhow::Result<bool> {
-        let text = self.string()?;
-        text.parse().map_err(|_| {
-            let text = Quoted(&text);
-            anyhow!("the parameter `{STRICT}` must be `true` or `false`, not {text}")
-        })
     }
 
     fn allow_empty(self) -> anyhow::Result<Vec<Allowance>> {
@@ -144,12 +121,10 @@ impl ParameterFields {
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    let names = [TARGET, STRICT, ALLOW_EMPTY];
+    let names = [TARGET, ALLOW_EMPTY];
     let name = Quoted(name);
     match nearest(name.0, names) {
         Some(meant) => anyhow!("unknown parameter {name}; did you mean `{meant}`?"),
-        None => anyhow!(
-            "unknown parameter {name}; known parameters: `{TARGET}`, `{STRICT}`, `{ALLOW_EMPTY}`"
-        ),
+        None => anyhow!("unknown parameter {name}; known parameters: `{TARGET}`, `{ALLOW_EMPTY}`"),
     }
 }

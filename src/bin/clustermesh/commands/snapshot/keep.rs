@@ -258,7 +258,7 @@ impl<'a> Keeper<'a> {
             .collect();
         let findings = self.levels.apply(findings, self.today, Purpose::Snapshot);
         printer.findings(&ShownFiles::new(Vec::new()), &findings);
-        self.handling.strict.threshold().outcome(&findings)
+        self.handling.fail_on.threshold().outcome(&findings)
     }
 
     /// Reports what happened to a snapshot: differences as a result, everything else as messages.
@@ -279,7 +279,7 @@ impl<'a> Keeper<'a> {
         printer.print(&kept.differences)?;
         Ok(kept
             .outcome
-            .max(self.handling.strict.threshold().outcome(&findings)))
+            .max(self.handling.fail_on.threshold().outcome(&findings)))
     }
 
     /// Returns the file of a cluster, if there is one.

@@ -60,7 +60,10 @@ impl Mirrors {
         let run = mirrors.run(&["--keep-going"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_contains(&run.stderr, "warning[");
-        assert_eq!(mirrors.run(&["--keep-going", "--strict"]).code, 1);
+        assert_eq!(
+            mirrors.run(&["--keep-going", "--fail-on", "warning"]).code,
+            1
+        );
         let lines = report.lines().filter(|it| !it.contains("east.services"));
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -35,7 +35,11 @@ fn one_that_keeps_its_snapshot_may_be_forgiven() {
     ");
 
     let site = ill();
-    assert_eq!(site.snapshot(&["--keep-going", "--strict"]).code, 1);
+    assert_eq!(
+        site.snapshot(&["--keep-going", "--fail-on", "warning"])
+            .code,
+        1
+    );
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn two_contexts_of_one_cluster_are_found_in_the_first_run() {
         help: check the contexts of `c01` and `c00`: both probably lead to the same cluster
         ")
         );
-        let check = [&SNAPSHOT[..], &["--check", "--strict"]].concat();
+        let check = [&SNAPSHOT[..], &["--check", "--fail-on", "warning"]].concat();
         assert_eq!(folder.run_with(&[], &check).code, 1);
     }
 }
