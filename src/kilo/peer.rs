@@ -43,8 +43,7 @@ pub struct Peer {
     pub cluster: ClusterName,
     /// The ranges that are routed to it and accepted from it, in this order.
     pub allowed_ips: Vec<Cidr>,
-    /// Its endpoint: [`Endpoint::PLACEHOLDER`] if it must connect first. Files of earlier versions have
-    /// no endpoint in this case.
+    /// Its endpoint: [`Endpoint::PLACEHOLDER`] if it must connect first. One that was read may have none.
     pub endpoint: Option<Endpoint>,
     /// Whether, and how often, it is called unasked.
     pub keepalive: Option<Keepalive>,

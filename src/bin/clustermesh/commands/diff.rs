@@ -95,8 +95,6 @@ Examples:
 choice! {
     /// A grade of changes.
     enum NamedGrade of Grade {
-        /// Exit with 1 always, even if no Peer changes
-        None,
         /// Paths are only gained, and nothing that works is disturbed
         Additive,
         /// Only paths to nodes or addresses that no longer exist are removed, and nothing that works is disturbed

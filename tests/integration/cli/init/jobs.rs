@@ -194,7 +194,7 @@ impl Jobs {
     fn merges(&self, setting: &str) -> bool {
         let workflow = self.yaml(REFRESH);
         self.answer("output", "");
-        let script = step(&workflow, "refresh", "--fail-on");
+        let script = step(&workflow, "refresh", "clustermesh diff");
         self.script(script, &[("MERGE", setting)]);
         let output = self.read("output");
         assert!(["", "merges=true\n"].contains(&&*output), "{output}");
@@ -361,7 +361,7 @@ fn a_hostile_cluster_of_three_keeps_its_old_snapshot_on_github() {
         assert_eq!(jobs.read("output"), "held=north\n", "{hostile:?}");
         jobs.answer("output", "");
         jobs.script(
-            step(&workflow, "refresh", "--fail-on"),
+            step(&workflow, "refresh", "clustermesh diff"),
             &[("MERGE", "additive")],
         );
         assert_eq!(jobs.read("output"), "merges=true\n", "{hostile:?}");
