@@ -328,7 +328,7 @@ spec:
         "--without",
         "east/n1",
         "--survive",
-        "2",
+        "1",
         "--output",
         "json",
     ]);
@@ -357,7 +357,6 @@ spec:
         ("Joiner", "/waiting/0"),
         ("OwnPaths", "/outage/own"),
         ("Survey", "/survival"),
-        ("PairSurvey", "/survival/pairs"),
     ];
     for (part, pointer) in parts {
         let described = if part.is_empty() {

@@ -201,65 +201,6 @@ fn later_nodes_without_an_internal_address_lose_their_address() {
     assert_eq!(code, 0);
 }
 
-/// The sentence and the table about pairs.
-fn pairs(text: &str) -> &str {
-    let mut sections = text.split("\n\n");
-    let section = sections.find(|it| it.contains("pairs of nodes and locations"));
-    section.unwrap_or_else(|| panic!("nothing about pairs in {text}"))
-}
-
-/// Only without both nodes of its location, the other location gets its WireGuard address.
-#[test]
-fn a_pair_ends_what_neither_part_ends() {
-    let folder = Folder::mesh();
-    let mut nodes = location((1..=4).map(|it| node(1, it)).collect());
-    for (node, place) in nodes.iter_mut().zip(["a", "a", "b", "b"]) {
-        node["annotations"]["kilo.squat.ai/location"] = json!(place);
-    }
-    let last = nodes[3]["annotations"].as_object_mut().unwrap();
-    last.remove("kilo.squat.ai/internal-ip");
-    last.insert(
-        "kilo.squat.ai/wireguard-ip".to_owned(),
-        json!("10.101.0.3/24"),
-    );
-    nodes[2]["annotations"]["kilo.squat.ai/wireguard-ip"] = json!("10.101.0.2/24");
-    folder.keep("east", &nodes);
-    folder.edit(
-        "mesh.yaml",
-        "podCIDRs: [10.1.0.0/16]\n      wireguardCIDR: 10.101.0.0/24",
-        "allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]",
-    );
-    assert_eq!(folder.run(&["render"]).code, 0);
-    let (code, text) = verified(&folder, &["--survive", "2"]);
-    insta::assert_snapshot!(section(&text), @"
-    The loss of 3 of 13 nodes, locations and clusters ends declared paths of other nodes until the next render:
-      WITHOUT  PATHS  BETWEEN              EXAMPLE
-      east/n1      8  4 pairs of clusters  east/n2 → north/n1
-      east/n3      8  4 pairs of clusters  east/n4 → north/n1
-      east:a       8  4 pairs of clusters  east/n4 → north/n1
-    ");
-    insta::assert_snapshot!(pairs(&text), @"
-    The loss of 1 of 41 pairs of nodes and locations ends declared paths of others that no single loss of the two ends:
-      WITHOUT           PATHS  BETWEEN              EXAMPLE
-      east/n1, east/n2      8  4 pairs of clusters  east/n4 → north/n1
-    ");
-    assert_eq!(code, 0);
-    let json = folder
-        .run(&["verify", "--survive", "2", "-o", "json"])
-        .json();
-    let found = &json["survival"]["pairs"];
-    assert_eq!(found["harmful"][0]["parts"], json!(["east/n1", "east/n2"]));
-    assert_eq!(found["notExamined"], 0);
-}
-
-#[test]
-fn most_pairs_end_what_one_of_them_ends() {
-    let (_, text) = example("multi-cloud-location", &["--survive", "2"]);
-    insta::assert_snapshot!(pairs(&text), @"None of 73 pairs of nodes and locations ends declared paths of others that one of its parts does not end alone.");
-    let (_, text) = example("quickstart", &["--survive", "2", "-o", "markdown"]);
-    insta::assert_snapshot!(pairs(&text), @"None of 15 pairs of nodes and locations ends declared paths of others that one of its parts does not end alone.");
-}
-
 #[test]
 fn unknown_parts_are_refused() {
     let folder = Folder::rendered();

@@ -37,10 +37,9 @@ pub(super) struct OutageOptions {
 
     /// List nodes, locations and clusters whose loss breaks declared paths of others
     ///
-    /// `1` tries each of them alone, and lists the worst first. `2` also tries every pair of nodes and locations, and
-    /// lists the pairs that break paths which neither part breaks alone. Does not change the exit code: to require that
-    /// paths survive, write `survives` into an expectation.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=2))]
+    /// Tries each of them alone, and lists the worst first. Does not change the exit code: to require that paths survive,
+    /// write `survives` into an expectation.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=1))]
     survive: Option<u8>,
 }
 
@@ -60,7 +59,7 @@ impl OutageOptions {
         if is_named {
             proved.named = Some(self.named(inputs, &proof)?);
         }
-        proved.survey = self.survive.map(|it| proof.survey(1 < it));
+        proved.survey = self.survive.map(|_| proof.survey());
         Ok(proved)
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clustermesh::diagnostic::escaped;
 use clustermesh::outage::{
-    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, OwnPaths, PairSurvey, Survey,
+    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, OwnPaths, Survey,
 };
 use clustermesh::packet::messages;
 use clustermesh::proof::reach::AddressBlock;
@@ -80,13 +80,7 @@ impl Verified<'_, '_> {
             sections.push((self.named_outage(outage), self.ended_table(outage)));
         }
         if let Some(survey) = outages.and_then(|it| it.survey.as_ref()) {
-            let table = self.harm_table(&survey.harmful, "part");
-            sections.push((self.surveyed(survey), table));
-            let pairs = survey.pairs.iter();
-            sections.extend(pairs.map(|pairs| {
-                let table = self.harm_table(&pairs.harmful, "pair");
-                (surveyed_pairs(pairs), table)
-            }));
+            sections.push((self.surveyed(survey), self.harm_table(&survey.harmful)));
         }
         sections
     }
@@ -222,15 +216,14 @@ impl Verified<'_, '_> {
         [head, sentences.join("\n")]
     }
 
-    /// Returns a table of parts, or of pairs of them.
-    fn harm_table(&self, harmful: &[Harm], kind: &str) -> Option<TextTable> {
+    fn harm_table(&self, harmful: &[Harm]) -> Option<TextTable> {
         let mut table = TextTable::new(["WITHOUT", ">PATHS", "BETWEEN", "EXAMPLE"]);
-        for Harm { parts, result, .. } in harmful.iter().take(SHOWN) {
+        for Harm { part, result } in harmful.iter().take(SHOWN) {
             let pairs = text::count(result.ended.len(), "pair");
             let first = result.ended.first();
             let example = first.and_then(|it| self.example(it));
             table.add(vec![
-                text::list(parts.iter().map(|it| self.part(it))),
+                self.part(part),
                 result.paths().to_string(),
                 format!("{pairs} of clusters"),
                 example.map(|it| it.join(" → ")).unwrap_or_default(),
@@ -238,7 +231,7 @@ impl Verified<'_, '_> {
         }
         let more = harmful.len().saturating_sub(SHOWN);
         if 0 < more {
-            let more = text::count(more, &format!("more {kind}"));
+            let more = text::count(more, "more part");
             table.add(vec![format!("… and {more}")]);
         }
         (!harmful.is_empty()).then_some(table)
@@ -256,33 +249,6 @@ impl Verified<'_, '_> {
         let end = |site, it: &AddressBlock| messages::end(self.fabric, site, it.owner, it.span);
         Some([end(from, sender), end(to, receiver)])
     }
-}
-
-/// Returns the sentence before the table of pairs, and that behind it.
-fn surveyed_pairs(survey: &PairSurvey) -> [String; 2] {
-    let pairs = format!(
-        "{} of nodes and locations",
-        text::count(survey.pairs, "pair")
-    );
-    let head = match survey.harmful.len() {
-        0 if survey.unexamined == 0 => {
-            format!(
-                "None of {pairs} ends declared paths of others that one of its parts does not end alone."
-            )
-        }
-        0 => format!(
-            "None of the examined pairs ends declared paths of others that one of its parts does not end alone ({pairs})."
-        ),
-        harmful => format!(
-            "The loss of {harmful} of {pairs} ends declared paths of others that no single loss of the two ends:"
-        ),
-    };
-    let unexamined = match survey.unexamined {
-        0 => String::new(),
-        1 => "1 pair was not examined.".to_owned(),
-        pairs => format!("{pairs} pairs were not examined."),
-    };
-    [head, unexamined]
 }
 
 /// Returns what the next render restores, and what stops it.

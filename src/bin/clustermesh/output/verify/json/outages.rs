@@ -1,10 +1,7 @@
 //! Outages, as objects for programs.
 
 use clustermesh::mesh::AddressClass;
-use clustermesh::outage::{
-    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, PairSurvey, Survey,
-};
-use clustermesh::text;
+use clustermesh::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -103,34 +100,6 @@ pub(super) struct WrittenSurvey {
     harmful: Vec<WrittenHarm>,
     /// Those of which it is not known.
     not_examined: Vec<WrittenUnexamined>,
-    /// Every pair of nodes and locations, lost together, with `--survive 2`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pairs: Option<WrittenPairSurvey>,
-}
-
-/// Every pair of nodes and locations, lost together.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenPairSurvey {
-    /// The number of pairs.
-    tried: usize,
-    /// The number of them for which a proof was needed.
-    proved: usize,
-    /// Those whose loss ends declared paths of other nodes that the loss of neither part ends, the one that ends most first.
-    harmful: Vec<WrittenPairHarm>,
-    /// The number of pairs of which it is not known.
-    not_examined: usize,
-}
-
-/// A pair whose loss ends paths of others that the loss of neither part ends.
-#[derive(JsonSchema, Serialize)]
-struct WrittenPairHarm {
-    /// The parts: `CLUSTER/NODE` or `CLUSTER:LOCATION`.
-    parts: Vec<String>,
-    /// The number of paths.
-    paths: u64,
-    /// The paths by pair of clusters.
-    ended: Vec<WrittenEnded>,
 }
 
 /// A part whose loss ends paths of others.
@@ -198,8 +167,8 @@ impl Verified<'_, '_> {
         WrittenSurvey {
             parts: survey.parts,
             proved: survey.proved,
-            harmful: each(&survey.harmful, |Harm { parts, result, .. }| WrittenHarm {
-                part: text::list(parts.iter().map(|it| self.part(it))),
+            harmful: each(&survey.harmful, |Harm { part, result }| WrittenHarm {
+                part: self.part(part),
                 paths: result.paths(),
                 ended: each(&result.ended, |it| self.written_ended(it)),
             }),
@@ -207,22 +176,6 @@ impl Verified<'_, '_> {
                 part: self.part(part),
                 reason: (*obstacle).into(),
             }),
-            pairs: survey.pairs.as_ref().map(|it| self.written_pairs(it)),
-        }
-    }
-
-    fn written_pairs(&self, survey: &PairSurvey) -> WrittenPairSurvey {
-        WrittenPairSurvey {
-            tried: survey.pairs,
-            proved: survey.proved,
-            harmful: each(&survey.harmful, |Harm { parts, result, .. }| {
-                WrittenPairHarm {
-                    parts: each(parts, |it| self.part(it)),
-                    paths: result.paths(),
-                    ended: each(&result.ended, |it| self.written_ended(it)),
-                }
-            }),
-            not_examined: survey.unexamined,
         }
     }
 
