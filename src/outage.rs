@@ -21,7 +21,7 @@ pub use lost_nodes::LostNodes;
 pub use obstacle::OutageObstacle;
 pub use part::{FleetPart, single_parts};
 pub use proof::{LostPaths, OutageProof, OutageResult};
-pub use report::{Outage, OutageReport, OwnPaths};
+pub use report::OutageReport;
 pub use selection::SelectionError;
 pub use survey::{Harm, Survey};
 pub use survival::survive;

@@ -246,12 +246,12 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         })
     }
 
-    /// Returns the blocks of each cluster whose owners are not lost.
-    fn left(&self, lost: &LostNodes) -> Sites<FixedBitSet> {
+    /// Returns the blocks of each cluster whose owners are not lost. A range of a whole cluster is lost with its last node.
+    pub(super) fn left(&self, lost: &LostNodes) -> Sites<FixedBitSet> {
         self.fabric().sites.map_ids(|site| {
             let is_lost = |it: NodeId| lost.contain(At { site, node: it });
-            let is_touched = lost.touch(site);
-            self.blocks[site].of(|it| !is_touched || !it.owner.node().is_some_and(is_lost))
+            let is_gone = lost.are_all_of(self.fabric(), site);
+            self.blocks[site].of(|it| !it.owner.node().map_or(is_gone, is_lost))
         })
     }
 

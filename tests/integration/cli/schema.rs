@@ -355,7 +355,6 @@ spec:
         ("Exposure", "/hostile/0/exposures/0"),
         ("Joining", "/joining"),
         ("Joiner", "/waiting/0"),
-        ("OwnPaths", "/outage/own"),
         ("Survey", "/survival"),
     ];
     for (part, pointer) in parts {

@@ -1,11 +1,10 @@
-//! `verify --without`, `--without-agent` and `--survive`: what a loss ends for others until the next render.
+//! `verify --without` and `--survive`: what a loss ends for others until the next render.
 
 use super::*;
 
 /// The part of the output about outages.
 fn section(text: &str) -> &str {
-    let start = text.find("Without ").or_else(|| text.find("With silent "));
-    let start = start.or_else(|| text.find("The loss of "));
+    let start = text.find("Without ").or_else(|| text.find("The loss of "));
     let start = start.or_else(|| text.find("All declared paths of other nodes"));
     let text = &text[start.unwrap_or_else(|| panic!("nothing about outages in {text}"))..];
     text.split("\n\n").next().unwrap()
@@ -40,17 +39,7 @@ fn a_node_that_carries_nothing_ends_only_its_own_paths() {
     assert_eq!(code, 0);
 }
 
-#[test]
-fn the_node_of_a_silent_agent_forwards_on() {
-    let (code, text) = example("quickstart", &["--without-agent", "east/east-agent-1"]);
-    insta::assert_snapshot!(section(&text), @"
-    With silent agents of east/east-agent-1, no declared path of other nodes ends.
-    9 paths to ranges that a silent agent's node carries were not examined. Of their own declared paths, 13 still work.
-    ");
-    assert_eq!(code, 0);
-}
-
-/// The new leader of a location has no Peer elsewhere, whether the old one is gone or silent.
+/// The new leader of a location has no Peer elsewhere.
 #[test]
 fn a_lost_leader_ends_the_paths_of_its_location() {
     let leader = "gcp/pool-1-m9wt";
@@ -64,16 +53,6 @@ fn a_lost_leader_ends_the_paths_of_its_location() {
       onprem  gcp        18  pod → pod, pod → node, pod → service, pod → network                           onprem/rack1-node1 → gcp/pool-1-h3kd
     A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 52 end.
     ");
-    let (_, text) = example("multi-cloud-location", &["--without-agent", leader]);
-    insta::assert_snapshot!(section(&text), @"
-    With silent agents of gcp/pool-1-m9wt, 82 declared paths of other nodes end until the next render:
-      FROM    TO      PATHS  KIND                                                                          EXAMPLE
-      aws     gcp        24  pod → pod, pod → node, node → pod, node → node                                aws/ip-10-30-4-23.eu-west-1.compute.internal → gcp/pool-1-h3kd
-      gcp     aws        40  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-4-23.eu-west-1.compute.internal
-      gcp     onprem      9  pod → pod, node → pod                                                         gcp/pool-1-h3kd → onprem/rack1-node1
-      onprem  gcp         9  pod → pod, pod → node                                                         onprem/rack1-node1 → gcp/pool-1-h3kd
-    24 paths to ranges that a silent agent's node carries were not examined. A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 52 still work.
-    ");
 }
 
 #[test]
@@ -83,16 +62,16 @@ fn parts_are_lost_together() {
         "aws:us-east-1",
         "--without",
         "10.30.4.0/24",
-        "--without-agent",
+        "--without",
         "onprem",
     ];
     let (_, text) = example("multi-cloud-location", &arguments);
     insta::assert_snapshot!(section(&text), @"
-    Without aws:us-east-1, 10.30.4.0/24 and with silent agents of onprem, 47 declared paths of other nodes end until the next render:
+    Without aws:us-east-1, 10.30.4.0/24, onprem, 47 declared paths of other nodes end until the next render:
       FROM  TO   PATHS  KIND                                                                          EXAMPLE
       aws   gcp     13  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  aws/ip-10-30-9-140.eu-west-1.compute.internal → gcp/pool-1-h3kd
       gcp   aws     34  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-9-140.eu-west-1.compute.internal
-    A render after that restores all of them, but a person must accept the losses first (`lost-source`, `shrunk-snapshot`). Of their own declared paths, 108 end, 13 still work, 62 were not examined.
+    A render after that restores all of them, but a person must accept the losses first (`empty-snapshot`, `shrunk-snapshot`). Of their own declared paths, 183 end.
     ");
 }
 

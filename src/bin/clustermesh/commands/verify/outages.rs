@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clustermesh::fleet::{Fleet, SnapshotFile};
 use clustermesh::guard::{GuardRefusal, NewSnapshot, decide};
 use clustermesh::outage::{
-    FleetPart, LostPaths, Outage, OutageProof, OutageReport, SelectionError,
+    FleetPart, LostNodes, LostPaths, OutageProof, OutageReport, SelectionError,
 };
 use clustermesh::proof::reach::Reach;
 use clustermesh::rules::{rendered, snapshots};
@@ -29,12 +29,6 @@ pub(super) struct OutageOptions {
     #[arg(long, value_name = "PART")]
     without: Vec<String>,
 
-    /// List the same if only the Kilo agents of this part are silent; repeatable
-    ///
-    /// Kilo on the other nodes drops such a node after 60 seconds, but the node itself keeps forwarding.
-    #[arg(long, value_name = "PART")]
-    without_agent: Vec<String>,
-
     /// List nodes, locations and clusters whose loss breaks declared paths of others
     ///
     /// Tries each of them alone, and lists the worst first. Does not change the exit code: to require that paths survive,
@@ -50,7 +44,7 @@ impl OutageOptions {
     /// A part that does not exist, or a tree that cannot be read.
     pub(super) fn prove(&self, inputs: &Inputs, reach: &Reach) -> anyhow::Result<ProvedOutages> {
         let mut proved = ProvedOutages::default();
-        let is_named = !self.without.is_empty() || !self.without_agent.is_empty();
+        let is_named = !self.without.is_empty();
         if !is_named && self.survive.is_none() {
             return Ok(proved);
         }
@@ -65,36 +59,26 @@ impl OutageOptions {
 
     /// Tries the parts that are named, together.
     fn named(&self, inputs: &Inputs, proof: &OutageProof) -> anyhow::Result<ProvedOutage> {
-        let select = |flag: &str, texts: &[String]| {
-            let parts = texts.iter().map(|text| {
-                let part = FleetPart::select(text, proof.fabric());
-                part.map_err(|error| match error {
-                    SelectionError::Cluster(name) => anyhow!("{flag}: {}", unknown(inputs, &name)),
-                    error => anyhow!("{flag}: {error}"),
-                })
-            });
-            parts.collect::<anyhow::Result<Vec<FleetPart>>>()
+        let select = |text: &String| {
+            let part = FleetPart::select(text, proof.fabric());
+            part.map_err(|error| match error {
+                SelectionError::Cluster(name) => anyhow!("--without: {}", unknown(inputs, &name)),
+                error => anyhow!("--without: {error}"),
+            })
         };
-        let gone = select("--without", &self.without)?;
-        let silent = select("--without-agent", &self.without_agent)?;
-        let nodes = |parts: &[FleetPart]| {
-            let nodes = parts.iter().map(|it| it.nodes(proof.fabric()));
-            nodes
-                .flat_map(|it| it.nodes().collect::<Vec<_>>())
-                .collect()
-        };
-        let outage = Outage {
-            gone: nodes(&gone),
-            silent: nodes(&silent),
-        };
-        let report = proof.report(&outage);
+        let parts = self.without.iter().map(select);
+        let parts = parts.collect::<anyhow::Result<Vec<FleetPart>>>()?;
+        let mut lost = LostNodes::default();
+        for part in &parts {
+            lost.extend(part.nodes(proof.fabric()).nodes());
+        }
+        let report = proof.report(&lost);
         let next_render = match &report {
-            Ok(report) if !report.ended.is_empty() => next_render(inputs, proof, &outage, report)?,
+            Ok(report) if !report.ended.is_empty() => next_render(inputs, proof, &lost, report)?,
             _ => None,
         };
         Ok(ProvedOutage {
-            gone,
-            silent,
+            parts,
             report,
             next_render,
         })
@@ -106,10 +90,10 @@ impl OutageOptions {
 fn next_render(
     inputs: &Inputs,
     proof: &OutageProof,
-    outage: &Outage,
+    lost: &LostNodes,
     report: &OutageReport,
 ) -> anyhow::Result<Option<NextRender>> {
-    let Ok(changed) = proof.next_snapshots(outage) else {
+    let Ok(changed) = proof.next_snapshots(lost) else {
         return Ok(None);
     };
     let limits = &inputs.settings.config.content.limits;
@@ -156,7 +140,7 @@ fn next_render(
     rules.sort_unstable();
     rules.dedup();
     let applied = AppliedFiles::planned(&inputs.settings, &plan, &texts, &KnownContents::default());
-    let still = proof.still_ended(&report.ended, outage, |cluster| applied.files(cluster));
+    let still = proof.still_ended(&report.ended, lost, |cluster| applied.files(cluster));
     let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
     Ok(Some(NextRender {
         restored: still.map(|still| ended.saturating_sub(still)),

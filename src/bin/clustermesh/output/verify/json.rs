@@ -71,7 +71,7 @@ pub(crate) struct WrittenVerification<'a> {
     services: Vec<services::WrittenService<'a>>,
     /// The powers of the clusters of `--assume-hostile`.
     hostile: Vec<hostile::WrittenHostile>,
-    /// The parts of `--without` and `--without-agent`. They affect neither `holds` nor the exit code.
+    /// The parts of `--without`. They affect neither `holds` nor the exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     outage: Option<outages::WrittenOutage>,
     /// Every single node, location and cluster, lost by itself; only with `--survive`. It affects neither `holds` nor

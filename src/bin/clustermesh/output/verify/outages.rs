@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clustermesh::diagnostic::escaped;
-use clustermesh::outage::{
-    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, OwnPaths, Survey,
-};
+use clustermesh::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
 use clustermesh::packet::messages;
 use clustermesh::proof::reach::AddressBlock;
 use clustermesh::report::table::TextTable;
@@ -29,10 +27,8 @@ pub(crate) struct ProvedOutages {
 
 /// The parts that people named, and what their loss does.
 pub(crate) struct ProvedOutage {
-    /// Those that are gone.
-    pub(crate) gone: Vec<FleetPart>,
-    /// Those whose agents are silent.
-    pub(crate) silent: Vec<FleetPart>,
+    /// The parts.
+    pub(crate) parts: Vec<FleetPart>,
     /// The effect.
     pub(crate) report: Result<OutageReport, OutageObstacle>,
     /// The effect of the next render, if paths end and there is a plan.
@@ -87,20 +83,8 @@ impl Verified<'_, '_> {
 
     /// Returns the sentence before the table of a named outage, and those behind it.
     fn named_outage(&self, outage: &ProvedOutage) -> [String; 2] {
-        let parts = |parts: &[FleetPart]| text::listed(parts.iter().map(|it| self.part(it)));
-        let mut without = Vec::new();
-        if !outage.gone.is_empty() {
-            without.push(format!("Without {}", parts(&outage.gone)));
-        }
-        if !outage.silent.is_empty() {
-            let and = if without.is_empty() {
-                "With"
-            } else {
-                "and with"
-            };
-            without.push(format!("{and} silent agents of {}", parts(&outage.silent)));
-        }
-        let without = without.join(" ");
+        let parts = text::listed(outage.parts.iter().map(|it| self.part(it)));
+        let without = format!("Without {parts}");
         match &outage.report {
             Err(obstacle) => [
                 format!("{without}: not examined, because {}.", obstacle.phrase()),
@@ -145,18 +129,13 @@ impl Verified<'_, '_> {
     /// Returns the sentences behind the table of a named outage.
     fn consequences(&self, report: &OutageReport, ended: u64, outage: &ProvedOutage) -> String {
         let mut sentences = Vec::new();
-        let unknown = report.unknown.iter().map(LostPaths::count).sum::<u64>();
-        if 0 < unknown {
-            sentences.push(format!(
-                "{} to ranges that a silent agent's node carries were not examined.",
-                text::count(unknown, "path")
-            ));
-        }
         if let Some(next) = &outage.next_render {
             sentences.extend(restored(next, ended));
             sentences.extend(self.hosts(report, next));
         }
-        sentences.extend(own(report.own));
+        if 0 < report.own {
+            sentences.push(format!("Of their own declared paths, {} end.", report.own));
+        }
         sentences.join(" ")
     }
 
@@ -270,18 +249,4 @@ fn restored(next: &NextRender, ended: u64) -> Vec<String> {
     vec![format!(
         "{restored}, {joined} a person must accept the losses first ({guards})."
     )]
-}
-
-/// Returns what becomes of the paths of the lost nodes themselves.
-fn own(own: OwnPaths) -> Option<String> {
-    let parts = [
-        (own.ended, "end"),
-        (own.working, "still work"),
-        (own.unknown, "were not examined"),
-    ];
-    let parts = parts.into_iter().filter(|it| 0 < it.0);
-    let parts: Vec<String> = parts
-        .map(|(paths, verb)| format!("{paths} {verb}"))
-        .collect();
-    (!parts.is_empty()).then(|| format!("Of their own declared paths, {}.", text::list(parts)))
 }

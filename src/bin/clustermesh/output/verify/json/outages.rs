@@ -1,30 +1,26 @@
 //! Outages, as objects for programs.
 
 use clustermesh::mesh::AddressClass;
-use clustermesh::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
+use clustermesh::outage::{Harm, LostPaths, OutageObstacle, OutageReport, Survey};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Verified, each};
 use crate::output::verify::outages::{NextRender, ProvedOutage};
 
-/// The parts of `--without` and `--without-agent`, lost together, until the next render.
+/// The parts of `--without`, lost together, until the next render.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WrittenOutage {
-    /// The parts that are gone.
+    /// The parts.
     without: Vec<String>,
-    /// The parts whose agents are silent.
-    without_agent: Vec<String>,
     /// The reason why it was not examined, if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<WrittenObstacle>,
     /// The declared paths of other nodes that end.
     ended: Vec<WrittenEnded>,
-    /// The declared paths of other nodes of which it is not known: ranges that the node of a silent agent carries.
-    unknown: Vec<WrittenEnded>,
-    /// The declared paths from and to the lost nodes.
-    own: WrittenOwnPaths,
+    /// The number of declared paths from and to the lost nodes, which end with them.
+    own: u64,
     /// The effect of the next render, if paths of others end and there is a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_render: Option<WrittenNextRender>,
@@ -66,17 +62,6 @@ struct WrittenEndedClasses {
     to: AddressClass,
     /// The number of paths.
     paths: u64,
-}
-
-/// Declared paths from and to lost nodes.
-#[derive(JsonSchema, Serialize)]
-struct WrittenOwnPaths {
-    /// Those that end.
-    ended: u64,
-    /// Those that still work, because only the agent is silent.
-    working: u64,
-    /// Those of which it is not known.
-    unknown: u64,
 }
 
 /// The effect of the next render after an outage.
@@ -146,18 +131,11 @@ impl Verified<'_, '_> {
     pub(super) fn written_outage(&self, outage: &ProvedOutage) -> WrittenOutage {
         let nothing = OutageReport::default();
         let report = outage.report.as_ref().unwrap_or(&nothing);
-        let parts = |parts: &[FleetPart]| each(parts, |it| self.part(it));
         WrittenOutage {
-            without: parts(&outage.gone),
-            without_agent: parts(&outage.silent),
+            without: each(&outage.parts, |it| self.part(it)),
             not_examined: outage.report.as_ref().err().map(|it| (*it).into()),
             ended: each(&report.ended, |it| self.written_ended(it)),
-            unknown: each(&report.unknown, |it| self.written_ended(it)),
-            own: WrittenOwnPaths {
-                ended: report.own.ended,
-                working: report.own.working,
-                unknown: report.own.unknown,
-            },
+            own: report.own,
             next_render: outage.next_render.as_ref().map(Into::into),
         }
     }
