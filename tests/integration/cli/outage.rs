@@ -1,6 +1,7 @@
-//! `verify --without` and `--survive`: what a loss ends for others until the next render.
+//! `outage`: what a loss ends for others until the next render.
 
 use super::*;
+use crate::support::{assert_contains, clustermesh, project};
 
 /// The part of the output about outages.
 fn section(text: &str) -> &str {
@@ -12,16 +13,22 @@ fn section(text: &str) -> &str {
 
 fn example(name: &str, arguments: &[&str]) -> (i32, String) {
     let folder = project().join("examples").join(name);
-    let run = clustermesh(&folder, &[&["verify"], arguments].concat());
+    let run = clustermesh(&folder, &[&["outage"], arguments].concat());
+    assert_harmless(&run);
+    (run.code, run.stdout)
+}
+
+fn lost(folder: &Folder, parts: &[&str]) -> (i32, String) {
+    let run = folder.run(&[&["outage"], parts].concat());
     assert_harmless(&run);
     (run.code, run.stdout)
 }
 
 #[test]
 fn a_carrier_that_is_gone_ends_paths_to_its_range() {
-    let (code, text) = example("quickstart", &["--without", "east/east-agent-1"]);
+    let (code, text) = example("quickstart", &["east/east-agent-1"]);
     insta::assert_snapshot!(section(&text), @"
-    Without east/east-agent-1, 9 declared paths of other nodes end until the next render:
+    Without `east/east-agent-1`, 9 declared paths of other nodes end until the next render:
       FROM  TO    PATHS  KIND                          EXAMPLE
       west  east      9  pod → service, pod → network  west/west-cp-1 → east/10.0.1.0/24
     A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 end.
@@ -31,9 +38,9 @@ fn a_carrier_that_is_gone_ends_paths_to_its_range() {
 
 #[test]
 fn a_node_that_carries_nothing_ends_only_its_own_paths() {
-    let (code, text) = example("quickstart", &["--without", "east/east-agent-2"]);
+    let (code, text) = example("quickstart", &["east/east-agent-2"]);
     insta::assert_snapshot!(section(&text), @"
-    Without east/east-agent-2, no declared path of other nodes ends.
+    Without `east/east-agent-2`, no declared path of other nodes ends.
     Of their own declared paths, 13 end.
     ");
     assert_eq!(code, 0);
@@ -43,9 +50,9 @@ fn a_node_that_carries_nothing_ends_only_its_own_paths() {
 #[test]
 fn a_lost_leader_ends_the_paths_of_its_location() {
     let leader = "gcp/pool-1-m9wt";
-    let (_, text) = example("multi-cloud-location", &["--without", leader]);
+    let (_, text) = example("multi-cloud-location", &[leader]);
     insta::assert_snapshot!(section(&text), @"
-    Without gcp/pool-1-m9wt, 106 declared paths of other nodes end until the next render:
+    Without `gcp/pool-1-m9wt`, 106 declared paths of other nodes end until the next render:
       FROM    TO      PATHS  KIND                                                                          EXAMPLE
       aws     gcp        39  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  aws/ip-10-30-4-23.eu-west-1.compute.internal → gcp/pool-1-h3kd
       gcp     aws        40  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-4-23.eu-west-1.compute.internal
@@ -57,17 +64,10 @@ fn a_lost_leader_ends_the_paths_of_its_location() {
 
 #[test]
 fn parts_are_lost_together() {
-    let arguments = [
-        "--without",
-        "aws:us-east-1",
-        "--without",
-        "10.30.4.0/24",
-        "--without",
-        "onprem",
-    ];
+    let arguments = ["aws:us-east-1", "10.30.4.0/24", "onprem"];
     let (_, text) = example("multi-cloud-location", &arguments);
     insta::assert_snapshot!(section(&text), @"
-    Without aws:us-east-1, 10.30.4.0/24, onprem, 47 declared paths of other nodes end until the next render:
+    Without `aws:us-east-1`, `10.30.4.0/24`, `onprem`, 47 declared paths of other nodes end until the next render:
       FROM  TO   PATHS  KIND                                                                          EXAMPLE
       aws   gcp     13  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  aws/ip-10-30-9-140.eu-west-1.compute.internal → gcp/pool-1-h3kd
       gcp   aws     34  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-9-140.eu-west-1.compute.internal
@@ -86,11 +86,10 @@ fn a_guard_can_stop_the_next_render() {
     let nodes: Vec<Value> = (1..=5).map(|number| node(1, number)).collect();
     folder.keep("east", &nodes);
     assert_eq!(folder.run(&["render"]).code, 0);
-    let lost = ["east/n1", "east/n2", "east/n3", "east/n4"];
-    let arguments = lost.iter().flat_map(|it| ["--without", it]);
-    let (code, text) = verified(&folder, &arguments.collect::<Vec<_>>());
+    let parts = ["east/n1", "east/n2", "east/n3", "east/n4"];
+    let (code, text) = lost(&folder, &parts);
     insta::assert_snapshot!(section(&text), @"
-    Without east/n1, east/n2, east/n3 and 1 more, 4 declared paths of other nodes end until the next render:
+    Without `east/n1`, `east/n2`, `east/n3` and 1 more, 4 declared paths of other nodes end until the next render:
       FROM   TO    PATHS  KIND           EXAMPLE
       north  east      2  pod → service  north/n1 → east/10.96.0.0/16
       west   east      2  pod → service  west/n1 → east/10.96.0.0/16
@@ -101,7 +100,7 @@ fn a_guard_can_stop_the_next_render() {
 
 #[test]
 fn every_single_part_is_tried() {
-    let (code, text) = example("multi-cloud-location", &["--survive", "1"]);
+    let (code, text) = example("multi-cloud-location", &[]);
     insta::assert_snapshot!(section(&text), @"
     The loss of 6 of 16 nodes, locations and clusters ends declared paths of other nodes until the next render:
       WITHOUT                                       PATHS  BETWEEN              EXAMPLE
@@ -113,25 +112,18 @@ fn every_single_part_is_tried() {
       aws:us-east-1                                    24  2 pairs of clusters  gcp/pool-1-h3kd → aws/10.31.0.0/16
     ");
     assert_eq!(code, 0);
-    let (code, text) = verified(&Folder::rendered(), &["--survive", "1"]);
+    let (code, text) = lost(&Folder::rendered(), &[]);
     insta::assert_snapshot!(section(&text), @"All declared paths of other nodes survive the loss of any one of 9 nodes, locations and clusters.");
     assert_eq!(code, 0);
 }
 
 #[test]
 fn markdown_has_the_tables() {
-    let arguments = [
-        "--without",
-        "east/east-agent-1",
-        "--survive",
-        "1",
-        "-o",
-        "markdown",
-    ];
-    let (_, text) = example("quickstart", &arguments);
-    let (_, text) = text.split_once("Without ").unwrap();
+    let (_, text) = example("quickstart", &["east/east-agent-1", "-o", "markdown"]);
     insta::assert_snapshot!(text, @"
-    east/east-agent-1, 9 declared paths of other nodes end until the next render:
+    ### clustermesh outage
+
+    Without `east/east-agent-1`, 9 declared paths of other nodes end until the next render:
 
     | FROM | TO | PATHS | KIND | EXAMPLE |
     |---|---|--:|---|---|
@@ -139,13 +131,54 @@ fn markdown_has_the_tables() {
 
     A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 end.
 
+    All 48 declared paths work in both directions.
+    ");
+    let (_, text) = example("quickstart", &["-o", "markdown"]);
+    insta::assert_snapshot!(text, @"
+    ### clustermesh outage
+
     The loss of 2 of 8 nodes, locations and clusters ends declared paths of other nodes until the next render:
 
     | WITHOUT | PATHS | BETWEEN | EXAMPLE |
     |---|--:|---|---|
     | east/east-agent-1 | 9 | 1 pair of clusters | west/west-cp-1 → east/10.0.1.0/24 |
     | west/west-cp-1 | 3 | 1 pair of clusters | east/east-agent-1 → west/10.96.0.0/12 |
+
+    All 48 declared paths work in both directions.
     ");
+}
+
+#[test]
+fn the_paths_that_work_today_are_counted() {
+    let folder = Folder::rendered();
+    folder.edit(
+        "rendered/west/prod--east.yaml",
+        "10.1.1.0/24",
+        "10.1.9.0/24",
+    );
+    let run = folder.run(&["outage"]);
+    insta::assert_snapshot!(run.stdout, @"
+    mesh prod (mesh.yaml): 3 clusters, Peers from rendered
+
+    All declared paths of other nodes survive the loss of any one of 9 nodes, locations and clusters.
+
+    20 of 24 declared paths work in both directions.
+    ");
+    assert_contains(&run.stderr, "warning[outdated-tree]");
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn errors_in_files_make_it_incomplete() {
+    let folder = Folder::rendered();
+    fs::remove_file(folder.path("snapshots/west.json")).unwrap();
+    let run = folder.run(&["outage", "-o", "json"]);
+    assert_eq!(run.code, 1);
+    assert_contains(&run.stderr, "error[missing-snapshot]");
+    assert_eq!(run.json()["single"]["parts"], 6);
+    let run = folder.run(&["outage", "west"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(run.stderr, @"error: `west` has no snapshot; run `clustermesh snapshot`");
 }
 
 /// Renumbered WireGuard addresses are those of other nodes in the Peers of other clusters.
@@ -167,9 +200,9 @@ fn later_nodes_without_an_internal_address_lose_their_address() {
         "allowedNetworks: [10.1.0.0/16, 10.101.0.0/24]",
     );
     assert_eq!(folder.run(&["render"]).code, 0);
-    let (code, text) = verified(&folder, &["--without", "east/n2"]);
+    let (code, text) = lost(&folder, &["east/n2"]);
     insta::assert_snapshot!(section(&text), @"
-    Without east/n2, 8 declared paths of other nodes end until the next render:
+    Without `east/n2`, 8 declared paths of other nodes end until the next render:
       FROM   TO     PATHS  KIND        EXAMPLE
       east   north      2  node → pod  east/n3 → north/n1
       east   west       2  node → pod  east/n3 → west/n1
@@ -194,112 +227,17 @@ fn unknown_parts_are_refused() {
     let refusals: Vec<String> = parts
         .iter()
         .map(|part| {
-            let run = folder.run(&["verify", "--without", part]);
+            let run = folder.run(&["outage", part]);
             assert_eq!((run.code, run.stdout.as_str()), (2, ""));
             run.stderr
         })
         .collect();
     insta::assert_snapshot!(refusals.concat(), @r#"
-    error: --without: no mesh contains a cluster `wets`; did you mean `west`?
-    error: --without: cluster `west` has no node `n11`; did you mean `n1`?
-    error: --without: cluster `west` has no node `zzzzzz`; its nodes begin with `n1`, `n2`
-    error: --without: cluster `west` has no location `x`; its locations begin with ``
-    error: --without: no node has an address in 198.51.100.0/24; write `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION` or a range
-    error: --without: cluster `west` has no node `\u{1b}[31m`; its nodes begin with `n1`, `n2`
+    error: no mesh contains a cluster `wets`; did you mean `west`?
+    error: cluster `west` has no node `n11`; did you mean `n1`?
+    error: cluster `west` has no node `zzzzzz`; its nodes begin with `n1`, `n2`
+    error: cluster `west` has no location `x`; its locations begin with ``
+    error: no node has an address in 198.51.100.0/24; write `CLUSTER`, `CLUSTER/NODE`, `CLUSTER:LOCATION` or a range
+    error: cluster `west` has no node `\u{1b}[31m`; its nodes begin with `n1`, `n2`
     "#);
-}
-
-const SURVIVES: &str = "\
-apiVersion: kilo-clustermesh.io/v1
-kind: Expectations
-spec:
-  - name: pods
-    from: { cluster: west }
-    to: { cluster: east }
-    expect: Reach
-    survives: { nodes: 1 }
-  - name: services
-    from: { cluster: west }
-    to: { cluster: east }
-    class: Service
-    expect: Reach
-    survives: { nodes: 1 }
-";
-
-#[test]
-fn an_expectation_requires_survival() {
-    let folder = Folder::mesh();
-    folder.edit(
-        "mesh.yaml",
-        "wireguardCIDR: 10.101.0.0/24",
-        "wireguardCIDR: 10.101.0.0/24\n      serviceCIDR: 10.96.0.0/16",
-    );
-    assert_eq!(folder.run(&["render"]).code, 0);
-    folder.write("expectations.yaml", SURVIVES);
-    let (code, text) = verified(&folder, &[]);
-    let (_, findings) = text.split_once("error[").unwrap();
-    insta::assert_snapshot!(findings, @"
-    failed-expectation]: expectation `services`: expected to survive the loss of any node, but without east/n1, 2 paths end until the next render, such as west/n1 → east/10.96.0.0/16
-      --> expectations.yaml:14:15
-       |
-    14 |     survives: { nodes: 1 }
-       |               ^^^^^^^^^^^^ expected to survive
-    help: limit the expectation to `class: Pod`, or remove `survives`: one node carries a range of a whole cluster until the next render
-
-    All 28 declared paths work in both directions. 1 of 2 expectations are met.
-    ");
-    assert_eq!(code, 1);
-    let json = folder.run(&["verify", "-o", "json"]).json();
-    assert_eq!(json["holds"], false);
-    let results = json["expectations"].as_array().unwrap();
-    let held: Vec<bool> = results
-        .iter()
-        .map(|it| it["holds"].as_bool().unwrap())
-        .collect();
-    assert_eq!(held, [true, false]);
-    assert_eq!(results[1]["survival"]["nodes"][0]["node"], "n1");
-}
-
-#[test]
-fn survival_is_about_paths_that_work() {
-    let folder = Folder::rendered();
-    let denied = SURVIVES.replacen("expect: Reach", "expect: Deny", 1);
-    folder.write("expectations.yaml", denied);
-    let run = folder.run(&["verify"]);
-    let (_, findings) = run.stdout.split_once("error[").unwrap();
-    insta::assert_snapshot!(findings, @"
-    contradicting-fields]: `survives` cannot be combined with `expect: Deny`: a loss opens no path
-     --> expectations.yaml:8:5
-      |
-    7 |     expect: Deny
-      |             ----
-    8 |     survives: { nodes: 1 }
-      |     ^^^^^^^^
-    help: remove `survives`
-
-    All 24 declared paths work in both directions.
-    ");
-    folder.write(
-        "expectations.yaml",
-        SURVIVES.replace("nodes: 1", "nodes: 2"),
-    );
-    let run = folder.run(&["verify"]);
-    let (_, findings) = run.stdout.split_once("error[").unwrap();
-    insta::assert_snapshot!(findings, @"
-    invalid-value]: `nodes` must be from 1 to 1, not `2`
-     --> expectations.yaml:8:24
-      |
-    8 |     survives: { nodes: 2 }
-      |                        ^
-    help: write a number from 1 to 1, or remove the line for the default
-
-    error[invalid-value]: `nodes` must be from 1 to 1, not `2`
-      --> expectations.yaml:14:24
-       |
-    14 |     survives: { nodes: 2 }
-       |                        ^
-    help: write a number from 1 to 1, or remove the line for the default
-
-    All 24 declared paths work in both directions.
-    ");
 }

@@ -1,19 +1,41 @@
-//! Outages, as objects for programs.
+//! Outages as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::mesh::AddressClass;
 use clustermesh::outage::{Harm, LostPaths, OutageObstacle, OutageReport, Survey};
+use clustermesh::report::json::JsonDocument;
+use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Verified, each};
-use crate::output::verify::outages::{NextRender, ProvedOutage};
+use super::{LossProof, NextRender, PartsLoss, TriedLosses};
+use crate::output::json::each;
 
-/// The parts of `--without`, lost together, until the next render.
+/// The output of `clustermesh outage --output json`. Later versions may add fields.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Outage", example = ExampleFile(include_str!("json/example.json")))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WrittenOutage {
+    /// Paths that a link declares.
+    declared: u64,
+    /// Declared paths that work in both directions without a loss.
+    working: u64,
+    /// Declared paths that depend on a condition that no snapshot shows; not counted in `working`.
+    assumed: u64,
+    /// The parts of the command line, lost together until the next render.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    together: Option<WrittenPartsLoss>,
+    /// Every single node, location and cluster, lost by itself until the next render; only without parts on the command
+    /// line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    single: Option<WrittenSurvey>,
+}
+
+/// Parts that are lost together.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenOutage {
+struct WrittenPartsLoss {
     /// The parts.
-    without: Vec<String>,
+    parts: Vec<String>,
     /// The reason why it was not examined, if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<WrittenObstacle>,
@@ -76,7 +98,7 @@ struct WrittenNextRender {
 /// Every single node, location and cluster, lost by itself.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenSurvey {
+struct WrittenSurvey {
     /// The number of nodes, locations and clusters.
     parts: usize,
     /// The number of them for which a proof was needed.
@@ -126,22 +148,38 @@ impl From<&NextRender> for WrittenNextRender {
     }
 }
 
-impl Verified<'_, '_> {
+/// Returns the object.
+pub(super) fn text(proof: &LossProof) -> serde_json::Result<String> {
+    let (together, single) = match proof.tried {
+        TriedLosses::Together(loss) => (Some(proof.written_parts(loss)), None),
+        TriedLosses::Single(survey) => (None, Some(proof.written_survey(survey))),
+    };
+    let written = WrittenOutage {
+        declared: proof.total.promised,
+        working: proof.total.kept,
+        assumed: proof.total.assumed,
+        together,
+        single,
+    };
+    JsonDocument::of(written).text()
+}
+
+impl LossProof<'_, '_> {
     /// Returns the parts that people named.
-    pub(super) fn written_outage(&self, outage: &ProvedOutage) -> WrittenOutage {
+    fn written_parts(&self, loss: &PartsLoss) -> WrittenPartsLoss {
         let nothing = OutageReport::default();
-        let report = outage.report.as_ref().unwrap_or(&nothing);
-        WrittenOutage {
-            without: each(&outage.parts, |it| self.part(it)),
-            not_examined: outage.report.as_ref().err().map(|it| (*it).into()),
+        let report = loss.report.as_ref().unwrap_or(&nothing);
+        WrittenPartsLoss {
+            parts: each(&loss.parts, |it| self.part(it)),
+            not_examined: loss.report.as_ref().err().map(|it| (*it).into()),
             ended: each(&report.ended, |it| self.written_ended(it)),
             own: report.own,
-            next_render: outage.next_render.as_ref().map(Into::into),
+            next_render: loss.next_render.as_ref().map(Into::into),
         }
     }
 
     /// Returns the single parts.
-    pub(super) fn written_survey(&self, survey: &Survey) -> WrittenSurvey {
+    fn written_survey(&self, survey: &Survey) -> WrittenSurvey {
         WrittenSurvey {
             parts: survey.parts,
             proved: survey.proved,
