@@ -1,4 +1,4 @@
-//! What it costs to lose every single part of a fleet: `verify --survive 1` beside `verify`, side by side.
+//! What it costs to lose every single part of a fleet: `outage` beside `verify`, side by side.
 //!
 //! `cargo bench --bench outage`. It reports, and fails only when a run fails.
 #![allow(
@@ -39,14 +39,14 @@ fn main() -> anyhow::Result<()> {
         remove(&root)?;
         shape.write(&root)?;
         clock(&mut clustermesh(&root, &["render"]))?;
-        let [mut verify, mut survive] = [Vec::new(), Vec::new()];
+        let [mut verify, mut outage] = [Vec::new(), Vec::new()];
         for _ in 0..ROUNDS {
             let cpu = |arguments: &[&str]| {
                 let command = clustermesh(&root, arguments);
                 Ok::<f64, anyhow::Error>(usage(&python, &command, "0")?.cpu)
             };
             verify.push(cpu(&["verify"])?);
-            survive.push(cpu(&["verify", "--survive", "1"])?);
+            outage.push(cpu(&["outage"])?);
         }
         println!("{shape}");
         println!(
@@ -54,12 +54,12 @@ fn main() -> anyhow::Result<()> {
             spread(&verify, |it| seconds(*it))
         );
         println!(
-            "  verify --survive 1      {}",
-            spread(&survive, |it| seconds(*it))
+            "  outage                  {}",
+            spread(&outage, |it| seconds(*it))
         );
         println!(
             "  ÷                       {:<32}aim ≤ 10×",
-            ratio(&survive, &verify)
+            ratio(&outage, &verify)
         );
     }
     Ok(remove(&root)?)

@@ -28,6 +28,7 @@ mod matrix;
 mod pair;
 mod path_state;
 mod proof_document;
+mod outage_document;
 mod picture;
 mod rule_notes;
 mod verdict;

@@ -8,7 +8,6 @@
 pub mod lost_nodes;
 pub mod part;
 
-mod harm;
 mod harmless;
 mod obstacle;
 pub mod report;
@@ -16,16 +15,13 @@ pub mod selection;
 pub mod survey;
 mod survival;
 mod proof;
-mod pairs;
 mod settled;
 
-pub use harm::Harm;
 pub use lost_nodes::LostNodes;
 pub use obstacle::OutageObstacle;
-pub use pairs::PairSurvey;
 pub use part::{FleetPart, single_parts};
 pub use proof::{LostPaths, OutageProof, OutageResult};
-pub use report::{Outage, OutageReport, OwnPaths};
+pub use report::OutageReport;
 pub use selection::SelectionError;
-pub use survey::Survey;
+pub use survey::{Harm, Survey};
 pub use survival::survive;

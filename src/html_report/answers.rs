@@ -5,8 +5,10 @@
 pub struct MeshAnswers {
     /// The document of `validate`.
     pub validation: String,
-    /// The document of `verify --survive 1`.
+    /// The document of `verify`.
     pub verification: Result<String, String>,
+    /// The document of `outage`.
+    pub outage: Result<String, String>,
     /// The document of `capacity`.
     pub capacity: Result<String, String>,
     /// The document of `graph --level nodes`.

@@ -11,6 +11,7 @@ use super::change_document::PageDifference;
 use super::error::HtmlError;
 use super::finding_document::{PageFinding, PageReport};
 use super::graph_document::{PageCluster, PageGraph};
+use super::outage_document::PageOutage;
 use super::proof_document::PageVerification;
 
 /// All documents.
@@ -19,6 +20,8 @@ pub(super) struct PageDocuments {
     pub(super) findings: Vec<PageFinding>,
     /// The proof.
     pub(super) verification: Result<PageVerification, NoResult>,
+    /// The losses.
+    pub(super) outage: Result<PageOutage, NoResult>,
     /// The load of the clusters.
     pub(super) capacity: Result<PageCapacity, NoResult>,
     /// The clusters with their nodes.
@@ -97,6 +100,7 @@ impl PageDocuments {
         Ok(Self {
             findings,
             verification: read("verify", "Verification", &answers.verification)?,
+            outage: read("outage", "Outage", &answers.outage)?,
             capacity: read("capacity", "Capacity", &answers.capacity)?,
             graph: read("graph", "Graph", &answers.graph)?,
             difference: difference.map(|it| read("diff", "Diff", it)).transpose()?,

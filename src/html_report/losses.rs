@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::documents::PageDocuments;
-use super::proof_document::{PageEnded, PageHarm, PageUnexamined};
+use super::outage_document::{PageEnded, PageHarm, PageUnexamined};
 use crate::text;
 
 /// The most losses, pairs of clusters of a loss, and parts that were not examined, that are shown.
@@ -48,14 +48,14 @@ struct LossView<'d> {
 impl<'d> Losses<'d> {
     /// Returns the losses; none without a proof.
     pub(super) fn new(documents: &'d PageDocuments) -> Option<Self> {
-        let verification = documents.verification.as_ref().ok()?;
-        let (total, survival) = (verification.total, verification.survival.as_ref()?);
-        let unexamined = &survival.not_examined;
+        let total = documents.verification.as_ref().ok()?.total;
+        let survey = &documents.outage.as_ref().ok()?.single;
+        let unexamined = &survey.not_examined;
         Some(Self {
-            parts: survival.parts,
+            parts: survey.parts,
             is_moot: 0 < total.declared && total.working + total.assumed == 0,
-            harmful: survival.harmful.len(),
-            shown: survival
+            harmful: survey.harmful.len(),
+            shown: survey
                 .harmful
                 .iter()
                 .take(SHOWN)
@@ -89,7 +89,7 @@ impl<'d> UnexaminedLoss<'d> {
 
 impl<'d> LossView<'d> {
     fn new(harm: &'d PageHarm) -> Self {
-        // As `clustermesh verify --without` writes them.
+        // As `clustermesh outage` writes them.
         // The name of a cluster has neither sign; a location may have both.
         let end = harm.part.find(['/', ':']).unwrap_or(harm.part.len());
         let (cluster, rest) = harm.part.split_at(end);

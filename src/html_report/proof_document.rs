@@ -15,7 +15,6 @@ pub(super) struct PageVerification {
     pub(super) failures: Vec<PageFailure>,
     pub(super) assumptions: Vec<PageAssumption>,
     pub(super) expectations: Vec<Value>,
-    pub(super) survival: Option<PageSurvival>,
     pub(super) findings: Vec<PageFinding>,
 }
 
@@ -74,37 +73,4 @@ pub(super) struct PageAssumption {
     pub(super) nodes: Vec<PageNodeName>,
     pub(super) pairs: u64,
     pub(super) between: Vec<[String; 2]>,
-}
-
-/// The effects of single losses.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PageSurvival {
-    pub(super) parts: u64,
-    pub(super) harmful: Vec<PageHarm>,
-    pub(super) not_examined: Vec<PageUnexamined>,
-}
-
-/// A part that was not examined.
-#[derive(Deserialize)]
-pub(super) struct PageUnexamined {
-    pub(super) part: String,
-    pub(super) reason: String,
-}
-
-/// The effect of one loss.
-#[derive(Deserialize)]
-pub(super) struct PageHarm {
-    pub(super) part: String,
-    pub(super) paths: u64,
-    pub(super) ended: Vec<PageEnded>,
-}
-
-/// The paths between two clusters that end.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct PageEnded {
-    pub(super) from: String,
-    pub(super) to: String,
-    pub(super) paths: u64,
-    pub(super) example: Option<[String; 2]>,
 }

@@ -63,6 +63,7 @@ fn answers(names: &[&str]) -> MeshAnswers {
             "findings": findings,
         })
         .to_string()),
+        outage: Err("not tried".to_owned()),
         capacity: Err(format!("no {HOSTILE}")),
         graph: Ok(json!({ "kind": "Graph", "clusters": graph.collect::<Vec<_>>(), "links": [] })
             .to_string()),

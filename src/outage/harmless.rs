@@ -32,56 +32,28 @@ struct ClusterFacts {
     are_tunnel_addresses_alone: bool,
 }
 
-impl ClusterFacts {
-    fn new(fabric: &Fabric, site: SiteId) -> Self {
-        Self {
-            is_uniform: is_uniform(fabric.site(site)),
-            are_tunnel_addresses_alone: are_tunnel_addresses_alone(fabric, site),
-        }
-    }
-}
-
 impl<'f, 'a> HarmlessLosses<'f, 'a> {
     /// Finds the facts about all clusters.
     pub(super) fn new(fabric: &'f Fabric<'a>) -> Self {
         Self {
             fabric,
-            clusters: fabric.sites.map_ids(|it| ClusterFacts::new(fabric, it)),
+            clusters: fabric.sites.map_ids(|it| ClusterFacts {
+                is_uniform: is_uniform(fabric.site(it)),
+                are_tunnel_addresses_alone: are_tunnel_addresses_alone(fabric, it),
+            }),
             carriers: carriers(fabric),
         }
     }
 
-    /// Returns whether a loss is known to end no path of others. Two such losses together are one too.
+    /// Returns whether a loss is known to end no path of others.
     pub(super) fn have(&self, lost: &LostNodes) -> bool {
         lost.by_site()
             .all(|(site, nodes)| self.is_harmless(site, nodes))
     }
 
-    /// Returns whether further losses in a cluster are known to end no path of others, given a state in which it lost
-    /// other nodes.
-    pub(super) fn have_after<'l>(
-        &self,
-        after: &Fabric,
-        number: SiteId,
-    ) -> impl Fn(&'l LostNodes) -> bool {
-        let facts = ClusterFacts::new(after, number);
-        move |lost| {
-            let mut nodes = lost.by_site();
-            nodes.all(|it| it.0 == number && self.are_harmless(after, &facts, it))
-        }
-    }
-
     fn is_harmless(&self, number: SiteId, lost: &BTreeSet<NodeId>) -> bool {
-        self.are_harmless(self.fabric, &self.clusters[number], (number, lost))
-    }
-
-    fn are_harmless(
-        &self,
-        fabric: &Fabric,
-        facts: &ClusterFacts,
-        (number, lost): (SiteId, &BTreeSet<NodeId>),
-    ) -> bool {
-        let site = fabric.site(number);
+        let facts = &self.clusters[number];
+        let site = self.fabric.site(number);
         let is_passed = |node: NodeId| {
             let at = At { site: number, node };
             self.carriers.contains(&at) || !are_ranges_alone(site, node)

@@ -39,17 +39,6 @@ impl LostNodes {
         self.touch(site) && counted.all(|(node, _)| self.contain(At { site, node }))
     }
 
-    /// Returns whether all of them are among others.
-    pub fn are_among(&self, others: &Self) -> bool {
-        self.nodes().all(|it| others.contain(it))
-    }
-
-    /// Returns them together with others.
-    #[must_use]
-    pub fn with(&self, others: &Self) -> Self {
-        self.nodes().chain(others.nodes()).collect()
-    }
-
     /// Returns whether nothing is lost.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -9,7 +9,7 @@ use super::harmless::HarmlessLosses;
 use super::lost_nodes::LostNodes;
 use super::obstacle::OutageObstacle;
 use super::settled::settled;
-use crate::agent::fabric::{At, Fabric, Site, SiteId, SitePair, Sites};
+use crate::agent::fabric::{At, Fabric, SiteId, SitePair, Sites};
 use crate::changes::blocks::Blocks;
 use crate::changes::path_set::PathSet;
 use crate::changes::state_proof::{KnownPaths, StateProof};
@@ -27,7 +27,7 @@ pub struct OutageProof<'r, 'f, 'a, 'm> {
     declared: Option<Declared<'f, 'a, 'm>>,
     pub(super) blocks: Sites<Blocks>,
     classes: Sites<Vec<(AddressClass, FixedBitSet)>>,
-    pub(super) harmless: HarmlessLosses<'f, 'a>,
+    harmless: HarmlessLosses<'f, 'a>,
     /// The paths from each cluster to the others, found when they are needed.
     working: Sites<OnceLock<Sites<StateProof>>>,
     /// The largest number of steps of a proof.
@@ -138,7 +138,12 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     /// As for [`OutageProof::examine`].
     pub fn prove(&self, lost: &LostNodes) -> Result<OutageResult, OutageObstacle> {
         let snapshots = self.settled(lost)?;
-        let versions = snapshots.iter().map(|it| self.version(it)).collect();
+        let versions = snapshots.iter().map(|(&number, snapshot)| {
+            let site = self.fabric().site(number);
+            let reading = Cluster::new(site.entry, snapshot);
+            (number, Arc::new(site.with_nodes(reading)))
+        });
+        let after = self.fabric().with_versions(versions.collect());
         let sites = || self.fabric().sites.ids();
         let is_left = |it: &SiteId| !lost.touch(*it) || snapshots.contains_key(it);
         let pairs = snapshots.keys().flat_map(|site| {
@@ -147,21 +152,6 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
                 to: it,
             })
         });
-        self.prove_between(lost, versions, pairs)
-    }
-
-    /// Finds the paths of others that end between some clusters, in both directions, given the versions of those that
-    /// lose nodes.
-    pub(super) fn prove_between<'s>(
-        &self,
-        lost: &LostNodes,
-        versions: BTreeMap<SiteId, Arc<Site<'s>>>,
-        pairs: impl Iterator<Item = SitePair>,
-    ) -> Result<OutageResult, OutageObstacle>
-    where
-        'a: 's,
-    {
-        let after = self.fabric().with_versions(versions);
         let linked = pairs.filter(|it| it.from != it.to && self.are_linked(*it));
         let pairs: BTreeSet<SitePair> = linked.flat_map(|it| [it, it.back()]).collect();
         let is_wanted = |from, to| pairs.contains(&SitePair { from, to });
@@ -186,19 +176,6 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         })
     }
 
-    /// Returns a cluster with the nodes of a settled snapshot.
-    pub(super) fn version<'s>(
-        &self,
-        (&number, snapshot): (&SiteId, &'s Snapshot),
-    ) -> (SiteId, Arc<Site<'s>>)
-    where
-        'a: 's,
-    {
-        let site = self.fabric().site(number);
-        let reading = Cluster::new(site.entry, snapshot);
-        (number, Arc::new(site.with_nodes(reading)))
-    }
-
     /// Returns the snapshots of the clusters that lose some of their nodes, once the agents of the others have
     /// converged. Of a cluster without nodes, all paths have an end that is lost; between other clusters nothing
     /// differs, since no packet passes a third one.
@@ -219,7 +196,7 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
     }
 
     /// Returns whether any declared path works between two clusters.
-    pub(super) fn are_linked(&self, pair: SitePair) -> bool {
+    fn are_linked(&self, pair: SitePair) -> bool {
         [pair, pair.back()].map(|it| self.working(it).is_empty()) != [true; 2]
     }
 
@@ -269,12 +246,12 @@ impl<'r, 'f, 'a, 'm> OutageProof<'r, 'f, 'a, 'm> {
         })
     }
 
-    /// Returns the blocks of each cluster whose owners are not lost.
-    fn left(&self, lost: &LostNodes) -> Sites<FixedBitSet> {
+    /// Returns the blocks of each cluster whose owners are not lost. A range of a whole cluster is lost with its last node.
+    pub(super) fn left(&self, lost: &LostNodes) -> Sites<FixedBitSet> {
         self.fabric().sites.map_ids(|site| {
             let is_lost = |it: NodeId| lost.contain(At { site, node: it });
-            let is_touched = lost.touch(site);
-            self.blocks[site].of(|it| !is_touched || !it.owner.node().is_some_and(is_lost))
+            let is_gone = lost.are_all_of(self.fabric(), site);
+            self.blocks[site].of(|it| !it.owner.node().map_or(is_gone, is_lost))
         })
     }
 

@@ -26,7 +26,7 @@ def unread(browser, fleet):
 
 def single_gateway(browser, fleet):
     """What ends if `gw-1` fails? Everything between other nodes: here another computation than that of the page."""
-    outage = fleet.json("verify", "--without", "vault/gw-1")["outage"]
+    outage = fleet.json("outage", "vault/gw-1")["together"]
     page = checks.call(browser, "figures")
     losses = {part: [summary, *pairs] for part, summary, pairs in page["losses"]}
     found = losses.get("vault/gw-1", ["no row"])

@@ -20,7 +20,8 @@ class Documents:
 
     def __init__(self, fleet, against=None):
         self.validation = fleet.json("validate")
-        self.verification = fleet.json("verify", "--survive", "1")
+        self.verification = fleet.json("verify")
+        self.outage = fleet.json("outage")
         self.capacity = fleet.json("capacity")
         self.graph = fleet.json("graph", "--level", "nodes")
         self.difference = fleet.json("diff", "--against", against) if against else None
@@ -187,10 +188,10 @@ def expectations(page, documents):
 
 
 def losses(page, documents):
-    survival = documents.verification["survival"]
-    expected = [[it["part"], it["paths"]] for it in survival["harmful"]]
+    survey = documents.outage["single"]
+    expected = [[it["part"], it["paths"]] for it in survey["harmful"]]
     found = [[part, numbers(summary.rpartition(" fails, ")[2])[0]] for part, summary, _ in page["losses"]]
-    counts = ([len(expected)] if expected else []) + [survival["parts"]]
+    counts = ([len(expected)] if expected else []) + [survey["parts"]]
     faults = differ("losses", found, expected[:LOSSES])
     return faults + differ("numbers of parts", [it for it in numbers(page["lossCount"]) if it in counts], counts)
 

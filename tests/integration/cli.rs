@@ -27,6 +27,7 @@ mod graph;
 mod guard;
 mod help;
 mod init;
+mod outage;
 #[cfg(target_os = "linux")]
 mod policies;
 mod progress;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use anyhow::{anyhow, bail};
 use clustermesh::diagnostic::Quoted;
 use clustermesh::document::nearest;
+use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
 use clustermesh::rules;
@@ -14,6 +15,7 @@ use clustermesh::text;
 use clustermesh::tree_diff::Loss;
 
 use crate::input_file;
+use crate::inputs::Inputs;
 use crate::planning::CheckResult;
 
 /// The largest number of names in a message.
@@ -131,4 +133,18 @@ pub(crate) fn unknown_cluster<'a>(
         ),
     };
     anyhow!("no mesh contains a cluster {}; {meant}", Quoted(name))
+}
+
+/// Returns the error about a cluster without a site.
+pub(crate) fn without_site(inputs: &Inputs, name: &str) -> String {
+    let entries = inputs.meshes.iter().flat_map(Mesh::all_entries);
+    let known: BTreeSet<&str> = entries
+        .map(|it| &it.name)
+        .map(ClusterName::as_str)
+        .collect();
+    let shown = Quoted(name);
+    if known.contains(name) {
+        return format!("{shown} has no snapshot; run `clustermesh snapshot`");
+    }
+    unknown_cluster(name, known.iter().copied()).to_string()
 }

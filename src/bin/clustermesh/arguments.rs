@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Argocd(commands::argocd::ArgocdArgs),
     Validate(commands::validate::ValidateArgs),
     Verify(commands::verify::VerifyArgs),
+    Outage(commands::outage::OutageArgs),
     Diff(commands::diff::DiffArgs),
     Trace(commands::trace::TraceArgs),
     Graph(commands::graph::GraphArgs),
@@ -83,6 +84,7 @@ impl Command {
             Self::Init(args) => (&args.common.files.0, args.common.printing),
             Self::Validate(args) => (&args.common.files, args.common.printing),
             Self::Verify(args) => (&args.common.files, args.common.printing),
+            Self::Outage(args) => (&args.common.files, args.common.printing),
             Self::Trace(args) => (&args.common.files, args.common.printing),
             Self::Graph(args) => (&args.common.files, args.common.printing),
             Self::Capacity(args) => (&args.common.files, args.common.printing),
@@ -116,6 +118,7 @@ impl Command {
         match self {
             Self::Validate(args) => args.output,
             Self::Verify(args) => args.output.into(),
+            Self::Outage(args) => args.output.into(),
             Self::Trace(args) => args.format().into(),
             Self::Graph(args) => args.output.into(),
             Self::Capacity(args) => args.output.into(),

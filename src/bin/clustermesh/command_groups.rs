@@ -24,7 +24,7 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Check",
         &[
-            "validate", "verify", "diff", "trace", "graph", "capacity", "report",
+            "validate", "verify", "outage", "diff", "trace", "graph", "capacity", "report",
         ],
     ),
     ("Clusters", CLUSTERS),

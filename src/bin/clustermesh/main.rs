@@ -23,6 +23,7 @@ mod commands {
     pub(crate) mod guard;
     pub(crate) mod init;
     pub(crate) mod man;
+    pub(crate) mod outage;
     pub(crate) mod rbac;
     pub(crate) mod render;
     pub(crate) mod report;
@@ -135,6 +136,7 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         Command::Init(args) => commands::init::run(args, printer),
         Command::Validate(args) => commands::validate::run(args, printer),
         Command::Verify(args) => commands::verify::run(args, printer),
+        Command::Outage(args) => commands::outage::run(args, printer),
         Command::Trace(args) => commands::trace::run(args, printer),
         Command::Capacity(args) => commands::capacity::run(args, printer),
         Command::Diff(args) => commands::diff::run(args, printer),

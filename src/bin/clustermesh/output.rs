@@ -30,6 +30,7 @@ mod gitlab;
 mod human;
 mod json;
 mod markdown;
+mod outage;
 pub(crate) mod terminal_markdown;
 mod plugin;
 mod progress;
@@ -54,12 +55,14 @@ use entry::entries;
 pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use json::{WrittenReport, number};
 pub(crate) use markdown::COMMENT;
+pub(crate) use outage::{
+    LossProof, NextRender, OutageFormat, PartsLoss, TriedLosses, WrittenOutage,
+};
 pub(crate) use plugin::{failure, refusal};
 pub(crate) use report::{Report, ReportFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
 pub(crate) use verify::{
-    JoinVerification, NextRender, ProvedOutage, ProvedOutages, ProvedService, Verified,
-    VerifyFormat, WrittenVerification,
+    JoinVerification, ProvedService, Verified, VerifyFormat, WrittenVerification,
 };
 
 /// Describes the clusters whose entries keep all addresses of their nodes.

@@ -77,7 +77,7 @@ fn losses(fabric: &Fabric, check: &Check, survival: &Survival) -> Vec<Finding> {
     let help = if survival.is_carried {
         "limit the expectation to `class: Pod`, or remove `survives`: one node carries a range of a whole cluster until the next render"
     } else {
-        "run `clustermesh verify --survive 1` for all such losses"
+        "run `clustermesh outage` for all such losses"
     };
     let findings = findings.into_iter().map(|message| {
         Finding::new(&rule::FAILED_EXPECTATION, message)

@@ -370,7 +370,7 @@ fn paths_to_and_from_them_are_proved() {
 fn an_outage_that_a_render_repairs_leaves_the_host_behind() {
     let folder = with(HOSTS);
     assert_eq!(folder.run(&["render", "-q"]).code, 0);
-    let run = folder.run(&["verify", "--without", "east/east-agent-1"]);
+    let run = folder.run(&["outage", "east/east-agent-1"]);
     assert_contains(
         &run.stdout,
         "restores all of them, and no loss limit stops it. Paths of external peers also need the new output of \

@@ -148,12 +148,13 @@ fn every_link_leads_to_one_place() {
 fn the_figures_are_those_of_the_commands() {
     let folder = example("hub-and-spokes");
     let page = folder.page(&[]);
-    let proof = folder.json(&["verify", "--survive", "1"]);
+    let proof = folder.json(&["verify"]);
     let total = &proof["total"]["declared"];
     let sentence =
         format!("All {total} declared paths between 5 clusters work in both directions.");
     assert_contains(&part(&page, "verdict"), &sentence);
-    let harmful = proof["survival"]["harmful"].as_array().unwrap();
+    let outage = folder.json(&["outage"]);
+    let harmful = outage["single"]["harmful"].as_array().unwrap();
     let parts: Vec<&str> = harmful
         .iter()
         .map(|it| it["part"].as_str().unwrap())

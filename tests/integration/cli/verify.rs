@@ -14,10 +14,10 @@ mod groups;
 mod held_back;
 mod hostile;
 mod joining;
-mod outages;
 mod outdated;
 mod peers;
 mod same_decisions;
+mod survival;
 mod unproved;
 
 const WEST_OF_EAST: &str = "rendered/west/prod--east.yaml";

@@ -25,7 +25,7 @@ const LARGEST: u64 = 64 << 20;
 
 /// Write an HTML report about the mesh
 ///
-/// Runs `validate`, `verify --survive 1`, `capacity` and `graph`, and `trace` for paths that fail. Writes the results as
+/// Runs `validate`, `verify`, `outage`, `capacity` and `graph`, and `trace` for paths that fail. Writes the results as
 /// one HTML file, which loads nothing from elsewhere: attach it to a CI job or an incident, or open it from a disk. The
 /// exit code is 0 if the page was written, even if it lists problems.
 #[derive(clap::Args)]

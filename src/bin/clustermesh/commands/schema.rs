@@ -17,7 +17,8 @@ use crate::commands::capacity::WrittenCapacityReport;
 use crate::commands::status::WrittenStatus;
 use crate::failure::CommandFailure;
 use crate::output::{
-    Printer, TraceMistake, WrittenDiff, WrittenReport, WrittenTrace, WrittenVerification,
+    Printer, TraceMistake, WrittenDiff, WrittenOutage, WrittenReport, WrittenTrace,
+    WrittenVerification,
 };
 
 /// Print the JSON Schema of a format
@@ -59,6 +60,8 @@ enum SchemaKind {
     TraceMistake,
     /// Output of `verify --output json`
     Verification,
+    /// Output of `outage --output json`
+    Outage,
     /// Output of `diff --output json`
     Diff,
     /// Output of `graph --output json`
@@ -104,6 +107,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, C
         (SchemaKind::Trace, _) => json::schema::<WrittenTrace>(),
         (SchemaKind::TraceMistake, _) => json::schema::<TraceMistake>(),
         (SchemaKind::Verification, _) => json::schema::<WrittenVerification>(),
+        (SchemaKind::Outage, _) => json::schema::<WrittenOutage>(),
         (SchemaKind::Diff, _) => json::schema::<WrittenDiff>(),
         (SchemaKind::Graph, _) => json::schema::<MeshGraph>(),
         (SchemaKind::Capacity, _) => json::schema::<WrittenCapacityReport>(),

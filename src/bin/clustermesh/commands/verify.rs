@@ -29,11 +29,9 @@ mod expectations;
 mod held_back;
 mod hostile;
 mod joining;
-mod outages;
 mod services;
 
 use joining::JoinPlan;
-use outages::OutageOptions;
 
 /// Prove that clusters reach each other as the meshes declare
 ///
@@ -78,11 +76,8 @@ pub(crate) struct VerifyArgs {
     /// Prints one cluster per line. Checks what `render` would write now, and compares with the snapshots of
     /// the commit. A job that refreshes snapshots restores the old ones of these clusters, so that they do not
     /// hold back the others. The errors go to standard error, and the exit code is 0.
-    #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared", "without", "without_agent", "survive"])]
+    #[arg(long, value_name = "REV", conflicts_with_all = ["output", "expectations", "assume_hostile", "undeclared"])]
     held_back: Option<String>,
-
-    #[command(flatten)]
-    outages: OutageOptions,
 
     #[command(flatten)]
     dumps: Dumps,
@@ -98,8 +93,6 @@ Examples:
   clustermesh verify --output sarif > verify.sarif
   clustermesh verify --fail-on warning
   clustermesh verify --assume-hostile west
-  clustermesh verify --without west/worker-1
-  clustermesh verify --survive 1
   clustermesh verify --peers west=<(kubectl --context west get peers -o yaml)";
 
 /// Everything that is read for a proof.
@@ -240,7 +233,6 @@ fn verify(
     let mirrors = wanted.mirrors(inputs);
     let service_paths = mirrors.paths();
     let (services, of_services) = services::prove(&reach, &mirrors, &service_paths);
-    let outages = args.outages.prove(inputs, &reach)?;
     let hostiles = hostile::read(inputs, &fabric, &args.assume_hostile)?;
     let planned = JoinPlan::plan(inputs)?;
     let threshold = args.fail_on.threshold();
@@ -273,7 +265,6 @@ fn verify(
         focus: None,
         keeping_nodes: mesh::without_node_addresses(&inputs.meshes),
         joining: Some(&outlook),
-        outages: Some(&outages),
     };
     drop(progress);
     report(args, inputs, &verified, printer)?;

@@ -185,6 +185,14 @@ pub(super) fn written<'a>(finding: &'a Finding, files: &ShownFiles) -> WrittenFi
     }
 }
 
+/// Writes each item of a list.
+pub(super) fn each<'a, T: 'a, U>(
+    all: impl IntoIterator<Item = &'a T>,
+    write: impl Fn(&'a T) -> U,
+) -> Vec<U> {
+    all.into_iter().map(write).collect()
+}
+
 /// Returns a number without a fraction where it has none, and else to the microsecond.
 pub(crate) fn number(value: f64) -> Number {
     let rounded = (value * 1e6).round() / 1e6;

@@ -27,13 +27,11 @@ mod expected;
 mod hostile;
 mod joining;
 mod json;
-mod outages;
 mod services;
 mod undeclared;
 
 pub(crate) use joining::JoinVerification;
 pub(crate) use json::WrittenVerification;
-pub(crate) use outages::{NextRender, ProvedOutage, ProvedOutages};
 pub(crate) use services::ProvedService;
 
 /// The number of pairs of clusters, and of nodes that alone carry something, that are shown one by one.
@@ -110,8 +108,6 @@ pub(crate) struct Verified<'a, 'f> {
     pub(crate) keeping_nodes: BTreeSet<&'a ClusterName>,
     /// The result if the clusters that join were joined.
     pub(crate) joining: Option<&'a JoinVerification<'a, 'f>>,
-    /// The outages that were tried.
-    pub(crate) outages: Option<&'a ProvedOutages>,
 }
 
 impl Verified<'_, '_> {
@@ -151,7 +147,6 @@ impl Verified<'_, '_> {
         }
         text.push_str(&self.undeclared_list());
         text.push_str(&self.unowned_list(width));
-        text.push_str(&self.outage_list(width));
         text.push_str(&self.hostilities());
         text.push_str(&self.counterexamples());
         for piece in human::pieces(&self.report(), width) {
@@ -176,7 +171,6 @@ impl Verified<'_, '_> {
         for unowned in &self.verification.unowned {
             let _ = write!(text, "\n{}\n", self.unowned(unowned));
         }
-        text.push_str(&self.outage_markdown());
         if let Some(joining) = self.joining {
             text.push_str(&joining.markdown());
         }
@@ -291,20 +285,7 @@ impl Verified<'_, '_> {
 
     fn summary(&self) -> String {
         let total = self.verification.total();
-        let mut sentences = vec![match (total.kept, total.promised) {
-            (_, 0) => "There are no declared paths to check.".to_owned(),
-            (1, 1) => "The declared path works in both directions.".to_owned(),
-            (kept, promised) if kept == promised => {
-                format!("All {promised} declared paths work in both directions.")
-            }
-            (kept, promised) => {
-                format!("{kept} of {promised} declared paths work in both directions.")
-            }
-        }];
-        if 0 < total.assumed {
-            let verb = if total.assumed == 1 { "is" } else { "are" };
-            sentences.push(format!("{} more {verb} assumed to work.", total.assumed));
-        }
+        let mut sentences = declared_paths(&total);
         if 0 < total.reached {
             let verb = if total.reached == 1 { "works" } else { "work" };
             let paths = text::count(total.reached, "undeclared path");
@@ -347,6 +328,25 @@ impl Verified<'_, '_> {
         let with = with.map(|it| format!("Proved with the Peers in {it}, which are outdated: "));
         format!("{}{}\n", with.unwrap_or_default(), sentences.join(" "))
     }
+}
+
+/// Returns the sentences about declared paths.
+pub(super) fn declared_paths(total: &Tally) -> Vec<String> {
+    let mut sentences = vec![match (total.kept, total.promised) {
+        (_, 0) => "There are no declared paths to check.".to_owned(),
+        (1, 1) => "The declared path works in both directions.".to_owned(),
+        (kept, promised) if kept == promised => {
+            format!("All {promised} declared paths work in both directions.")
+        }
+        (kept, promised) => {
+            format!("{kept} of {promised} declared paths work in both directions.")
+        }
+    }];
+    if 0 < total.assumed {
+        let verb = if total.assumed == 1 { "is" } else { "are" };
+        sentences.push(format!("{} more {verb} assumed to work.", total.assumed));
+    }
+    sentences
 }
 
 /// Returns a number of expectations, of which only some are met, with its verb.

@@ -88,7 +88,7 @@ fn wants_a_command_that_is_there() {
     #[cfg(feature = "snapshot")]
     insta::assert_snapshot!(run.stderr, @"
     error: invalid value 'redner' for '[COMMAND]'
-      [possible values: init, snapshot, render, template, argocd, validate, verify, diff, trace, graph, capacity, report, status, guard, rbac, dns, wireguard, firewall, annotate, explain, schema, config, completions, man]
+      [possible values: init, snapshot, render, template, argocd, validate, verify, outage, diff, trace, graph, capacity, report, status, guard, rbac, dns, wireguard, firewall, annotate, explain, schema, config, completions, man]
 
       tip: a similar value exists: 'render'
 

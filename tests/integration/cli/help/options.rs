@@ -66,6 +66,7 @@ fn lists_its_commands_by_purpose() {
     Check:
       validate     Report problems in meshes, snapshots and rendered files
       verify       Prove that clusters reach each other as the meshes declare
+      outage       List the failures that break paths between other nodes
       diff         Show what a change does to the network
       trace        Follow a packet between clusters, and its reply
       graph        Draw the clusters, and whether their links work

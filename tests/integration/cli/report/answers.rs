@@ -108,7 +108,7 @@ fn a_location_is_a_word_of_the_shell() {
     );
     assert_contains(
         &page,
-        "--without &#x27;east:eu; touch x #&#x2f;y&#x27;</code>",
+        "clustermesh outage &#x27;east:eu; touch x #&#x2f;y&#x27;</code>",
     );
 }
 

@@ -150,9 +150,8 @@ fn range_works(before: &Fabric, left: &Fabric, [sender, receiver]: &[End; 2]) ->
 }
 
 thread_local! {
-    /// The numbers of outages that were compared, that ended paths, and that were not examined, and of pairs that ended
-    /// more than their parts.
-    static COUNTS: Cell<[u64; 4]> = const { Cell::new([0; 4]) };
+    /// The numbers of outages that were compared, that ended paths, and that were not examined.
+    static COUNTS: Cell<[u64; 3]> = const { Cell::new([0; 3]) };
 }
 
 fn count(kind: usize) {
@@ -176,7 +175,8 @@ fn pairs_of_parts(fabric: &Fabric) -> Vec<[FleetPart; 2]> {
 }
 
 fn both(fabric: &Fabric, pair: &[FleetPart; 2]) -> LostNodes {
-    pair[0].nodes(fabric).with(&pair[1].nodes(fabric))
+    let [one, other] = pair.each_ref().map(|it| it.nodes(fabric));
+    one.nodes().chain(other.nodes()).collect()
 }
 
 /// Returns the outages of all single parts and of all pairs.
@@ -187,49 +187,6 @@ fn all_outages(fabric: &Fabric) -> BTreeSet<LostNodes> {
     single
         .chain(pairs.iter().map(|it| both(fabric, it)))
         .collect()
-}
-
-/// Compares the pairs of a survey with what ends by full recomputation without both parts, and without each of them.
-fn pairs_agree(
-    proof: &OutageProof,
-    expected: &BTreeMap<LostNodes, BTreeSet<[End; 2]>>,
-    is_tidy: bool,
-) -> Result<(), TestCaseError> {
-    let fabric = proof.fabric();
-    let survey = proof.survey(true).pairs.unwrap();
-    let mut found: BTreeMap<BTreeSet<FleetPart>, BTreeSet<[End; 2]>> = BTreeMap::new();
-    for harm in &survey.harmful {
-        let ends = ended(proof, &harm.result);
-        prop_assert!(
-            found
-                .insert(harm.parts.iter().cloned().collect(), ends)
-                .is_none()
-        );
-    }
-    let (mut pairs, mut missing) = (0, 0);
-    for pair in pairs_of_parts(fabric) {
-        let [one, other] = pair.each_ref().map(|it| it.nodes(fabric));
-        if one.are_among(&other) || other.are_among(&one) {
-            continue;
-        }
-        pairs += 1;
-        let alone = expected[&one].union(&expected[&other]).cloned().collect();
-        let added: BTreeSet<[End; 2]> = &expected[&both(fabric, &pair)] - &alone;
-        let found = found.remove(&BTreeSet::from(pair.clone()));
-        match found {
-            None if added.is_empty() => {}
-            None => missing += 1,
-            Some(found) => {
-                count(3);
-                prop_assert_eq!(found, added, "without {:?}", pair);
-            }
-        }
-    }
-    prop_assert!(found.is_empty());
-    prop_assert!(missing <= survey.unexamined, "{} of {:?}", missing, survey);
-    prop_assert_eq!(pairs, survey.pairs);
-    prop_assert!(!is_tidy || survey.unexamined == 0);
-    Ok(())
 }
 
 /// Returns the ends of paths that end.
@@ -269,7 +226,6 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
     let of_all = OutageProof::of_all_paths(&reach, u64::MAX);
     let before = working(&fabric);
     let declared = declared(&fabric, asked);
-    let mut expected_of = BTreeMap::new();
     for lost in &all_outages(&fabric) {
         count(0);
         let snapshots = without(&input, &fabric, lost);
@@ -325,9 +281,8 @@ fn outages_agree(world: &World, is_tidy: bool) -> Result<(), TestCaseError> {
         if !expected.is_empty() {
             count(1);
         }
-        expected_of.insert(lost.clone(), expected);
     }
-    pairs_agree(&of_all, &expected_of, is_tidy)
+    Ok(())
 }
 
 /// Worlds as they are usually: what is rendered is there, nodes report one granularity and numbered addresses.
@@ -355,7 +310,7 @@ fn try_worlds(worlds: impl Strategy<Value = World>, is_tidy: bool) {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    COUNTS.set([0; 4]);
+    COUNTS.set([0; 3]);
     // Some worlds hardly have paths that an outage can end, so more are tried until enough were.
     for _ in 0..5 {
         let result = TestRunner::new(config.clone()).run(&worlds, |it| outages_agree(&it, is_tidy));
@@ -364,7 +319,7 @@ fn try_worlds(worlds: impl Strategy<Value = World>, is_tidy: bool) {
             break;
         }
     }
-    let [compared, ending, unexamined, _] = COUNTS.get();
+    let [compared, ending, unexamined] = COUNTS.get();
     assert!(ending >= u64::from(cases(60)), "{:?}", COUNTS.get());
     let few = if is_tidy { 0 } else { compared };
     // Each is tried in four ways.

@@ -6,7 +6,7 @@ use clustermesh::html_report::MeshAnswers;
 use serde::Deserialize;
 
 use super::captured::{arguments, document, text};
-use crate::commands::{capacity, diff, graph, trace, validate, verify};
+use crate::commands::{capacity, diff, graph, outage, trace, validate, verify};
 use crate::failure::CommandFailure;
 use crate::output::Printer;
 use crate::settings::FileOptions;
@@ -59,6 +59,7 @@ pub(super) fn gather(
     Ok(MeshAnswers {
         validation,
         verification,
+        outage: outage(files)?,
         capacity: capacity(files)?,
         graph: graph(files)?,
         picture: picture(files)?,
@@ -68,9 +69,15 @@ pub(super) fn gather(
 }
 
 fn verification(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
-    let mut args: verify::VerifyArgs = arguments(&["--output", "json", "--survive", "1"])?;
+    let mut args: verify::VerifyArgs = arguments(&["--output", "json"])?;
     args.common.files = files.clone();
     Ok(document(|printer| verify::run(&args, printer)))
+}
+
+fn outage(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
+    let mut args: outage::OutageArgs = arguments(&["--output", "json"])?;
+    args.common.files = files.clone();
+    Ok(document(|printer| outage::run(&args, printer)))
 }
 
 fn capacity(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {

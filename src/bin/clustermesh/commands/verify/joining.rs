@@ -144,7 +144,6 @@ impl JoinPlan {
             focus: Some(&it.focus),
             keeping_nodes: BTreeSet::new(),
             joining: None,
-            outages: None,
         });
         JoinVerification {
             joiners: &self.joiners,

@@ -17,12 +17,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Verified, services};
-use crate::output::json::{WrittenFinding, written};
+use crate::output::json::{WrittenFinding, each, written};
 
 mod expected;
 mod hostile;
 mod joining;
-mod outages;
 mod undeclared;
 
 pub(super) use undeclared::PathSide;
@@ -71,13 +70,6 @@ pub(crate) struct WrittenVerification<'a> {
     services: Vec<services::WrittenService<'a>>,
     /// The powers of the clusters of `--assume-hostile`.
     hostile: Vec<hostile::WrittenHostile>,
-    /// The parts of `--without` and `--without-agent`. They affect neither `holds` nor the exit code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outage: Option<outages::WrittenOutage>,
-    /// Every single node, location and cluster, lost by itself; only with `--survive`. It affects neither `holds` nor
-    /// the exit code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    survival: Option<outages::WrittenSurvey>,
     /// The results as findings, the most severe first, but `outdated-tree` before all others.
     findings: Vec<WrittenFinding<'a>>,
     /// The result if all clusters with `state: Joining` that have a snapshot were joined. It affects
@@ -230,18 +222,11 @@ pub(super) fn text(verified: &Verified) -> serde_json::Result<String> {
         expectations: expected::written(verified)?,
         services: verified.written_services(),
         hostile: hostile::written(verified),
-        outage: (verified.outages).and_then(|it| Some(verified.written_outage(it.named.as_ref()?))),
-        survival: (verified.outages)
-            .and_then(|it| Some(verified.written_survey(it.survey.as_ref()?))),
         findings: findings.map(|it| written(it, report.files)).collect(),
         joining: verified.joining.and_then(joining::written).transpose()?,
         waiting: verified.joining.map_or(&[], |it| it.waiting),
     };
     JsonDocument::of(written).text()
-}
-
-fn each<'a, T: 'a, U>(all: impl IntoIterator<Item = &'a T>, write: impl Fn(&'a T) -> U) -> Vec<U> {
-    all.into_iter().map(write).collect()
 }
 
 fn tally(tally: &Tally) -> WrittenTally {

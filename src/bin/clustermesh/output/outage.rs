@@ -1,38 +1,67 @@
-//! Outages: the declared paths of others that end, for people.
+//! Outages: the declared paths of others that end.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::diagnostic::escaped;
-use clustermesh::outage::{
-    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, OwnPaths, PairSurvey, Survey,
-};
+use clustermesh::outage::{FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, Survey};
 use clustermesh::packet::messages;
 use clustermesh::proof::reach::AddressBlock;
+use clustermesh::proof::verify::Tally;
+use clustermesh::report::markdown::prose;
 use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
 use clustermesh::text;
 
-use super::{SHOWN, Verified};
+use super::verify::declared_paths;
+use super::{ReportFormat, terminal};
+use crate::choice::choice;
+
+mod json;
+
+pub(crate) use json::WrittenOutage;
+
+/// The number of parts and of pairs of clusters that are shown.
+const SHOWN: usize = 30;
 
 /// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
 
-/// The results of all outages that were tried.
-#[derive(Default)]
-pub(crate) struct ProvedOutages {
+choice! {
+    /// The format of outages.
+    pub(crate) enum OutageFormat of ReportFormat {
+        /// A table
+        Human,
+        /// JSON
+        Json,
+        /// A table in Markdown, for a comment on a pull request
+        Markdown,
+    }
+}
+
+/// The losses that were tried, and what they point into.
+pub(crate) struct LossProof<'a, 'f> {
+    /// The clusters.
+    pub(crate) fabric: &'a Fabric<'f>,
+    /// The paths without a loss.
+    pub(crate) total: Tally,
+    /// The losses.
+    pub(crate) tried: &'a TriedLosses,
+}
+
+/// The losses that were tried.
+pub(crate) enum TriedLosses {
     /// The parts that people named, lost together.
-    pub(crate) named: Option<ProvedOutage>,
+    Together(PartsLoss),
     /// Every single part.
-    pub(crate) survey: Option<Survey>,
+    Single(Survey),
 }
 
 /// The parts that people named, and what their loss does.
-pub(crate) struct ProvedOutage {
-    /// Those that are gone.
-    pub(crate) gone: Vec<FleetPart>,
-    /// Those whose agents are silent.
-    pub(crate) silent: Vec<FleetPart>,
+pub(crate) struct PartsLoss {
+    /// The parts.
+    pub(crate) parts: Vec<FleetPart>,
     /// The effect.
     pub(crate) report: Result<OutageReport, OutageObstacle>,
     /// The effect of the next render, if paths end and there is a plan.
@@ -47,66 +76,59 @@ pub(crate) struct NextRender {
     pub(crate) guards: Vec<&'static str>,
 }
 
-impl Verified<'_, '_> {
-    /// Returns the results for a person.
-    pub(super) fn outage_list(&self, width: Width) -> String {
-        let mut text = String::new();
-        for ([head, rest], table) in self.outage_sections() {
-            let table = table.map(|it| it.text("  ", width));
-            let rest = if rest.is_empty() { rest } else { rest + "\n" };
-            text.push_str(&width.wrapped(0, &(head + "\n")));
-            text.push_str(&table.unwrap_or_default());
-            text.push_str(&width.wrapped(0, &rest));
-            text.push('\n');
+impl LossProof<'_, '_> {
+    /// Returns it as text; in colours only for a person.
+    pub(crate) fn text(&self, format: OutageFormat) -> serde_json::Result<String> {
+        match format {
+            OutageFormat::Human => Ok(self.human(terminal::stdout())),
+            OutageFormat::Json => json::text(self),
+            OutageFormat::Markdown => Ok(self.markdown()),
+        }
+    }
+
+    fn human(&self, width: Width) -> String {
+        let ([head, rest], table) = self.section();
+        let mut text = width.wrapped(0, &(head + "\n"));
+        text.push_str(&table.map_or_else(String::new, |it| it.text("  ", width)));
+        if !rest.is_empty() {
+            text.push_str(&width.wrapped(0, &(rest + "\n")));
+        }
+        text.push('\n');
+        text.push_str(&width.wrapped(0, &(self.today() + "\n")));
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let ([head, rest], table) = self.section();
+        let mut text = format!("### clustermesh outage\n\n{}\n", prose(&head));
+        if let Some(table) = table {
+            let _ = write!(text, "\n{}", table.markdown(super::COMMENT));
+        }
+        for part in [rest, self.today()].iter().filter(|it| !it.is_empty()) {
+            let _ = write!(text, "\n{}\n", prose(part));
         }
         text
     }
 
-    /// Returns the results in Markdown.
-    pub(super) fn outage_markdown(&self) -> String {
-        let mut text = String::new();
-        for ([head, rest], table) in self.outage_sections() {
-            let table = table.map(|it| format!("\n{}", it.markdown(usize::MAX)));
-            let _ = write!(text, "\n{head}\n{}\n{rest}\n", table.unwrap_or_default());
-        }
-        text
+    /// Returns the sentence about the paths without a loss.
+    fn today(&self) -> String {
+        declared_paths(&self.total).join(" ")
     }
 
-    /// Returns the sentences before and behind each table, with the table.
-    fn outage_sections(&self) -> Vec<([String; 2], Option<TextTable>)> {
-        let mut sections = Vec::new();
-        let outages = self.outages;
-        if let Some(outage) = outages.and_then(|it| it.named.as_ref()) {
-            sections.push((self.named_outage(outage), self.ended_table(outage)));
+    /// Returns the sentences before and behind the table, with the table.
+    fn section(&self) -> ([String; 2], Option<TextTable>) {
+        match self.tried {
+            TriedLosses::Together(loss) => (self.named_outage(loss), self.ended_table(loss)),
+            TriedLosses::Single(survey) => {
+                (self.surveyed(survey), self.harm_table(&survey.harmful))
+            }
         }
-        if let Some(survey) = outages.and_then(|it| it.survey.as_ref()) {
-            let table = self.harm_table(&survey.harmful, "part");
-            sections.push((self.surveyed(survey), table));
-            let pairs = survey.pairs.iter();
-            sections.extend(pairs.map(|pairs| {
-                let table = self.harm_table(&pairs.harmful, "pair");
-                (surveyed_pairs(pairs), table)
-            }));
-        }
-        sections
     }
 
     /// Returns the sentence before the table of a named outage, and those behind it.
-    fn named_outage(&self, outage: &ProvedOutage) -> [String; 2] {
-        let parts = |parts: &[FleetPart]| text::listed(parts.iter().map(|it| self.part(it)));
-        let mut without = Vec::new();
-        if !outage.gone.is_empty() {
-            without.push(format!("Without {}", parts(&outage.gone)));
-        }
-        if !outage.silent.is_empty() {
-            let and = if without.is_empty() {
-                "With"
-            } else {
-                "and with"
-            };
-            without.push(format!("{and} silent agents of {}", parts(&outage.silent)));
-        }
-        let without = without.join(" ");
+    fn named_outage(&self, outage: &PartsLoss) -> [String; 2] {
+        let parts = text::listed(outage.parts.iter().map(|it| format!("`{}`", self.part(it))));
+        let without = format!("Without {parts}");
         match &outage.report {
             Err(obstacle) => [
                 format!("{without}: not examined, because {}.", obstacle.phrase()),
@@ -149,24 +171,19 @@ impl Verified<'_, '_> {
     }
 
     /// Returns the sentences behind the table of a named outage.
-    fn consequences(&self, report: &OutageReport, ended: u64, outage: &ProvedOutage) -> String {
+    fn consequences(&self, report: &OutageReport, ended: u64, outage: &PartsLoss) -> String {
         let mut sentences = Vec::new();
-        let unknown = report.unknown.iter().map(LostPaths::count).sum::<u64>();
-        if 0 < unknown {
-            sentences.push(format!(
-                "{} to ranges that a silent agent's node carries were not examined.",
-                text::count(unknown, "path")
-            ));
-        }
         if let Some(next) = &outage.next_render {
             sentences.extend(restored(next, ended));
             sentences.extend(self.hosts(report, next));
         }
-        sentences.extend(own(report.own));
+        if 0 < report.own {
+            sentences.push(format!("Of their own declared paths, {} end.", report.own));
+        }
         sentences.join(" ")
     }
 
-    fn ended_table(&self, outage: &ProvedOutage) -> Option<TextTable> {
+    fn ended_table(&self, outage: &PartsLoss) -> Option<TextTable> {
         let report = outage.report.as_ref().ok()?;
         let mut table = TextTable::new(["FROM", "TO", ">PATHS", "KIND", "EXAMPLE"]);
         for ended in report.ended.iter().take(SHOWN) {
@@ -222,15 +239,14 @@ impl Verified<'_, '_> {
         [head, sentences.join("\n")]
     }
 
-    /// Returns a table of parts, or of pairs of them.
-    fn harm_table(&self, harmful: &[Harm], kind: &str) -> Option<TextTable> {
+    fn harm_table(&self, harmful: &[Harm]) -> Option<TextTable> {
         let mut table = TextTable::new(["WITHOUT", ">PATHS", "BETWEEN", "EXAMPLE"]);
-        for Harm { parts, result, .. } in harmful.iter().take(SHOWN) {
+        for Harm { part, result } in harmful.iter().take(SHOWN) {
             let pairs = text::count(result.ended.len(), "pair");
             let first = result.ended.first();
             let example = first.and_then(|it| self.example(it));
             table.add(vec![
-                text::list(parts.iter().map(|it| self.part(it))),
+                self.part(part),
                 result.paths().to_string(),
                 format!("{pairs} of clusters"),
                 example.map(|it| it.join(" → ")).unwrap_or_default(),
@@ -238,51 +254,28 @@ impl Verified<'_, '_> {
         }
         let more = harmful.len().saturating_sub(SHOWN);
         if 0 < more {
-            let more = text::count(more, &format!("more {kind}"));
+            let more = text::count(more, "more part");
             table.add(vec![format!("… and {more}")]);
         }
         (!harmful.is_empty()).then_some(table)
     }
 
+    fn cluster(&self, site: SiteId) -> String {
+        self.fabric.site(site).cluster.to_string()
+    }
+
     /// Returns the name of a part.
-    pub(super) fn part(&self, part: &FleetPart) -> String {
+    fn part(&self, part: &FleetPart) -> String {
         escaped(&part.name(self.fabric), NAMED)
     }
 
     /// Returns the sender and the receiver of one of some paths.
-    pub(super) fn example(&self, ended: &LostPaths) -> Option<[String; 2]> {
+    fn example(&self, ended: &LostPaths) -> Option<[String; 2]> {
         let [sender, receiver] = ended.example.as_ref()?;
         let (from, to) = (ended.pair.from, ended.pair.to);
         let end = |site, it: &AddressBlock| messages::end(self.fabric, site, it.owner, it.span);
         Some([end(from, sender), end(to, receiver)])
     }
-}
-
-/// Returns the sentence before the table of pairs, and that behind it.
-fn surveyed_pairs(survey: &PairSurvey) -> [String; 2] {
-    let pairs = format!(
-        "{} of nodes and locations",
-        text::count(survey.pairs, "pair")
-    );
-    let head = match survey.harmful.len() {
-        0 if survey.unexamined == 0 => {
-            format!(
-                "None of {pairs} ends declared paths of others that one of its parts does not end alone."
-            )
-        }
-        0 => format!(
-            "None of the examined pairs ends declared paths of others that one of its parts does not end alone ({pairs})."
-        ),
-        harmful => format!(
-            "The loss of {harmful} of {pairs} ends declared paths of others that no single loss of the two ends:"
-        ),
-    };
-    let unexamined = match survey.unexamined {
-        0 => String::new(),
-        1 => "1 pair was not examined.".to_owned(),
-        pairs => format!("{pairs} pairs were not examined."),
-    };
-    [head, unexamined]
 }
 
 /// Returns what the next render restores, and what stops it.
@@ -304,18 +297,4 @@ fn restored(next: &NextRender, ended: u64) -> Vec<String> {
     vec![format!(
         "{restored}, {joined} a person must accept the losses first ({guards})."
     )]
-}
-
-/// Returns what becomes of the paths of the lost nodes themselves.
-fn own(own: OwnPaths) -> Option<String> {
-    let parts = [
-        (own.ended, "end"),
-        (own.working, "still work"),
-        (own.unknown, "were not examined"),
-    ];
-    let parts = parts.into_iter().filter(|it| 0 < it.0);
-    let parts: Vec<String> = parts
-        .map(|(paths, verb)| format!("{paths} {verb}"))
-        .collect();
-    (!parts.is_empty()).then(|| format!("Of their own declared paths, {}.", text::list(parts)))
 }

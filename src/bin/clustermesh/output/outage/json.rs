@@ -1,33 +1,48 @@
-//! Outages, as objects for programs.
+//! Outages as an object for programs, in a form of its own that is versioned.
 
 use clustermesh::mesh::AddressClass;
-use clustermesh::outage::{
-    FleetPart, Harm, LostPaths, OutageObstacle, OutageReport, PairSurvey, Survey,
-};
-use clustermesh::text;
+use clustermesh::outage::{Harm, LostPaths, OutageObstacle, OutageReport, Survey};
+use clustermesh::report::json::JsonDocument;
+use clustermesh::schema::ExampleFile;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Verified, each};
-use crate::output::verify::outages::{NextRender, ProvedOutage};
+use super::{LossProof, NextRender, PartsLoss, TriedLosses};
+use crate::output::json::each;
 
-/// The parts of `--without` and `--without-agent`, lost together, until the next render.
+/// The output of `clustermesh outage --output json`. Later versions may add fields.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Outage", example = ExampleFile(include_str!("json/example.json")))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WrittenOutage {
+    /// Paths that a link declares.
+    declared: u64,
+    /// Declared paths that work in both directions without a loss.
+    working: u64,
+    /// Declared paths that depend on a condition that no snapshot shows; not counted in `working`.
+    assumed: u64,
+    /// The parts of the command line, lost together until the next render.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    together: Option<WrittenPartsLoss>,
+    /// Every single node, location and cluster, lost by itself until the next render; only without parts on the command
+    /// line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    single: Option<WrittenSurvey>,
+}
+
+/// Parts that are lost together.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenOutage {
-    /// The parts that are gone.
-    without: Vec<String>,
-    /// The parts whose agents are silent.
-    without_agent: Vec<String>,
+struct WrittenPartsLoss {
+    /// The parts.
+    parts: Vec<String>,
     /// The reason why it was not examined, if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<WrittenObstacle>,
     /// The declared paths of other nodes that end.
     ended: Vec<WrittenEnded>,
-    /// The declared paths of other nodes of which it is not known: ranges that the node of a silent agent carries.
-    unknown: Vec<WrittenEnded>,
-    /// The declared paths from and to the lost nodes.
-    own: WrittenOwnPaths,
+    /// The number of declared paths from and to the lost nodes, which end with them.
+    own: u64,
     /// The effect of the next render, if paths of others end and there is a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_render: Option<WrittenNextRender>,
@@ -71,17 +86,6 @@ struct WrittenEndedClasses {
     paths: u64,
 }
 
-/// Declared paths from and to lost nodes.
-#[derive(JsonSchema, Serialize)]
-struct WrittenOwnPaths {
-    /// Those that end.
-    ended: u64,
-    /// Those that still work, because only the agent is silent.
-    working: u64,
-    /// Those of which it is not known.
-    unknown: u64,
-}
-
 /// The effect of the next render after an outage.
 #[derive(JsonSchema, Serialize)]
 struct WrittenNextRender {
@@ -94,7 +98,7 @@ struct WrittenNextRender {
 /// Every single node, location and cluster, lost by itself.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WrittenSurvey {
+struct WrittenSurvey {
     /// The number of nodes, locations and clusters.
     parts: usize,
     /// The number of them for which a proof was needed.
@@ -103,34 +107,6 @@ pub(super) struct WrittenSurvey {
     harmful: Vec<WrittenHarm>,
     /// Those of which it is not known.
     not_examined: Vec<WrittenUnexamined>,
-    /// Every pair of nodes and locations, lost together, with `--survive 2`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pairs: Option<WrittenPairSurvey>,
-}
-
-/// Every pair of nodes and locations, lost together.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenPairSurvey {
-    /// The number of pairs.
-    tried: usize,
-    /// The number of them for which a proof was needed.
-    proved: usize,
-    /// Those whose loss ends declared paths of other nodes that the loss of neither part ends, the one that ends most first.
-    harmful: Vec<WrittenPairHarm>,
-    /// The number of pairs of which it is not known.
-    not_examined: usize,
-}
-
-/// A pair whose loss ends paths of others that the loss of neither part ends.
-#[derive(JsonSchema, Serialize)]
-struct WrittenPairHarm {
-    /// The parts: `CLUSTER/NODE` or `CLUSTER:LOCATION`.
-    parts: Vec<String>,
-    /// The number of paths.
-    paths: u64,
-    /// The paths by pair of clusters.
-    ended: Vec<WrittenEnded>,
 }
 
 /// A part whose loss ends paths of others.
@@ -172,34 +148,43 @@ impl From<&NextRender> for WrittenNextRender {
     }
 }
 
-impl Verified<'_, '_> {
+/// Returns the object.
+pub(super) fn text(proof: &LossProof) -> serde_json::Result<String> {
+    let (together, single) = match proof.tried {
+        TriedLosses::Together(loss) => (Some(proof.written_parts(loss)), None),
+        TriedLosses::Single(survey) => (None, Some(proof.written_survey(survey))),
+    };
+    let written = WrittenOutage {
+        declared: proof.total.promised,
+        working: proof.total.kept,
+        assumed: proof.total.assumed,
+        together,
+        single,
+    };
+    JsonDocument::of(written).text()
+}
+
+impl LossProof<'_, '_> {
     /// Returns the parts that people named.
-    pub(super) fn written_outage(&self, outage: &ProvedOutage) -> WrittenOutage {
+    fn written_parts(&self, loss: &PartsLoss) -> WrittenPartsLoss {
         let nothing = OutageReport::default();
-        let report = outage.report.as_ref().unwrap_or(&nothing);
-        let parts = |parts: &[FleetPart]| each(parts, |it| self.part(it));
-        WrittenOutage {
-            without: parts(&outage.gone),
-            without_agent: parts(&outage.silent),
-            not_examined: outage.report.as_ref().err().map(|it| (*it).into()),
+        let report = loss.report.as_ref().unwrap_or(&nothing);
+        WrittenPartsLoss {
+            parts: each(&loss.parts, |it| self.part(it)),
+            not_examined: loss.report.as_ref().err().map(|it| (*it).into()),
             ended: each(&report.ended, |it| self.written_ended(it)),
-            unknown: each(&report.unknown, |it| self.written_ended(it)),
-            own: WrittenOwnPaths {
-                ended: report.own.ended,
-                working: report.own.working,
-                unknown: report.own.unknown,
-            },
-            next_render: outage.next_render.as_ref().map(Into::into),
+            own: report.own,
+            next_render: loss.next_render.as_ref().map(Into::into),
         }
     }
 
     /// Returns the single parts.
-    pub(super) fn written_survey(&self, survey: &Survey) -> WrittenSurvey {
+    fn written_survey(&self, survey: &Survey) -> WrittenSurvey {
         WrittenSurvey {
             parts: survey.parts,
             proved: survey.proved,
-            harmful: each(&survey.harmful, |Harm { parts, result, .. }| WrittenHarm {
-                part: text::list(parts.iter().map(|it| self.part(it))),
+            harmful: each(&survey.harmful, |Harm { part, result }| WrittenHarm {
+                part: self.part(part),
                 paths: result.paths(),
                 ended: each(&result.ended, |it| self.written_ended(it)),
             }),
@@ -207,22 +192,6 @@ impl Verified<'_, '_> {
                 part: self.part(part),
                 reason: (*obstacle).into(),
             }),
-            pairs: survey.pairs.as_ref().map(|it| self.written_pairs(it)),
-        }
-    }
-
-    fn written_pairs(&self, survey: &PairSurvey) -> WrittenPairSurvey {
-        WrittenPairSurvey {
-            tried: survey.pairs,
-            proved: survey.proved,
-            harmful: each(&survey.harmful, |Harm { parts, result, .. }| {
-                WrittenPairHarm {
-                    parts: each(parts, |it| self.part(it)),
-                    paths: result.paths(),
-                    ended: each(&result.ended, |it| self.written_ended(it)),
-                }
-            }),
-            not_examined: survey.unexamined,
         }
     }
 
