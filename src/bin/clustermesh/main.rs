@@ -48,7 +48,6 @@ mod cluster;
 mod choice;
 mod clock;
 mod command_groups;
-mod completion;
 mod quotable;
 mod disk;
 mod failure;
@@ -92,7 +91,7 @@ impl Outcome {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = filling::worker::answer().or_else(completion::answer) {
+    if let Some(code) = filling::worker::answer() {
         return code;
     }
     let command = match arguments::parse(env::args_os()) {

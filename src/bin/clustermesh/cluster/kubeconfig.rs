@@ -122,13 +122,6 @@ impl Kubeconfigs {
         })
     }
 
-    /// Returns the names of the contexts, none if the files cannot be used.
-    pub(crate) fn names(&mut self, files: &[PathBuf]) -> Vec<String> {
-        let loaded = self.load(files);
-        let contexts = loaded.iter().flat_map(|it| &it.kubeconfig.contexts);
-        contexts.map(|it| it.name.clone()).collect()
-    }
-
     fn load(&mut self, files: &[PathBuf]) -> Result<Arc<Loaded>, Fault> {
         let read = self.read.entry(files.to_vec());
         read.or_insert_with(|| load(files, self.patience)).clone()

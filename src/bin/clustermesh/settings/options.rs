@@ -250,7 +250,7 @@ const RENDERED: Names = Names {
 
 impl FileOptions {
     /// Reads the options that a command has.
-    pub(crate) fn from_matches(matches: &ArgMatches) -> Self {
+    fn from_matches(matches: &ArgMatches) -> Self {
         let path = |id: &str| {
             let path: Option<&PathBuf> = matches.try_get_one(id).ok().flatten();
             path.filter(|path| is_given(path)).cloned()
@@ -293,13 +293,6 @@ impl FileOptions {
                 .with_context(|| format!("cannot change to folder `{}`", directory.display()))?;
         }
         Ok(())
-    }
-
-    /// Returns the files and folders that a person named.
-    pub(crate) fn named_inputs(&self) -> impl Iterator<Item = &Path> {
-        let config = self.config.iter().map(|it| it.value.as_path());
-        let meshes = self.meshes.iter().flat_map(|it| &it.value);
-        config.chain(meshes.map(PathBuf::as_path))
     }
 
     /// Goes to the folder, here or above, from which a repository with this root is rendered, and returns
