@@ -53,51 +53,6 @@ fn makes_scripts_that_their_shells_can_read() {
 fn completes_in_bash() {
     let folder = Folder::mesh();
     folder.write("completions", script("bash"));
-<<<<<<< HEAD
-    folder.write("a:b/c.yaml", "");
-    let program = assert_cmd::cargo::cargo_bin("clustermesh");
-    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
-    for (line, words, current, found) in [
-        (
-            "render --target ",
-            "render --target ''",
-            "",
-            "east north west",
-        ),
-        (
-            "render --target=",
-            "render --target =",
-            "",
-            "east north west",
-        ),
-        ("render --target=e", "render --target = e", "e", "east"),
-        ("render  --target=e", "render --target = e", "e", "east"),
-        (
-            "verify --peers west=me",
-            "verify --peers west = me",
-            "me",
-            "mesh.yaml",
-        ),
-        (
-            "verify --peers=west=me",
-            "verify --peers = west = me",
-            "me",
-            "mesh.yaml",
-        ),
-        ("verify --peers w", "verify --peers w", "w", "west="),
-        (
-            "render --mesh a:b/",
-            "render --mesh a : b/",
-            "b/",
-            "b/c.yaml",
-        ),
-        (
-            "render --target=east --fail",
-            "render --target = east --fail",
-            "--fail",
-            "--fail-on",
-        ),
-=======
     for (words, found) in [
         ("fire", "firewall"),
         ("render --rend", "--rendered"),
@@ -105,7 +60,6 @@ fn completes_in_bash() {
         ("render --color n", "never"),
         ("completions po", "powershell"),
         ("render --mesh me", "mesh.yaml"),
->>>>>>> wt-D
     ] {
         let (before, current) = words.rsplit_once(' ').unwrap_or(("clustermesh", words));
         let previous = before.rsplit(' ').next().unwrap();
