@@ -172,17 +172,17 @@ func TestPluginRefusesParameters(t *testing.T) {
 		parameters []parameter
 		want       string
 	}{
-		"no target":          {".", nil, "target"},
-		"an empty target":    {".", []parameter{text("target", "")}, "target"},
-		"no such target":     {".", []parameter{text("target", "tenant-add")}, "tenant-ada"},
-		"an option":          {".", []parameter{text("target", "--help")}, "--help"},
-		"a command":          {".", []parameter{text("target", "$(id)")}, "$(id)"},
-		"two commands":       {".", []parameter{text("target", "management; id")}, "management; id"},
-		"a path":             {".", []parameter{text("target", "../tenant-ada")}, "../tenant-ada"},
-		"two lines":          {".", []parameter{text("target", "management\nid")}, "management"},
-		"an escape":          {".", []parameter{text("target", "\x1b[2J")}, ""},
-		"a list of targets":  {".", []parameter{list("target", target)}, "target"},
-		"a misspelt name":    {".", []parameter{text("targte", target)}, "`target`"},
+		"no target":         {".", nil, "target"},
+		"an empty target":   {".", []parameter{text("target", "")}, "target"},
+		"no such target":    {".", []parameter{text("target", "tenant-add")}, "tenant-ada"},
+		"an option":         {".", []parameter{text("target", "--help")}, "--help"},
+		"a command":         {".", []parameter{text("target", "$(id)")}, "$(id)"},
+		"two commands":      {".", []parameter{text("target", "management; id")}, "management; id"},
+		"a path":            {".", []parameter{text("target", "../tenant-ada")}, "../tenant-ada"},
+		"two lines":         {".", []parameter{text("target", "management\nid")}, "management"},
+		"an escape":         {".", []parameter{text("target", "\x1b[2J")}, ""},
+		"a list of targets": {".", []parameter{list("target", target)}, "target"},
+		"a misspelt name":   {".", []parameter{text("targte", target)}, "`target`"},
 		"allow-empty is a text": {
 			".", []parameter{text("target", target), text("allow-empty", "tenant-ada")}, "allow-empty",
 		},
