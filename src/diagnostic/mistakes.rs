@@ -137,8 +137,7 @@ mod tests {
         all.extend((0..2 * LISTED).map(|_| Finding::new(&mistake::HOST_BITS, "warning")));
         all.push(Finding::new(&mistake::UNKNOWN_FIELD, "error"));
         assert_eq!((all.len(), all.errors()), (2 * LISTED + 1, 1));
-        let last = all.listed().last().map(|it| it.message.shown());
-        assert_eq!(last.as_deref(), Some("error"));
+        assert_eq!(all.listed().last().unwrap().message.shown(), "error");
     }
 
     #[test]
