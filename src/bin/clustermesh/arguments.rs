@@ -240,8 +240,13 @@ fn template(command: &clap::Command) -> String {
     text
 }
 
+/// Returns the command line with all options that are understood, also those that the help of a command only names.
+pub(crate) fn completed() -> clap::Command {
+    with_options(Cli::command())
+}
+
 /// Adds the options that may stand before a command.
-pub(crate) fn with_options(command: clap::Command) -> clap::Command {
+fn with_options(command: clap::Command) -> clap::Command {
     PrintOptions::augment_args(FileOptions::augment_args(command))
 }
 

@@ -152,7 +152,9 @@ fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, Comm
         Command::Explain(args) => commands::explain::run(args, printer),
         Command::Schema(args) => commands::schema::run(args, printer),
         Command::Config(args) => commands::config::run(args, printer),
-        Command::Completions(args) => commands::completions::run(args, printer),
+        Command::Completions(args) => {
+            commands::completions::run(args, arguments::completed(), printer)
+        }
         Command::Man(args) => commands::man::run(args, arguments::command(), printer),
         Command::Argocd(args) => Ok(commands::argocd::run(args, printer)),
     }

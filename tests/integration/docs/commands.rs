@@ -56,12 +56,12 @@ fn the_page_of_commands_is_the_help() {
     );
     for page in pages(&[]) {
         let (mut prose, mut block) = (page.paragraphs.as_slice(), [].as_slice());
-        if !page.command.is_empty() {
+        if page.command.is_empty() {
+            std::mem::swap(&mut prose, &mut block);
+        } else {
             let _ = write!(text, "\n## clustermesh {}\n", page.command.join(" "));
             let usage = |it: &String| it.starts_with("Usage:");
             (prose, block) = prose.split_at(prose.iter().position(usage).unwrap());
-        } else {
-            std::mem::swap(&mut prose, &mut block);
         }
         for paragraph in prose {
             let _ = write!(text, "\n{paragraph}\n");

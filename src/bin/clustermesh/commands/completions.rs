@@ -1,10 +1,9 @@
 //! `clustermesh completions`
 
-use clap::CommandFactory as _;
+use clap::Command;
 use clap_complete::Shell;
 
 use crate::Outcome;
-use crate::arguments::{self, Cli};
 use crate::failure::CommandFailure;
 use crate::output::Printer;
 
@@ -26,14 +25,14 @@ Examples:
   source <(clustermesh completions zsh)      in ~/.zshrc, below compinit
   clustermesh completions fish | source      in ~/.config/fish/config.fish";
 
+/// Prints the script that completes the arguments of a program.
 pub(crate) fn run(
     args: &CompletionsArgs,
+    mut program: Command,
     printer: &mut Printer,
 ) -> Result<Outcome, CommandFailure> {
     let mut script = Vec::new();
-    // Not the command line with the changes for the help: scripts omit options that are hidden there.
-    let mut command = arguments::with_options(Cli::command());
-    clap_complete::generate(args.shell, &mut command, "clustermesh", &mut script);
+    clap_complete::generate(args.shell, &mut program, "clustermesh", &mut script);
     printer.write(&script)?;
     Ok(Outcome::Clean)
 }
