@@ -1,24 +1,19 @@
-//! Joining: which clusters to switch on together, so that Kilo stays within its limits.
+//! Joining: the meshes with the clusters that join, and the load of each cluster then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use thiserror::Error;
 
-use crate::capacity::{NodeLoad, Wave, units};
-use crate::config::Capacity;
-use crate::config::capacity::Quantity;
+use crate::capacity::{Cost, Ledger};
 use crate::diagnostic::Severity;
 use crate::fleet::{Fleet, SnapshotFile};
-use crate::kilo::peer::Peer;
+use crate::manifest::{self, ManifestError};
 use crate::mesh::{Mesh, State};
 use crate::name::{ClusterName, MeshName};
-use crate::plan::{self, BrokenPromise, Plan, Target};
+use crate::plan::{self, BrokenPromise};
 use crate::text;
-
-mod planned;
-
-pub use planned::{JoinWave, WaveError};
 
 /// A cluster that joins a mesh.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -54,12 +49,27 @@ pub struct Joining<'a> {
     pub snapshots: &'a BTreeMap<ClusterName, SnapshotFile>,
 }
 
-/// The Peers of every cluster when some clusters have joined.
-struct Outlook {
-    plan: Plan,
-    nodes: BTreeMap<ClusterName, NodeLoad>,
-    /// Clusters with nodes behind NAT.
-    behind_nat: BTreeSet<ClusterName>,
+/// The clusters that join, and the load of each cluster with them.
+#[derive(Clone, Debug)]
+pub struct JoinedLoad {
+    /// The clusters that join.
+    pub joiners: Vec<Joiner>,
+    /// The load of each cluster afterwards, and the change.
+    pub costs: Vec<Cost>,
+}
+
+/// The reason why the load cannot be computed.
+#[derive(Debug, Error)]
+pub enum JoinError {
+    /// Clusters have no snapshot.
+    #[error("no snapshot of {}", text::listed(.0))]
+    Missing(Vec<ClusterName>),
+    /// A mistake of this program.
+    #[error(transparent)]
+    Plan(#[from] BrokenPromise),
+    /// A mistake of this program.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
 }
 
 impl Joining<'_> {
@@ -103,139 +113,32 @@ impl Joining<'_> {
         meshes
     }
 
-    /// Divides the clusters that are ready into waves. No wave adds more Peers to a cluster, or keeps
-    /// its Kilo busy for longer, than a warning allows, unless a single cluster does.
-    ///
-    /// A cluster that joins gets the Peers of all that have joined before. So hubs come first, which are
-    /// linked to all others, then clusters with few Peers: every sum of the Peers before is then as small
-    /// as it can be in a full mesh. Clusters behind NAT come last, because each later change may cut their
-    /// paths for a while (`kilo.md` §2.9).
+    /// Returns the load of each cluster when all clusters that are ready have joined, after the plan of a
+    /// ledger; nothing if no cluster is ready.
     ///
     /// # Errors
     /// Never, unless a plan breaks its promise.
-    pub fn waves(&self, capacity: &Capacity) -> Result<Vec<Vec<Joiner>>, BrokenPromise> {
-        let mut ready = self.ready();
-        let all = self.outlook(&ready)?;
-        ready.sort_by_key(|it| {
-            let is_behind_nat = all.behind_nat.contains(&it.cluster);
-            (!self.is_hub(it), is_behind_nat, all.given(it))
-        });
-        let mut waves = Vec::new();
-        let mut joined = 0;
-        let mut before = self.outlook(&[])?;
-        while joined < ready.len() {
-            let at = |end: usize| self.outlook(ready.get(..end).unwrap_or(&ready));
-            // The number of clusters that fit, and the first number that is known not to.
-            let (mut fits, mut too_many) = (joined + 1, ready.len() + 1);
-            let mut after = at(fits)?;
-            let mut step = 1;
-            while fits + 1 < too_many {
-                let end = (fits + step)
-                    .min(fits + (too_many - fits) / 2 + 1)
-                    .min(too_many - 1);
-                let outlook = at(end)?;
-                if outlook.is_within(&before, capacity) {
-                    (fits, after) = (end, outlook);
-                    step *= 2;
-                } else {
-                    too_many = end;
-                    step = 1;
-                }
-            }
-            waves.push(ready.get(joined..fits).unwrap_or_default().to_vec());
-            (joined, before) = (fits, after);
+    pub fn load(&self, ledger: &Ledger) -> Result<Option<JoinedLoad>, JoinError> {
+        let joiners = self.ready();
+        if joiners.is_empty() {
+            return Ok(None);
         }
-        Ok(waves)
-    }
-
-    fn is_hub(&self, joiner: &Joiner) -> bool {
-        let mut meshes = self.meshes.iter().filter(|it| it.name == joiner.mesh);
-        meshes.any(|it| it.topology.is_hub(&joiner.cluster))
-    }
-
-    /// Plans the meshes with these clusters joined.
-    fn outlook(&self, joiners: &[Joiner]) -> Result<Outlook, BrokenPromise> {
-        let meshes = self.joined(joiners);
-        // A cluster without the snapshot that it should have gives no Peers.
-        let Ok(fleet) = Fleet::new(&meshes, self.snapshots) else {
-            return Ok(Outlook {
-                plan: Plan::default(),
-                nodes: BTreeMap::new(),
-                behind_nat: BTreeSet::new(),
-            });
-        };
-        let nodes = fleet.members().iter().map(|it| {
-            let nodes = NodeLoad::count(&it.cluster.topology);
-            (it.entry.name.clone(), nodes)
-        });
-        let behind_nat = fleet.members().iter().filter(|it| it.is_behind_nat());
-        Ok(Outlook {
-            nodes: nodes.collect(),
-            behind_nat: behind_nat.map(|it| it.entry.name.clone()).collect(),
-            plan: plan::plan(&fleet)?,
-        })
+        let meshes = self.joined(&joiners);
+        let fleet = Fleet::new(&meshes, self.snapshots).map_err(|missing| {
+            JoinError::Missing(missing.into_iter().map(|it| it.cluster).collect())
+        })?;
+        let plan = plan::plan(&fleet)?;
+        let tree = manifest::tree(&plan)?;
+        let costs = ledger.next(&fleet, &plan, &tree).costs();
+        Ok(Some(JoinedLoad { joiners, costs }))
     }
 }
 
-impl Outlook {
-    /// Returns how many Peers a cluster gives to others, at most.
-    fn given(&self, joiner: &Joiner) -> usize {
-        let peer_sets = self.plan.peer_sets.iter();
-        let own = peer_sets.filter(|it| it.mesh == joiner.mesh && it.source == joiner.cluster);
-        own.map(|it| it.peers.len()).max().unwrap_or_default()
-    }
-
-    /// Returns whether no cluster's change from before is worth a warning.
-    fn is_within(&self, before: &Self, capacity: &Capacity) -> bool {
-        let is_fine =
-            |quantity, value| capacity.steps(quantity).grade(value) < Some(Severity::Warning);
-        self.plan.targets.iter().all(|target| {
-            let wave = self.wave(before, target);
-            let nodes = self.nodes.get(&target.cluster).copied().unwrap_or_default();
-            let seconds = wave.seconds(&nodes, &capacity.costs);
-            let peers = units::float(wave.added);
-            is_fine(Quantity::WavePeers, peers) && is_fine(Quantity::WaveSeconds, seconds)
-        })
-    }
-
-    /// Returns the change of a target's Peers.
-    fn wave(&self, before: &Self, target: &Target) -> Wave {
-        let mut targets = before.plan.targets.iter();
-        let mut old: BTreeMap<&str, &Peer> = targets
-            .find(|it| it.cluster == target.cluster)
-            .into_iter()
-            .flat_map(|it| before.peers(it))
-            .map(|it| (it.name.as_str(), it))
-            .collect();
-        let ranges = |peer: &Peer| peer.allowed_ips.len();
-        let mut wave = Wave {
-            ranges_before: old.values().map(|it| ranges(it)).sum(),
-            ..Wave::default()
-        };
-        for peer in self.peers(target) {
-            match old.remove(peer.name.as_str()) {
-                None => {
-                    wave.added += 1;
-                    wave.added_ranges += ranges(peer);
-                }
-                Some(old) if old != peer => {
-                    wave.changed += 1;
-                    wave.changed_from += ranges(old);
-                    wave.changed_to += ranges(peer);
-                }
-                Some(_) => {}
-            }
-        }
-        wave.removed = old.len();
-        wave.removed_ranges = old.values().map(|it| ranges(it)).sum();
-        wave
-    }
-
-    fn peers<'p>(&'p self, target: &'p Target) -> impl Iterator<Item = &'p Peer> {
-        target
-            .peer_sets
-            .iter()
-            .filter_map(|&it| self.plan.peer_sets.get(it))
-            .flat_map(|it| &it.peers)
+impl JoinedLoad {
+    /// Returns whether no cluster whose Peers change exceeds a limit that is worth a warning.
+    pub fn fits(&self) -> bool {
+        let changed = |it: &&Cost| !it.delta.is_empty();
+        let mut changed = self.costs.iter().filter(changed);
+        changed.all(|it| it.grade() < Some(Severity::Warning))
     }
 }

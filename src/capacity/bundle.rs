@@ -26,8 +26,6 @@ pub struct Bundle {
     pub names: usize,
     /// Their size in a WireGuard configuration, in bytes, without the digits of keepalives.
     pub bytes: usize,
-    /// True if they belong to no mesh, so that no change of a mesh could reduce them.
-    pub is_foreign: bool,
 }
 
 /// The Peers of texts of which clusters keep all ranges, so that they are the same load for each.

@@ -3,7 +3,6 @@
 use super::load::Load;
 use super::time::{Applies, apply, rules_within};
 use super::units::{count, float, nanoseconds, seconds};
-use super::wave::Wave;
 use crate::config::Capacity;
 use crate::config::capacity::{Quantity, Steps};
 use crate::diagnostic::Severity;
@@ -25,15 +24,14 @@ pub struct Estimate {
     pub grade: Option<Severity>,
 }
 
-/// Returns an estimate for everything that is known of a cluster. Files and changes are omitted if
-/// they are not given.
-pub fn estimates(load: &Load, wave: Option<&Wave>, capacity: &Capacity) -> Vec<Estimate> {
+/// Returns an estimate for everything that is known of a cluster. Files are omitted if they are not given.
+pub fn estimates(load: &Load, capacity: &Capacity) -> Vec<Estimate> {
     let estimate = |&quantity: &Quantity| {
         let Reckoning {
             value,
             formula,
             worked,
-        } = work(quantity, load, wave, capacity)?;
+        } = work(quantity, load, capacity)?;
         let steps = capacity.steps(quantity);
         Some(Estimate {
             quantity,
@@ -47,9 +45,9 @@ pub fn estimates(load: &Load, wave: Option<&Wave>, capacity: &Capacity) -> Vec<E
     Quantity::ALL.iter().filter_map(estimate).collect()
 }
 
-/// Returns the value of a quantity, if it is known without files and changes.
+/// Returns the value of a quantity, if it is known without files.
 pub fn value(quantity: Quantity, load: &Load, capacity: &Capacity) -> Option<f64> {
-    Some(work(quantity, load, None, capacity)?.value)
+    Some(work(quantity, load, capacity)?.value)
 }
 
 /// The seconds that Flux needs for a Peer that is up to date: a server-side dry run and a read, at 50 requests a
@@ -106,12 +104,7 @@ impl Reckoning {
     }
 }
 
-fn work(
-    quantity: Quantity,
-    load: &Load,
-    wave: Option<&Wave>,
-    capacity: &Capacity,
-) -> Option<Reckoning> {
+fn work(quantity: Quantity, load: &Load, capacity: &Capacity) -> Option<Reckoning> {
     let costs = &capacity.costs;
     let objects = load.objects();
     Some(match quantity {
@@ -159,8 +152,6 @@ fn work(
             load.files?.entries,
             "a file for each source, and a kustomization",
         ),
-        Quantity::WavePeers => Reckoning::counted(wave?.added, "ΔP: Peers added in one change"),
-        Quantity::WaveSeconds => wave_seconds(wave?, load, capacity),
     })
 }
 
@@ -220,33 +211,5 @@ fn configuration(load: &Load) -> Reckoning {
         value: float(bytes),
         formula: "its text: interface, other segments, Peers",
         worked: format!("{} + {} for Peers", count(nodes), count(bytes - nodes)),
-    }
-}
-
-fn wave_seconds(wave: &Wave, load: &Load, capacity: &Capacity) -> Reckoning {
-    let mut parts = Vec::new();
-    let words = [
-        (wave.changed, "changed"),
-        (wave.added, "added"),
-        (wave.removed, "removed"),
-    ];
-    for (number, word) in words {
-        if 0 < number {
-            parts.push(format!("{} {word}", count(number)));
-        }
-    }
-    Reckoning {
-        value: wave.seconds(&load.nodes, &capacity.costs),
-        formula: "Σ over new Peers of one apply with all Peers up to then",
-        worked: if parts.is_empty() {
-            "no changes".to_owned()
-        } else {
-            format!(
-                "{}: A {} → {}",
-                parts.join(", "),
-                count(wave.ranges_before),
-                count(wave.ranges_after())
-            )
-        },
     }
 }

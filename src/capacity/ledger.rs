@@ -1,25 +1,21 @@
 //! Ledgers: what a plan costs each cluster, and what it changes there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::estimate::{Estimate, estimates};
-use super::lever::{AdvertisedRanges, Lever, NodeAddress, levers};
 use super::load::{FileLoad, Load};
-use super::wave::Wave;
+use super::peer_delta::PeerDelta;
 use crate::agent::applied::AppliedFile;
 use crate::agent::model::Model;
 use crate::config::Capacity;
-use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::fleet::Fleet;
-use crate::granularity::Granularity;
 use crate::kilo::topology::KiloTopology;
 use crate::manifest::{KUSTOMIZATION, Tree};
-use crate::mesh::{self, Networks};
+use crate::mesh;
 use crate::name::ClusterName;
 use crate::plan::Plan;
 use crate::tree_diff::OnDiskTree;
@@ -32,11 +28,11 @@ pub struct Cost {
     /// Its load.
     pub load: Load,
     /// The changes that a render would make for it; empty if there are none.
-    pub wave: Wave,
+    pub delta: PeerDelta,
+    /// The seconds for which Kilo is busy with them, on the busiest node.
+    pub busy: f64,
     /// Every quantity.
     pub estimates: Vec<Estimate>,
-    /// The ways to reduce the load.
-    pub levers: Vec<Lever>,
 }
 
 /// Files of Peers, by cluster.
@@ -65,10 +61,12 @@ impl Cost {
         self.estimates.iter().filter_map(|it| it.grade).max()
     }
 
-    /// Returns the value of a quantity, if it is known.
-    pub fn value(&self, quantity: Quantity) -> Option<f64> {
-        let estimate = self.estimates.iter().find(|it| it.quantity == quantity)?;
-        Some(estimate.value)
+    /// Returns the quantities that exceed a limit.
+    pub fn exceeded(&self) -> Vec<&Estimate> {
+        self.estimates
+            .iter()
+            .filter(|it| it.grade.is_some())
+            .collect()
     }
 }
 
@@ -133,17 +131,12 @@ impl<'a> Ledger<'a> {
         self
     }
 
-    /// Reads another plan and its tree, for clusters to which these Peers have been applied.
-    pub fn next<'n>(
-        &self,
-        fleet: &'n Fleet<'n>,
-        plan: &'n Plan,
-        tree: &'n Tree,
-        mut before: ByTarget,
-    ) -> Ledger<'n>
+    /// Reads another plan and its tree, for clusters to which the Peers of this one have been applied.
+    pub fn next<'n>(&self, fleet: &'n Fleet<'n>, plan: &'n Plan, tree: &'n Tree) -> Ledger<'n>
     where
         'a: 'n,
     {
+        let mut before = self.after.clone();
         for target in &plan.targets {
             before.entry(target.cluster.to_string()).or_default();
         }
@@ -158,16 +151,6 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Returns what each cluster should have.
-    pub fn after(&self) -> &ByTarget {
-        &self.after
-    }
-
-    /// Returns the limits.
-    pub fn capacity(&self) -> &'a Capacity {
-        self.capacity
-    }
-
     /// Returns whether it is unknown which Peers a target has.
     pub fn is_unread(&self, target: &str) -> bool {
         self.unread.contains(target)
@@ -175,33 +158,26 @@ impl<'a> Ledger<'a> {
 
     /// Returns what the mesh costs each cluster, by name.
     pub fn costs(&self) -> Vec<Cost> {
-        let advertised = self.advertised();
         let targets = self.plan.targets.par_iter();
-        targets
-            .filter_map(|it| self.cost(&it.cluster, &advertised))
-            .collect()
+        targets.filter_map(|it| self.cost(&it.cluster)).collect()
     }
 
-    fn cost(&self, cluster: &ClusterName, advertised: &AdvertisedRanges) -> Option<Cost> {
+    fn cost(&self, cluster: &ClusterName) -> Option<Cost> {
         let own = self.topology(cluster)?;
         let files = |of: &ByTarget| of.get(cluster.as_str()).cloned();
-        let foreign = files(&self.foreign).unwrap_or_default();
         let mut after = files(&self.after).unwrap_or_default();
-        after.extend(foreign.iter().cloned());
+        after.extend(files(&self.foreign).unwrap_or_default());
         let model = Model::new(own, &after);
-        let mut load = Load::count(&model, Some(self.sizes(cluster)));
-        for bundle in &mut load.bundles {
-            bundle.is_foreign = foreign.iter().any(|it| *it.source == *bundle.name);
-        }
-        let wave = files(&self.before)
-            .map(|before| Wave::between(&Model::new(own, &before), &model))
+        let load = Load::count(&model, Some(self.sizes(cluster)));
+        let delta = files(&self.before)
+            .map(|before| PeerDelta::between(&Model::new(own, &before), &model))
             .unwrap_or_default();
         Some(Cost {
             cluster: cluster.to_string(),
-            estimates: estimates(&load, Some(&wave), self.capacity),
-            levers: levers(&model, &load, Some(&wave), advertised, self.capacity),
+            estimates: estimates(&load, self.capacity),
+            busy: delta.seconds(&load.nodes, &self.capacity.costs),
             load,
-            wave,
+            delta,
         })
     }
 
@@ -220,34 +196,6 @@ impl<'a> Ledger<'a> {
 
     fn topology(&self, cluster: &ClusterName) -> Option<&'a Arc<KiloTopology>> {
         Some(&self.fleet.memberships(cluster).next()?.cluster.topology)
-    }
-
-    /// Returns what of all clusters `advertise` can leave out or replace.
-    fn advertised(&self) -> AdvertisedRanges<'a> {
-        let targets = self.plan.targets.iter();
-        let topologies = targets.filter_map(|it| self.topology(&it.cluster));
-        let declaring = self.fleet.members().iter().filter_map(|it| {
-            let is_whole = it.cluster.granularity == Granularity::Location
-                && it.entry.selector.is_everything();
-            let Networks::Typed { pods, .. } = &it.entry.networks else {
-                return None;
-            };
-            let pods = pods.iter().map(|it| it.cidr).collect();
-            is_whole.then(|| (it.entry.name.as_str(), pods))
-        });
-        let mut addresses: BTreeMap<IpAddr, NodeAddress> = BTreeMap::new();
-        for node in topologies.flat_map(|it| it.nodes.iter()) {
-            if let Some(internal) = node.kilo.internal_address() {
-                addresses.entry(internal).or_default().is_internal = true;
-            }
-            if let Some(wireguard) = node.kilo.wireguard_ip() {
-                addresses.entry(wireguard.address).or_default().is_in_subnet = true;
-            }
-        }
-        AdvertisedRanges {
-            addresses: addresses.into_iter().collect(),
-            pods: declaring.collect(),
-        }
     }
 }
 

@@ -20,18 +20,11 @@ pub struct Outgrowth {
 }
 
 impl Outgrowth {
-    /// Counts how many clusters fit that are like the last one of the meshes, or like a named one. Nothing if it
-    /// gives no Peers to any cluster.
-    pub fn new(
-        meshes: &[Mesh],
-        like: Option<&str>,
-        costs: &[Cost],
-        capacity: &Capacity,
-    ) -> Option<Self> {
-        let entries = meshes.iter().rev().flat_map(|it| it.entries.iter().rev());
-        let mut joined = entries.filter(|it| it.state == State::Joined);
-        let found = joined.find(|it| like.is_none_or(|like| it.name.as_str() == like));
-        let like = &found?.name;
+    /// Counts how many clusters fit that are like the last one of the meshes. Nothing if it gives no Peers to any
+    /// cluster.
+    pub fn new(meshes: &[Mesh], costs: &[Cost], capacity: &Capacity) -> Option<Self> {
+        let mut entries = meshes.iter().rev().flat_map(|it| it.entries.iter().rev());
+        let like = &entries.find(|it| it.state == State::Joined)?.name;
         let files = GivenFiles::new(meshes, like);
         let targets: Vec<ClusterLoad> = costs
             .iter()

@@ -1,5 +1,4 @@
 use std::fmt::Write as _;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -16,8 +15,7 @@ use crate::granularity::Granularity;
 use crate::snapshot::Snapshot;
 use crate::testing::{node, own};
 
-mod levers;
-mod waves;
+mod deltas;
 
 /// Durations measured with Kilo's own code, 30 nodes in `Full` granularity and two allowed IPs for
 /// each Peer: Peers, rules, routes, bytes of configuration, seconds of an apply that changes nothing.
@@ -99,7 +97,7 @@ fn load(snapshot: &Snapshot, files: &[AppliedFile]) -> Load {
 }
 
 fn estimate(load: &Load, quantity: Quantity) -> Estimate {
-    let all = estimates(load, None, &Capacity::default());
+    let all = estimates(load, &Capacity::default());
     all.into_iter().find(|it| it.quantity == quantity).unwrap()
 }
 
@@ -193,16 +191,8 @@ fn formulas_are_reported_with_their_numbers() {
         }),
         ..load(&nodes(30), &[peers("s", 0..1_600)])
     };
-    let wave = Wave {
-        added: 60,
-        added_ranges: 120,
-        ranges_before: 3_080,
-        removed: 2,
-        removed_ranges: 4,
-        ..Wave::default()
-    };
     let mut text = String::new();
-    for estimate in estimates(&load, Some(&wave), &Capacity::default()) {
+    for estimate in estimates(&load, &Capacity::default()) {
         let _ = writeln!(
             text,
             "{} {} [{}] = {} ({})",
@@ -231,8 +221,6 @@ fn formulas_are_reported_with_their_numbers() {
     inventoryBytes 136,000 [ok] = bytes for a Peer × P (85 × 1,600)
     fileBytes 300,000 [notice] = the largest file ()
     directoryEntries 2 [ok] = a file for each source, and a kustomization ()
-    wavePeers 60 [warning] = ΔP: Peers added in one change ()
-    waveSeconds 106 min [error] = Σ over new Peers of one apply with all Peers up to then (60 added, 2 removed: A 3,080 → 3,196)
     ");
 }
 
@@ -241,19 +229,9 @@ fn a_cluster_without_peers_or_nodes_has_nothing_to_carry() {
     let empty = cluster("");
     let load = load(&empty, &[]);
     assert_eq!((load.rules(), load.objects(), load.peers()), (3, 0, 0));
-    for estimate in estimates(&load, None, &Capacity::default()) {
+    for estimate in estimates(&load, &Capacity::default()) {
         assert_eq!(estimate.grade, None, "{estimate:?}");
     }
-    let levers = with(&empty, &[], |model| {
-        levers(
-            model,
-            &load,
-            None,
-            &AdvertisedRanges::default(),
-            &Capacity::default(),
-        )
-    });
-    assert_eq!(levers, []);
 }
 
 #[test]
@@ -278,7 +256,7 @@ fn steps_of_the_config_are_gone_by() {
         ..Steps::default()
     };
     let capacity = Capacity::default().with(Quantity::Ranges, steps);
-    let estimates = estimates(&load, None, &capacity);
+    let estimates = estimates(&load, &capacity);
     let graded: Vec<Quantity> = estimates
         .iter()
         .filter(|it| it.grade.is_some())

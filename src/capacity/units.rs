@@ -70,8 +70,7 @@ pub fn value(quantity: Quantity, value: f64) -> String {
         Quantity::ApplySeconds
         | Quantity::RestartSeconds
         | Quantity::KustomizeSeconds
-        | Quantity::FluxSeconds
-        | Quantity::WaveSeconds => seconds(value),
+        | Quantity::FluxSeconds => seconds(value),
         _ => count(whole(value)),
     }
 }
@@ -83,8 +82,7 @@ pub fn step(quantity: Quantity, step: u64) -> String {
         Quantity::ApplySeconds
         | Quantity::RestartSeconds
         | Quantity::KustomizeSeconds
-        | Quantity::FluxSeconds
-        | Quantity::WaveSeconds => format!("{number} s"),
+        | Quantity::FluxSeconds => format!("{number} s"),
         _ => number,
     }
 }

@@ -1,7 +1,7 @@
 //! Load changes: what the Kilo of a target has to carry, before and after.
 
 use super::passage::Passage;
-use crate::capacity::{Estimate, KnownBundles, Load, Wave, estimates};
+use crate::capacity::{Estimate, KnownBundles, Load, PeerDelta, estimates};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
@@ -11,7 +11,7 @@ use crate::diagnostic::Severity;
 pub struct LoadChange {
     /// The estimates for the old Peers.
     pub before: Vec<Estimate>,
-    /// The estimates for the new Peers, and for the change itself.
+    /// The estimates for the new Peers.
     pub after: Vec<Estimate>,
     /// The seconds for which Kilo is busy with the change on the busiest node.
     pub seconds: f64,
@@ -25,12 +25,12 @@ impl LoadChange {
         known: &mut KnownBundles<'s>,
     ) -> Self {
         let (old, new) = (&passage.peers.now.model, &passage.peers.after.model);
-        let wave = Wave::count(old, new, passage.peers.pairs.iter().copied());
+        let delta = PeerDelta::count(old, new, passage.peers.pairs.iter().copied());
         let load = Load::count_knowing(new, None, known);
         Self {
-            before: estimates(&Load::count_knowing(old, None, known), None, capacity),
-            seconds: wave.seconds(&load.nodes, &capacity.costs),
-            after: estimates(&load, Some(&wave), capacity),
+            before: estimates(&Load::count_knowing(old, None, known), capacity),
+            seconds: delta.seconds(&load.nodes, &capacity.costs),
+            after: estimates(&load, capacity),
         }
     }
 

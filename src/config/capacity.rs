@@ -220,10 +220,6 @@ quantities! {
     FileBytes file_bytes "fileBytes" [Some(262_144), Some(1_048_576), Some(104_857_600)];
     /// Entries in a cluster's folder. GitHub recommends at most 3,000.
     DirectoryEntries directory_entries "directoryEntries" [None, Some(1_000), Some(3_000)];
-    /// Peers that change together.
-    WavePeers wave_peers "wavePeers" [Some(20), Some(50), Some(200)];
-    /// Seconds that Kilo is busy with the Peers that change together.
-    WaveSeconds wave_seconds "waveSeconds" [Some(2), Some(10), Some(120)];
 }
 
 /// Thresholds of a quantity. Missing ones keep their default, adjusted if necessary so that notice
@@ -274,12 +270,6 @@ impl Steps {
         let steps = self.all().into_iter().rev();
         let mut said = steps.filter_map(|(severity, step)| Some((severity, step?)));
         said.find(|(_, step)| as_float(*step) < value)
-    }
-
-    /// Returns the steps that a value is beyond, the lowest first: where it would have to get to.
-    pub fn goals(self, value: f64) -> impl Iterator<Item = f64> + Clone {
-        let said = self.all().into_iter().filter_map(|(_, step)| step);
-        said.map(as_float).filter(move |step| *step < value)
     }
 
     /// Returns all of them, the lowest first.

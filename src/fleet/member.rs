@@ -118,12 +118,6 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Returns whether any of its segments is behind NAT, so that others know it only by the address from which it dials.
-    pub fn is_behind_nat(&self) -> bool {
-        let mut candidates = self.membership.candidates.iter();
-        candidates.any(|it| it.endpoint.is_none())
-    }
-
     /// Returns whether most of its segments are behind NAT, so that they cannot be dialled.
     pub fn roams(&self) -> bool {
         let candidates = &self.membership.candidates;

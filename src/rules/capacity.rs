@@ -6,18 +6,16 @@ pub mod target_load;
 use super::endpoints::DNS_ENDPOINT;
 use super::gitops::{CROWDED_TARGET, LARGE_FILE};
 use super::{Finding, Rule};
-use crate::capacity::{Estimate, Load, Wave, estimates, units};
+use crate::capacity::{Estimate, Load, estimates, units};
 use crate::config::Capacity;
 use crate::config::capacity::Quantity;
 use crate::diagnostic::Severity;
 use crate::plan::{Plan, Target};
 use crate::text::count;
-use crate::tree_diff::OnDiskTree;
 
 rules! {
     "Capacity of Kilo and GitOps" in "capacity" about Tree;
     SLOW_APPLY = "slow-apply" Warning;
-    LARGE_WAVE = "large-wave" Warning;
     CROWDED_NODE = "crowded-node" Warning;
     CROWDED_FOLDER = "crowded-folder" Warning;
 }
@@ -44,25 +42,9 @@ pub(super) fn planned(plan: &Plan, loads: &[Load], capacity: &Capacity) -> Vec<F
     findings
 }
 
-/// Returns the targets in which too many Peers change together, compared with the tree on disk.
-pub(super) fn waves(
-    plan: &Plan,
-    loads: &[Load],
-    on_disk: &OnDiskTree,
-    capacity: &Capacity,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let waves = target_load::waves(plan, loads, on_disk);
-    for ((target, load), wave) in plan.targets.iter().zip(loads).zip(&waves) {
-        let estimates = estimates(load, Some(wave), capacity);
-        findings.extend(large_wave(target, wave, &estimates));
-    }
-    findings
-}
-
 /// Returns what is worth a warning.
 fn grave(load: &Load, capacity: &Capacity) -> Vec<Estimate> {
-    let mut estimates = estimates(load, None, capacity);
+    let mut estimates = estimates(load, capacity);
     estimates.retain(is_grave);
     estimates
 }
@@ -140,31 +122,6 @@ fn crowded_target(target: &Target, load: &Load, estimates: &[Estimate]) -> Optio
     let help = "reduce the number of Peers with granularity `Location`, a `nodeSelector` or \
         another `topology` than `FullMesh`";
     Some(grouped(finding).help(help))
-}
-
-/// Reports how many there are and how long that takes, if either is too much.
-fn large_wave(target: &Target, wave: &Wave, estimates: &[Estimate]) -> Option<Finding> {
-    let of = |quantity| estimates.iter().find(|it| it.quantity == quantity);
-    let (number, seconds) = (of(Quantity::WavePeers)?, of(Quantity::WaveSeconds)?);
-    if !is_grave(number) && !is_grave(seconds) {
-        return None;
-    }
-    let beyond = |estimate| {
-        if is_grave(estimate) {
-            format!(", more than the limit of {}", passed(estimate))
-        } else {
-            String::new()
-        }
-    };
-    let message = format!(
-        "would get {} in one change{}; Kilo would be busy for {}{}",
-        count(wave.added, "new Peer"),
-        beyond(number),
-        units::seconds(seconds.value),
-        beyond(seconds)
-    );
-    let finding = Finding::on_cluster(&LARGE_WAVE, &target.cluster, message);
-    Some(grouped(finding).help(capacity_help(target)))
 }
 
 /// Reports the estimates that have a message.

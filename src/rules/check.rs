@@ -145,8 +145,6 @@ fn files(inputs: &CheckInputs) -> Vec<Finding> {
         };
         findings.extend(changes.flat_map(|it| rendered::findings(it, planned, inputs.config)));
         findings.extend(gitops::on_disk(on_disk, plan, fate));
-        let capacity = &limits.capacity;
-        findings.extend(capacity::waves(plan, &loads, on_disk, capacity));
     }
     findings
 }

@@ -227,7 +227,7 @@ fn firewalls(fleet: &Fleet, plan: &Plan) -> BTreeMap<String, ContextFirewall> {
 }
 
 fn figures(load: &Load, capacity: &Capacity) -> BTreeMap<String, Number> {
-    let estimates = estimates(load, None, capacity).into_iter();
+    let estimates = estimates(load, capacity).into_iter();
     let figures =
         estimates.filter_map(|it| Some((it.quantity.key().to_owned(), number(it.value)?)));
     figures.collect()

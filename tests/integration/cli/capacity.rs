@@ -11,7 +11,7 @@ use crate::support::json_schema::{schema, violations};
 use crate::support::{assert_contains, clustermesh, project};
 
 mod growth;
-mod waves;
+mod joining;
 
 /// A rendered mesh with limits that are as low as it is small.
 fn limited(capacity: &str) -> Folder {
@@ -116,11 +116,10 @@ fn a_target_is_reported_with_every_formula() {
 
       the change from the current tree: none
 
-      ways to reduce it
-        2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
-        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
-        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
+      `ranges`: Select fewer nodes with `nodeSelector`, or advertise fewer ranges; without their addresses, connections of nodes end.
+        clustermesh capacity --with '*.advertise.podCIDRs=Merged'
+        clustermesh capacity --with '*.advertise.nodeAddresses=false'
+        clustermesh capacity --with '*.advertise.wireguardAddresses=None'
     ");
 }
 
@@ -137,23 +136,15 @@ fn what_is_too_much_is_reported_with_what_would_make_it_less() {
 
     3 clusters, 12 Peer objects; 24 tunnel ends in total on all nodes (not Kubernetes objects)
 
-    east
+    east, north, west
       error    peers            4  > 3    P: Peers in the manifests
       warning  applySeconds  2 ms  > 0 s  seconds for a rule squared × R² = 2.5 µs × 31²
-      ways to reduce it
-        2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
-        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
-        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--north into 2 clusters, of which one is linked to this target
-
-    north, west
-      error    peers            4  > 3    P: Peers in the manifests
-      warning  applySeconds  2 ms  > 0 s  seconds for a rule squared × R² = 2.5 µs × 31²
-      ways to reduce it
-        2 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
-        2 ms → 1 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        2 ms → 1 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
-        2 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
+      `peers`: Run Kilo with one Peer for each location, select fewer nodes with `nodeSelector`, or link fewer clusters with `topology`.
+        clustermesh capacity --with '*.granularity=Location'
+      `applySeconds`: Select fewer nodes with `nodeSelector`, or advertise fewer ranges; without their addresses, connections of nodes end.
+        clustermesh capacity --with '*.advertise.podCIDRs=Merged'
+        clustermesh capacity --with '*.advertise.nodeAddresses=false'
+        clustermesh capacity --with '*.advertise.wireguardAddresses=None'
 
     How many more clusters like west fit?
     LIMIT                   WARNING    FIT        ERROR    FIT  FIRST
@@ -227,21 +218,6 @@ fn programs_get_an_object() {
       "worked": "a change takes 1 s with 308, 5 s with 699, 30 s with 1,724"
     }
     "#);
-    insta::assert_snapshot!(format!("{:#}", targets[0]["levers"][0]), @r#"
-    {
-      "measure": "SplitTarget",
-      "parts": 2,
-      "ranges": [
-        8,
-        4
-      ],
-      "seconds": [
-        0.002403,
-        0.000903
-      ],
-      "sources": 2
-    }
-    "#);
 }
 
 #[test]
@@ -253,7 +229,7 @@ fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (_, same) = object(&folder, &[]);
     assert_eq!(same["targets"][0]["change"]["seconds"], 0);
-    assert_eq!(count(&same, 0, "wavePeers"), 0);
+    assert_eq!(same["targets"][0]["change"]["added"], 0);
 
     // One comes, one goes, one gets another address.
     let mut moved = node(2, 1);
@@ -293,27 +269,10 @@ fn a_change_is_reported_with_the_time_that_kilo_is_busy() {
     ");
 }
 
-#[test]
-fn a_wave_beyond_its_limit_is_reported_with_how_many_are_fine() {
-    let folder = Folder::mesh();
-    limit(&folder, "wavePeers: { notice: 2, warning: 3 }");
-    let run = folder.run(&["capacity", "--fail-on", "warning"]);
-    assert_eq!(run.code, 1);
-    let waves = run.stdout.lines().find(|it| it.contains("commits of"));
-    insta::assert_snapshot!(waves.unwrap(), @"    6 ms → 4 ms  in a row  2 commits of at most 2 Peers each");
-    let run = folder.run(&["validate", "--output", "concise"]);
-    insta::assert_snapshot!(run.stdout, @"
-    warning[large-wave] east: would get 4 new Peers in one change, more than the limit of 3; Kilo would be busy for 6 ms
-    warning[large-wave] north: would get 4 new Peers in one change, more than the limit of 3; Kilo would be busy for 6 ms
-    warning[large-wave] west: would get 4 new Peers in one change, more than the limit of 3; Kilo would be busy for 6 ms
-    ");
-}
-
 /// Without its Peers, a target would seem to get all of them as new ones.
 #[test]
 fn a_target_with_an_unreadable_file_has_no_cost() {
     let folder = Folder::rendered();
-    limit(&folder, "wavePeers: { warning: 1 }");
     let (wanted, stale) = (
         "rendered/east/prod--west.yaml",
         "rendered/east/old--west.yaml",
@@ -339,8 +298,6 @@ fn a_target_with_an_unreadable_file_has_no_cost() {
             assert_contains(&run.stderr, "error[unreadable-manifest]: east: ");
             let mut rows = run.stdout.lines();
             assert!(!rows.any(|it| it.starts_with("east")), "{}", run.stdout);
-            let waves = folder.run(&["validate", "--output", "concise"]).stdout;
-            assert!(!waves.contains("large-wave"), "{waves}");
             assert_eq!(folder.run(&["capacity", "west"]).code, 0);
             let dumped = folder.run(&["capacity", "east", "--peers", "east=east.yaml"]);
             assert_eq!((dumped.code, dumped.stderr.as_str()), (0, ""));
@@ -393,19 +350,13 @@ fn what_is_the_same_for_several_is_reported_once_and_the_gravest_first() {
 
     east, west
       notice  peers  5  > 3  P: Peers in the manifests
-      ways to reduce it
-        3 ms → 1 ms  for each change  A 10 → 5  splitting this cluster into 2, which share its 2 sources
-        3 ms → 1 ms  for each change  A 10 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 3)
-        3 ms → 2 ms  for each change  A 10 → 5  `advertise: { wireguardAddresses: None }` in the sources (5 ranges fewer; ends some connections of nodes)
-        3 ms → 2 ms  for each change  A 10 → 8  splitting prod--north into 2 clusters, of which one is linked to this target
+      `peers`: Run Kilo with one Peer for each location, select fewer nodes with `nodeSelector`, or link fewer clusters with `topology`.
+        clustermesh capacity --with '*.granularity=Location'
 
     north
       notice  peers  4  > 3  P: Peers in the manifests
-      ways to reduce it
-        3 ms → 1 ms  for each change  A 8 → 4  splitting this cluster into 2, which share its 2 sources
-        3 ms → 2 ms  for each change  A 8 → 4  a `nodeSelector` in 2 sources that keeps at most 1 Peer (now up to 2)
-        3 ms → 2 ms  for each change  A 8 → 4  `advertise: { wireguardAddresses: None }` in the sources (4 ranges fewer; ends some connections of nodes)
-        3 ms → 2 ms  for each change  A 8 → 6  splitting prod--east into 2 clusters, of which one is linked to this target
+      `peers`: Run Kilo with one Peer for each location, select fewer nodes with `nodeSelector`, or link fewer clusters with `topology`.
+        clustermesh capacity --with '*.granularity=Location'
 
     How many more clusters like west fit?
     LIMIT                   WARNING    FIT        ERROR    FIT  FIRST

@@ -122,8 +122,6 @@ fn prints_the_defaults() {
     limits.capacity.inventoryBytes                       warning 1048576, error 1572864                   default
     limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600  default
     limits.capacity.directoryEntries                     warning 1000, error 3000                         default
-    limits.capacity.wavePeers                            notice 20, warning 50, error 200                 default
-    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                  default
     limits.capacity.costs.nanosecondsPerSquaredRule      2500                                             default
     limits.capacity.costs.nanosecondsPerSquaredResource  850                                              default
     limits.capacity.costs.storedBytesPerPeer             1100                                             default
@@ -527,7 +525,6 @@ fn understands_the_config_of_the_book() {
     limits.capacity.inventoryBytes                       warning 1048576, error 1572864                                    default
     limits.capacity.fileBytes                            notice 262144, warning 1048576, error 104857600                   default
     limits.capacity.directoryEntries                     warning 1000, error 3000                                          default
-    limits.capacity.waveSeconds                          notice 2, warning 10, error 120                                   default
     limits.capacity.costs.nanosecondsPerSquaredResource  850                                                               default
     limits.capacity.costs.storedBytesPerPeer             1100                                                              default
     limits.capacity.costs.applicationBytesPerPeer        394                                                               default

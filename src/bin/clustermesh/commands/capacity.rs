@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 
-use anyhow::bail;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::capacity::{Cost, Ledger, Outgrowth};
-use clustermesh::diagnostic::{Quoted, Severity};
+use clustermesh::diagnostic::Severity;
 use clustermesh::joining::Joining;
 use clustermesh::mesh::{self, AssumedValue, Mesh};
 use clustermesh::name::ClusterName;
@@ -29,21 +28,21 @@ use crate::threshold::{FailOn, Threshold};
 use crate::{Outcome, planning};
 
 mod growth;
+mod joining;
 mod json;
 mod page;
 mod shown;
-mod waves;
 
 pub(crate) use json::WrittenCapacityReport;
 
-use waves::JoinOutlook;
+use joining::JoinOutlook;
 
 /// Estimate the load on each cluster, and how to reduce it
 ///
 /// Counts the Peers, routes and iptables rules of each cluster, and the seconds that Kilo needs for each
 /// change. Checks the limits of Flux, Argo CD and git. If the rendered tree is out of date, estimates how
-/// long Kilo will need to apply the difference. Below the table, every exceeded limit is listed with the ways
-/// to reduce the load. For the given clusters, all details are shown. If clusters are joining, it also prints
+/// long Kilo will need to apply the difference. Below the table, every exceeded limit is listed with what
+/// people can try. For the given clusters, all details are shown. If clusters are joining, it also prints
 /// the load with them. Writes nothing.
 ///
 /// With `--peers`, the difference is computed from the Peers in the cluster, including Peers that
@@ -51,7 +50,6 @@ use waves::JoinOutlook;
 ///
 /// Set the limits in `limits.capacity` in the config. Each exceeded limit is reported as a warning or a
 /// notice, also if its `GRADE` is `error`. `--fail-on warning` or `rules` in the config make it fail.
-/// Only with `--waves`, a wave with the grade `error` fails too.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CapacityArgs {
@@ -62,21 +60,6 @@ pub(crate) struct CapacityArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     pub(crate) output: CapacityFormat,
-
-    /// List which clusters can join in one commit
-    ///
-    /// Divides the clusters with `state: Joining` into waves, so that each change stays below the warning
-    /// limits for Peers (`wavePeers`) and time (`waveSeconds`). Hubs come first, then clusters with few
-    /// Peers.
-    #[arg(long)]
-    waves: bool,
-
-    /// Cluster to use as the model for added clusters [default: the last of the mesh]
-    ///
-    /// Below the table, `capacity` prints how many more clusters fit before each limit is exceeded. Each has as many Peers and
-    /// ranges as this cluster, and the same links.
-    #[arg(long, value_name = "CLUSTER", conflicts_with = "waves", value_parser = NonEmptyStringValueParser::new())]
-    like: Option<String>,
 
     /// Compute the load with another value of an entry (repeatable)
     ///
@@ -97,11 +80,9 @@ pub(crate) struct CapacityArgs {
 const EXAMPLES: &str = "\
 Examples:
   clustermesh capacity
-  clustermesh capacity east                     all formulas, and all ways to reduce the load
-  clustermesh capacity --like tenant-ada        how many more clusters like this one fit
+  clustermesh capacity east                     all formulas
   clustermesh capacity --with east.advertise.podCIDRs=Merged
                                                 the load if this entry had another value
-  clustermesh capacity --waves                  which joining clusters can join in one commit
   clustermesh capacity --fail-on warning        in CI: fail if a limit is exceeded
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
@@ -151,7 +132,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         let files = ManuallyDrop::into_inner(inputs).files;
         return Err(CommandFailure::mistakes(files, findings, outcome));
     };
-    check_targets(args.targets.iter().chain(&args.like), plan)?;
+    check_targets(&args.targets, plan)?;
     let mut of_inputs = inputs.settings.in_force(findings_of(&dumped, plan));
     let limits = &inputs.settings.config.content.limits.capacity;
     let differing = crate::tree_comparison::differing(rendered, &inputs.settings);
@@ -160,8 +141,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
         .with_dumps(&dumped.files);
     let mut costs = ledger.costs();
     costs.retain(|it| !ledger.is_unread(&it.cluster));
-    let mut outlook = outlook(args, &inputs, &ledger, &costs)?;
-    outlook.advise(findings, fleet);
+    let mut outlook = outlook(&inputs, &ledger, &costs)?;
     let is_asked = |cluster: &str| args.targets.is_empty() || names(args, cluster);
     costs.retain(|it| is_asked(&it.cluster));
     outlook.retain(is_asked);
@@ -183,8 +163,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
     // No rule covers these.
     let is_noted =
         threshold == Threshold(Severity::Notice) && costs.iter().any(|it| it.grade().is_some());
-    let is_of_wave = outlook.is_as_grave_as(threshold.0);
-    Ok(Outcome::findings_if(is_grave || is_noted || is_of_wave))
+    Ok(Outcome::findings_if(is_grave || is_noted))
 }
 
 /// Returns what is wrong with dumps. Unreadable parts of a dump are not counted either.
@@ -198,27 +177,14 @@ fn findings_of(dumped: &DumpedPeers, plan: &Plan) -> Vec<Finding> {
 }
 
 /// Returns what comes of clusters that join, and of more clusters like one of the mesh.
-fn outlook(
-    args: &CapacityArgs,
-    inputs: &Inputs,
-    ledger: &Ledger,
-    costs: &[Cost],
-) -> anyhow::Result<JoinOutlook> {
+fn outlook(inputs: &Inputs, ledger: &Ledger, costs: &[Cost]) -> anyhow::Result<JoinOutlook> {
+    let content = &inputs.settings.config.content;
     let joining = Joining {
         meshes: &inputs.meshes,
         snapshots: &inputs.snapshots,
     };
-    let mut outlook = JoinOutlook::plan(&joining, ledger, args.waves)?;
-    let like = args.like.as_deref();
-    outlook.outgrowth = Outgrowth::new(&inputs.meshes, like, costs, ledger.capacity());
-    if let (Some(like), None) = (like, &outlook.outgrowth) {
-        bail!(
-            "no cluster gets Peers of {}, so there is nothing that more clusters like it would add; name a joined \
-             cluster with `--like`",
-            Quoted(like)
-        );
-    }
-    Ok(outlook)
+    let outgrowth = Outgrowth::new(&inputs.meshes, costs, &content.limits.capacity);
+    JoinOutlook::new(&joining, ledger, outgrowth)
 }
 
 /// Returns what is asked for.
@@ -237,20 +203,15 @@ fn text(
         CapacityFormat::Human => PageForm::Terminal(terminal::stdout()),
         CapacityFormat::Markdown => PageForm::Markdown,
     };
-    Ok(match &outlook.waves {
-        Some(waves) => page::waves(waves, outlook, form),
-        None => page::text(costs, outlook, meshes, !args.targets.is_empty(), form),
-    })
+    let is_detailed = !args.targets.is_empty();
+    Ok(page::text(costs, outlook, meshes, is_detailed, form))
 }
 
 /// Fails if a cluster is in no mesh.
-fn check_targets<'t>(
-    named: impl IntoIterator<Item = &'t String>,
-    plan: &Plan,
-) -> anyhow::Result<()> {
+fn check_targets(named: &[String], plan: &Plan) -> anyhow::Result<()> {
     let known = || plan.targets.iter().map(|it| it.cluster.as_str());
     let unknown = named
-        .into_iter()
+        .iter()
         .find(|it| !known().any(|known| known == it.as_str()));
     match unknown {
         Some(unknown) => Err(allowance::unknown_target(unknown, plan)),

@@ -153,8 +153,6 @@ fn whole_config() -> Value {
         "inventoryBytes": { "warning": 1_048_576, "error": 1_572_864 },
         "fileBytes": { "notice": 262_144, "warning": 1_048_576, "error": 104_857_600 },
         "directoryEntries": { "warning": 1000, "error": 3000 },
-        "wavePeers": { "notice": 20, "warning": 50, "error": 200 },
-        "waveSeconds": { "notice": 2, "warning": 10, "error": 120 },
     });
     let mut config = json!({
         "apiVersion": "kilo-clustermesh.io/v1",

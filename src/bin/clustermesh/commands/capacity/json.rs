@@ -1,9 +1,9 @@
 //! The costs of the mesh, as an object for programs in a versioned format.
 
-use clustermesh::capacity::{Cost, Effect, Estimate, Fit, Lever, Measure, Outgrowth, Room};
-use clustermesh::config::capacity::{Quantity, Steps};
+use clustermesh::capacity::{Cost, Estimate, Fit, Outgrowth, Room};
+use clustermesh::config::capacity::Steps;
 use clustermesh::diagnostic::Severity;
-use clustermesh::joining::{JoinWave, Joiner};
+use clustermesh::joining::{JoinedLoad, Joiner};
 use clustermesh::mesh::AssumedValue;
 use clustermesh::report::json::JsonDocument;
 use clustermesh::schema::ExampleFile;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Number;
 
 use super::AssumedMeshes;
-use super::waves::JoinOutlook;
+use super::joining::JoinOutlook;
 use crate::output::number;
 
 /// The output of `clustermesh capacity --output json`. Later versions may add fields.
@@ -32,13 +32,10 @@ pub(crate) struct WrittenCapacityReport<'a> {
     /// All clusters with `state: Joining` that have a snapshot, and the load of each cluster when
     /// they have joined.
     #[serde(skip_serializing_if = "Option::is_none")]
-    joining: Option<WrittenWave<'a>>,
+    joining: Option<WrittenJoinedLoad<'a>>,
     /// Clusters with `state: Joining` that cannot join before they have a snapshot.
     #[serde(skip_serializing_if = "<[Joiner]>::is_empty")]
     waiting: &'a [Joiner],
-    /// The waves in which the clusters can join, one commit each; only with `--waves`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    waves: Option<Vec<WrittenWave<'a>>>,
     /// The number of clusters that can be added. Missing if the cluster that they would be like gives no Peers to others.
     #[serde(skip_serializing_if = "Option::is_none")]
     growth: Option<WrittenGrowth<'a>>,
@@ -48,7 +45,7 @@ pub(crate) struct WrittenCapacityReport<'a> {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WrittenGrowth<'a> {
-    /// The cluster that they would be like: that of `--like`, or the last one of the mesh.
+    /// The cluster that they would be like: the last one of the mesh.
     like: &'a str,
     /// The limits, the tightest first. Limits that no number of such clusters exceeds are omitted.
     limits: Vec<WrittenRoom<'a>>,
@@ -73,16 +70,15 @@ struct WrittenRoom<'a> {
     error: Option<&'a Fit>,
 }
 
-/// Clusters that join in one commit.
+/// Clusters that join, and the load with them.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenWave<'a> {
+struct WrittenJoinedLoad<'a> {
     /// The clusters that join.
     clusters: &'a [Joiner],
-    /// Whether the wave causes no warning. If it does, no smaller wave helps: see `levers` of its
-    /// targets.
+    /// Whether no cluster whose Peers change exceeds a warning limit.
     fits: bool,
-    /// The load of each cluster afterwards. `change` is the change of this wave.
+    /// The load of each cluster afterwards. `change` is the change by which they join.
     targets: Vec<WrittenTarget<'a>>,
 }
 
@@ -99,8 +95,6 @@ struct WrittenTarget<'a> {
     quantities: Vec<WrittenEstimate<'a>>,
     /// The changes of the next render.
     change: WrittenChange,
-    /// Remedies, the most effective first; waves are last.
-    levers: Vec<WrittenLever<'a>>,
 }
 
 /// A quantity and its value.
@@ -154,21 +148,6 @@ struct WrittenChange {
     seconds: Number,
 }
 
-/// A remedy and its effect.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenLever<'a> {
-    /// The remedy.
-    #[serde(flatten)]
-    measure: &'a Measure,
-    /// Allowed IPs of all Peers, before and after.
-    ranges: [usize; 2],
-    /// Seconds for each change, before and after; for waves, the seconds that Kilo is busy without
-    /// a pause.
-    #[schemars(with = "[f64; 2]")]
-    seconds: [Number; 2],
-}
-
 /// Returns the object.
 pub(super) fn text(
     costs: &[Cost],
@@ -179,41 +158,32 @@ pub(super) fn text(
         with: meshes.assumed.iter().map(AssumedValue::to_string).collect(),
         without_node_addresses: meshes.keeping_nodes.iter().map(|it| it.as_str()).collect(),
         targets: costs.iter().map(target).collect(),
-        joining: outlook.together.as_ref().map(wave),
+        joining: outlook.together.as_ref().map(joining),
         waiting: &outlook.waiting,
-        waves: outlook
-            .waves
-            .as_ref()
-            .map(|it| it.iter().map(wave).collect()),
         growth: outlook.outgrowth.as_ref().map(growth),
     });
     document.text()
 }
 
 fn target(cost: &Cost) -> WrittenTarget<'_> {
-    let busy = cost
-        .estimates
-        .iter()
-        .find(|it| it.quantity == Quantity::WaveSeconds);
     WrittenTarget {
         cluster: &cost.cluster,
         grade: grade(cost.grade()),
         quantities: cost.estimates.iter().map(estimate).collect(),
         change: WrittenChange {
-            added: cost.wave.added,
-            changed: cost.wave.changed,
-            removed: cost.wave.removed,
-            seconds: number(busy.map_or(0.0, |it| it.value)),
+            added: cost.delta.added,
+            changed: cost.delta.changed,
+            removed: cost.delta.removed,
+            seconds: number(cost.busy),
         },
-        levers: cost.levers.iter().map(lever).collect(),
     }
 }
 
-fn wave(wave: &JoinWave) -> WrittenWave<'_> {
-    WrittenWave {
-        clusters: &wave.joiners,
-        fits: wave.beyond().next().is_none(),
-        targets: wave.costs.iter().map(target).collect(),
+fn joining(load: &JoinedLoad) -> WrittenJoinedLoad<'_> {
+    WrittenJoinedLoad {
+        clusters: &load.joiners,
+        fits: load.fits(),
+        targets: load.costs.iter().map(target).collect(),
     }
 }
 
@@ -250,14 +220,5 @@ fn grade(severity: Option<Severity>) -> WrittenGrade {
         Some(Severity::Notice) => WrittenGrade::Notice,
         Some(Severity::Warning) => WrittenGrade::Warning,
         Some(Severity::Error) => WrittenGrade::Error,
-    }
-}
-
-fn lever(lever: &Lever) -> WrittenLever<'_> {
-    let Effect { ranges, seconds } = lever.effect;
-    WrittenLever {
-        measure: &lever.measure,
-        ranges: [ranges.0, ranges.1],
-        seconds: [seconds.0, seconds.1].map(number),
     }
 }

@@ -2,11 +2,11 @@
 
 use clustermesh::capacity::Cost;
 use clustermesh::diagnostic::Quoted;
-use clustermesh::joining::{self, JoinWave};
+use clustermesh::joining;
 use clustermesh::report::page::{PageForm, ReportPage};
 use clustermesh::text;
 
-use super::waves::{self, JoinOutlook};
+use super::joining::{JoinOutlook, waiting};
 use super::{AssumedMeshes, growth, shown};
 use crate::output::{self, COMMENT};
 
@@ -48,9 +48,8 @@ pub(super) fn text(
         let names = joining::listed(&together.joiners);
         page.heading(&format!("{with} {names} joined"));
         page.table(&shown::clusters(&together.costs), TABLE);
-        page.paragraph(waves::ASK_FOR_WAVES);
     }
-    page.text(&waves::waiting(&outlook.waiting));
+    page.text(&waiting(&outlook.waiting));
     page.finish()
 }
 
@@ -69,22 +68,4 @@ fn overview(page: &mut ReportPage, costs: &[Cost], outlook: &JoinOutlook) {
     if let Some(closing) = growth::closing(outgrowth) {
         page.paragraph(&closing);
     }
-}
-
-/// Returns a row for each wave, and the exceeded limits.
-pub(super) fn waves(waves: &[JoinWave], outlook: &JoinOutlook, form: PageForm) -> String {
-    let mut page = ReportPage::new(form, "clustermesh capacity: waves");
-    if waves.is_empty() && outlook.waiting.is_empty() {
-        page.text("No cluster is joining: no entry of a mesh has `state: Joining`.\n");
-    }
-    if !waves.is_empty() {
-        page.table(&waves::table(waves), TABLE);
-        page.block(LIMITS, |width| waves::exceeded(waves, width));
-        page.paragraph(&waves::closing(waves));
-        for advice in &outlook.advice {
-            page.sentence(advice);
-        }
-    }
-    page.text(&waves::waiting(&outlook.waiting));
-    page.finish()
 }

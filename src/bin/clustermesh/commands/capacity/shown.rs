@@ -13,10 +13,10 @@ use clustermesh::report::table::TextTable;
 use clustermesh::report::width::Width;
 
 mod estimates;
-mod levers;
+mod remedies;
 
-pub(super) use estimates::estimates;
-pub(super) use levers::levers;
+use estimates::estimates;
+use remedies::remedies;
 
 /// The number of clusters with the same problem that are named.
 const NAMED: usize = 6;
@@ -37,8 +37,7 @@ const COLUMNS: [(&str, Quantity); 8] = [
 ];
 
 /// The effect of a change on traffic.
-const PAUSE: &str = "
-    Kilo replaces its WireGuard configuration with every changed Peer. Requests through its nodes
+const PAUSE: &str = "    Kilo replaces its WireGuard configuration with every changed Peer. Requests through its nodes
     then may get no answer for 15 s, unless the nodes are annotated with
     `kilo.squat.ai/persistent-keepalive`.
 ";
@@ -50,15 +49,12 @@ enum CapacitySection {
     Kilo,
     /// The load of the API server, GitOps and git.
     Objects,
-    /// The changes that are applied together.
-    Change,
 }
 
 impl CapacitySection {
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: [(Self, &'static str); 2] = [
         (Self::Kilo, "Kilo, on the busiest node"),
         (Self::Objects, "the API server, GitOps and git"),
-        (Self::Change, "the change from the current tree"),
     ];
 
     fn from_quantity(quantity: Quantity) -> Self {
@@ -80,7 +76,6 @@ impl CapacitySection {
             | Quantity::InventoryBytes
             | Quantity::FileBytes
             | Quantity::DirectoryEntries => Self::Objects,
-            Quantity::WavePeers | Quantity::WaveSeconds => Self::Change,
         }
     }
 }
@@ -94,12 +89,8 @@ pub(super) fn exceeded(costs: &[Cost], width: Width) -> String {
         let Some(gravest) = cost.grade() else {
             continue;
         };
-        let grave: Vec<&Estimate> = cost
-            .estimates
-            .iter()
-            .filter(|it| it.grade.is_some())
-            .collect();
-        let block = estimates(&grave, "  ", width) + &levers(cost, &grave, "  ", width);
+        let exceeded = cost.exceeded();
+        let block = estimates(&exceeded, "  ", width) + &remedies(&exceeded, width);
         match blocks.iter_mut().find(|(_, known, _)| *known == block) {
             Some((.., clusters)) => clusters.push(&cost.cluster),
             None => blocks.push((gravest, block, vec![&cost.cluster])),
@@ -141,23 +132,25 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
                 .iter()
                 .filter(|it| CapacitySection::from_quantity(it.quantity) == section)
                 .collect();
-            if section == CapacitySection::Change && cost.wave.is_empty() {
-                let _ = writeln!(text, "\n  {title}: none");
-            } else {
-                let _ = write!(
-                    text,
-                    "\n  {title}\n{}",
-                    estimates(&of_section, "    ", width)
-                );
-            }
-            if section == CapacitySection::Change && !cost.wave.is_empty() {
-                text.push_str(PAUSE);
-            }
+            let _ = write!(
+                text,
+                "\n  {title}\n{}",
+                estimates(&of_section, "    ", width)
+            );
         }
-        let all: Vec<&Estimate> = cost.estimates.iter().collect();
-        let levers = levers(cost, &all, "  ", width);
-        if !levers.is_empty() {
-            let _ = write!(text, "\n{levers}");
+        if cost.delta.is_empty() {
+            text.push_str("\n  the change from the current tree: none\n");
+        } else {
+            let (change, busy) = (change(cost), units::seconds(cost.busy));
+            let _ = writeln!(
+                text,
+                "\n  the change from the current tree: {change}; Kilo is busy for {busy}"
+            );
+            text.push_str(PAUSE);
+        }
+        let remedies = remedies(&cost.exceeded(), width);
+        if !remedies.is_empty() {
+            let _ = write!(text, "\n{remedies}");
         }
     }
     text
@@ -166,7 +159,7 @@ pub(super) fn details(costs: &[Cost], width: Width) -> String {
 /// Returns a row for each cluster, below the head.
 pub(super) fn clusters(costs: &[Cost]) -> TextTable {
     // A column without any change is omitted.
-    let is_changing = costs.iter().any(|it| !it.wave.is_empty());
+    let is_changing = costs.iter().any(|it| !it.delta.is_empty());
     let change_columns = if is_changing {
         [">CHANGE", ">BUSY"]
     } else {
@@ -185,10 +178,10 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
         };
         let mut row = vec![cost.cluster.clone(), grade(cost.grade())];
         row.extend(COLUMNS.iter().map(|(_, quantity)| cell(*quantity)));
-        let busy = if cost.wave.is_empty() {
+        let busy = if cost.delta.is_empty() {
             String::new()
         } else {
-            cell(Quantity::WaveSeconds)
+            units::seconds(cost.busy)
         };
         row.extend([change(cost), busy]);
         table.add(row);
@@ -197,11 +190,11 @@ pub(super) fn clusters(costs: &[Cost]) -> TextTable {
 }
 
 /// Returns what comes, changes and goes, such as `+40 ~2 -1`.
-pub(super) fn change(cost: &Cost) -> String {
+fn change(cost: &Cost) -> String {
     let parts = [
-        ("+", cost.wave.added),
-        ("~", cost.wave.changed),
-        ("-", cost.wave.removed),
+        ("+", cost.delta.added),
+        ("~", cost.delta.changed),
+        ("-", cost.delta.removed),
     ]
     .into_iter()
     .filter(|(_, number)| 0 < *number)
@@ -228,7 +221,7 @@ fn plural(number: usize, noun: &str) -> String {
 }
 
 /// Returns a grade, in its colour.
-pub(super) fn grade(grade: Option<Severity>) -> String {
+fn grade(grade: Option<Severity>) -> String {
     let color = match grade {
         None => AnsiColor::Green,
         Some(Severity::Notice) => AnsiColor::Cyan,

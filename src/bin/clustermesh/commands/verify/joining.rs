@@ -52,7 +52,7 @@ pub(super) struct JoinProof<'p> {
 }
 
 impl JoinPlan {
-    /// Plans all clusters that could join as one wave.
+    /// Plans all clusters that could join together.
     pub(super) fn plan(inputs: &Inputs) -> anyhow::Result<Self> {
         let joining = Joining {
             meshes: &inputs.meshes,

@@ -1,4 +1,4 @@
-//! Waves: the Peers of a cluster that change together. Each is an apply of its own.
+//! The Peers of a cluster that change together. Each is an apply of its own.
 
 use super::load::NodeLoad;
 use super::time::Applies;
@@ -10,7 +10,7 @@ use crate::config::capacity::Costs;
 /// A set of changes that are applied together. New and changed Peers are applied first; removed Peers
 /// are deleted at the end.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Wave {
+pub struct PeerDelta {
     /// The number of allowed IPs before.
     pub ranges_before: usize,
     /// The number of changed Peers.
@@ -29,7 +29,7 @@ pub struct Wave {
     pub removed_ranges: usize,
 }
 
-impl Wave {
+impl PeerDelta {
     /// Compares the current Peers of a cluster with the wanted ones.
     pub fn between(before: &Model, after: &Model) -> Self {
         Self::count(before, after, compare(&before.peers, &after.peers))
@@ -41,7 +41,7 @@ impl Wave {
         after: &Model,
         differences: impl IntoIterator<Item = Pair<PeerId>>,
     ) -> Self {
-        let mut wave = Self {
+        let mut delta = Self {
             ranges_before: before.peers.iter().map(ranges).sum(),
             ..Self::default()
         };
@@ -49,21 +49,21 @@ impl Wave {
             match pair.among(&before.peers, &after.peers) {
                 Pair::Same(_) => {}
                 Pair::Changed { before, after } => {
-                    wave.changed += 1;
-                    wave.changed_from += ranges(before);
-                    wave.changed_to += ranges(after);
+                    delta.changed += 1;
+                    delta.changed_from += ranges(before);
+                    delta.changed_to += ranges(after);
                 }
                 Pair::Removed(gone) => {
-                    wave.removed += 1;
-                    wave.removed_ranges += ranges(gone);
+                    delta.removed += 1;
+                    delta.removed_ranges += ranges(gone);
                 }
                 Pair::Added(come) => {
-                    wave.added += 1;
-                    wave.added_ranges += ranges(come);
+                    delta.added += 1;
+                    delta.added_ranges += ranges(come);
                 }
             }
         }
-        wave
+        delta
     }
 
     /// Returns whether nothing changes.
@@ -99,32 +99,6 @@ impl Wave {
             after,
         });
         applies.iter().map(|it| it.seconds(nodes, costs)).sum()
-    }
-
-    /// Returns the last of several waves if they are added in steps of this many Peers.
-    pub fn last(&self, peers: usize) -> Applies {
-        let ranges = (self.added_ranges * peers).div_ceil(self.added.max(1));
-        Applies {
-            times: peers,
-            before: self.peak().saturating_sub(ranges),
-            after: self.peak(),
-        }
-    }
-
-    /// Returns how many of the new Peers can be added together, so that even the last such wave
-    /// takes at most this many seconds; at least one.
-    pub fn most_within(&self, seconds: f64, nodes: &NodeLoad, costs: &Costs) -> usize {
-        let takes = |peers| self.last(peers).seconds(nodes, costs);
-        let (mut fits, mut too_many) = (1, self.added + 1);
-        while fits + 1 < too_many {
-            let middle = usize::midpoint(fits, too_many);
-            if takes(middle) <= seconds {
-                fits = middle;
-            } else {
-                too_many = middle;
-            }
-        }
-        fits
     }
 }
 

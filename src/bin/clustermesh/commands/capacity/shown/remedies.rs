@@ -1,0 +1,29 @@
+//! The remedies for exceeded limits, and the commands that compute their effect.
+
+use std::fmt::Write as _;
+
+use clustermesh::capacity::{Estimate, LoadRemedy, remedy};
+use clustermesh::report::width::Width;
+use clustermesh::text;
+
+/// Returns a sentence for each remedy, and below it the commands that people can try.
+pub(super) fn remedies(exceeded: &[&Estimate], width: Width) -> String {
+    let mut remedies: Vec<(LoadRemedy, Vec<String>)> = Vec::new();
+    for estimate in exceeded {
+        let remedy = remedy(estimate.quantity);
+        let key = format!("`{}`", estimate.quantity.key());
+        match remedies.iter_mut().find(|(known, _)| *known == remedy) {
+            Some((_, keys)) => keys.push(key),
+            None => remedies.push((remedy, vec![key])),
+        }
+    }
+    let mut text = String::new();
+    for (remedy, keys) in remedies {
+        let sentence = format!("{}: {}", text::list(keys), remedy.advice);
+        let _ = writeln!(text, "  {}", width.hanging(2, &sentence));
+        for assumed in remedy.assumed {
+            let _ = writeln!(text, "    clustermesh capacity --with '{assumed}'");
+        }
+    }
+    text
+}
