@@ -18,7 +18,6 @@ use crate::Outcome;
 use crate::files::ShownFiles;
 
 mod json;
-mod mermaid;
 mod mistake;
 
 pub(crate) use json::WrittenTrace;
@@ -35,15 +34,12 @@ pub(crate) enum TraceFormat {
     Human,
     /// JSON
     Json,
-    /// A Mermaid sequence diagram, for Markdown on GitHub
-    Mermaid,
 }
 
 impl From<TraceFormat> for ReportFormat {
-    /// Returns the form of findings, which no diagram shows.
     fn from(format: TraceFormat) -> Self {
         match format {
-            TraceFormat::Human | TraceFormat::Mermaid => Self::Human,
+            TraceFormat::Human => Self::Human,
             TraceFormat::Json => Self::Json,
         }
     }
@@ -108,11 +104,9 @@ impl TraceAnswer<'_> {
     pub(crate) fn text(&self, format: TraceFormat) -> anyhow::Result<String> {
         Ok(match (self, format) {
             (Self::Packet(traced), TraceFormat::Human) => traced.human(),
-            (Self::Packet(traced), TraceFormat::Mermaid) => mermaid::text(traced),
             (Self::NoPacket(no_packet), TraceFormat::Human) => {
                 shown(no_packet.files, &no_packet.finding)
             }
-            (Self::NoPacket(no_packet), TraceFormat::Mermaid) => mermaid::note(no_packet),
             (_, TraceFormat::Json) => json::text(self)?,
         })
     }

@@ -244,7 +244,6 @@ fn check_all(folder: &Folder) -> Result<(), TestCaseError> {
             "human",
         ),
         (&["trace", west, east, "--output", "json"], "json"),
-        (&["trace", west, east, "--output", "mermaid"], "mermaid"),
         (&["capacity", "--output", "human"], "human"),
         (&["capacity", "--output", "json"], "json"),
         (&["capacity", "west"], "human"),
