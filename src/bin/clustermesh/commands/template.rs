@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::builder::NonEmptyStringValueParser;
 use clustermesh::manifest;
-use clustermesh::outputs::{Facts, FillOrder, FleetFacts, ResultPath, ResultSubject};
+use clustermesh::outputs::{FillOrder, FleetFacts, ResultPath, ResultSubject};
 use clustermesh::rules::Purpose;
 
 use crate::allowance;
@@ -20,20 +20,15 @@ use crate::{Outcome, input_file, inputs, planning};
 
 /// Fill in a template and print the result
 ///
-/// Templates use Jinja syntax. `clustermesh schema template-context` describes the values, and
-/// `--values` prints them. The file extension decides whether strings are quoted as YAML or as JSON.
+/// Templates use Jinja syntax. `clustermesh schema template-context` describes the values. The file extension decides whether strings are quoted as YAML or as JSON.
 /// To write the results to files with `clustermesh render`, list the templates in `outputs` in the
 /// config.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TemplateArgs {
     /// Template file; `-` for standard input, as YAML
-    #[arg(value_name = "FILE", required_unless_present = "values")]
-    file: Option<PathBuf>,
-
-    /// Print the values for templates as JSON
-    #[arg(long, conflicts_with = "file")]
-    values: bool,
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 
     /// Cluster for the value `target`
     #[arg(long, value_name = "CLUSTER", value_parser = NonEmptyStringValueParser::new())]
@@ -45,7 +40,6 @@ pub(crate) struct TemplateArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  clustermesh template --values --target west
   clustermesh template templates/application.yaml --target west
   echo '{{ targets | length }}' | clustermesh template -";
 
@@ -62,14 +56,7 @@ pub(crate) fn run(args: &TemplateArgs, printer: &mut Printer) -> Result<Outcome,
         Some(name) if facts.targets().any(|it| it == name) => ResultSubject::Target(name.clone()),
         Some(name) => return Err(allowance::unknown_target(name, plan).into()),
     };
-    let text = match &args.file {
-        None => {
-            let facts: Facts = serde_json::from_slice(&serde_json::to_vec(&facts)?)?;
-            serde_json::to_string_pretty(&facts.values().of(&subject))? + "\n"
-        }
-        Some(file) => filled(file, subject, &facts, &inputs.settings)?,
-    };
-    printer.print(&text)?;
+    printer.print(&filled(&args.file, subject, &facts, &inputs.settings)?)?;
     Ok(Outcome::Clean)
 }
 

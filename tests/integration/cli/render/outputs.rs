@@ -411,7 +411,10 @@ fn a_damaged_record_stops_everything() {
 #[test]
 fn a_template_can_be_tried() {
     let folder = folder();
-    let run = folder.run(&["template", "--values", "--target", "west"]);
+    let names = ["apiVersion", "kind", "target", "targets", "meshes", "clusters"];
+    let fields = names.map(|it| format!("\"{it}\": {{{{ {it} }}}}"));
+    folder.write("values.json", format!("{{{}}}", fields.join(", ")));
+    let run = folder.run(&["template", "values.json", "--target", "west"]);
     let values = run.json();
     assert_eq!(values["target"]["name"], "west");
     let schema = folder.run(&["schema", "template-context"]);
