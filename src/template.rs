@@ -7,13 +7,11 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior,
 use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
-mod constructs;
 mod events;
 mod format;
 mod steps;
 mod whole;
 
-pub use constructs::Constructs;
 pub use format::Format;
 pub use steps::StepBudget;
 
@@ -92,7 +90,7 @@ pub fn filled(
     format: Format,
     values: Value,
 ) -> Result<String, TemplateError> {
-    TemplateEngine::new(Constructs::All, StepBudget::default(), |_| None)
+    TemplateEngine::new(StepBudget::default(), |_| None)
         .and_then(|engine| engine.compile(name, text, format))
         .and_then(|mut template| template.fill(values))
         .map_err(|source| TemplateError { name, source })
@@ -104,12 +102,11 @@ pub fn filled(
 /// so it has to be a value of its own: a template that works for one name works for all. `plain` writes
 /// a string as it is, if it has nothing but letters, digits and `._:/@+-`.
 ///
-/// A [`StepBudget`] bounds neither the memory, nor the stack, nor the time that one step takes. A template of a user is
-/// filled in by a process of its own that bounds them, or has no constructs that need much.
+/// A [`StepBudget`] bounds neither the memory, nor the stack, nor the time that one step takes. So a template of a user
+/// is filled in by a process of its own.
 #[derive(Debug)]
 pub struct TemplateEngine {
     environment: Environment<'static>,
-    constructs: Constructs,
     steps: StepBudget,
 }
 
@@ -128,7 +125,6 @@ impl TemplateEngine {
     /// # Errors
     /// A syntax that the engine refuses, which the tests rule out.
     pub fn new(
-        constructs: Constructs,
         steps: StepBudget,
         load: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, Problem> {
@@ -142,17 +138,12 @@ impl TemplateEngine {
             let text = load(name);
             included
                 .take_text(text.as_deref().unwrap_or_default())
-                .and_then(|()| text.as_deref().map_or(Ok(()), |it| constructs.check(it)))
-                .map_err(|problem| match problem {
-                    Problem::TooManySteps => ErrorKind::OutOfFuel.into(),
-                    problem => Error::new(ErrorKind::SyntaxError, problem.to_string()),
-                })?;
+                .map_err(|_| Error::from(ErrorKind::OutOfFuel))?;
             Ok(text.map(|it| whole::template(&it)))
         });
         environment.add_filter("plain", format::plain);
         Ok(Self {
             environment,
-            constructs,
             steps,
         })
     }
@@ -167,7 +158,6 @@ impl TemplateEngine {
         text: &str,
         format: Format,
     ) -> Result<CompiledTemplate, Problem> {
-        self.constructs.check(text)?;
         let mut environment = self.environment.clone();
         environment.set_formatter(move |out: &mut Output, _: &mut State, value: &Value| {
             format::write(format, out, value)

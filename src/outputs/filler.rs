@@ -7,13 +7,12 @@ use super::context::{Facts, Values};
 use super::order::{FillOrder, ResultPath, ResultSubject};
 use super::path;
 use crate::diagnostic::Quoted;
-use crate::template::{CompiledTemplate, Constructs, Format, Problem, StepBudget, TemplateEngine};
+use crate::template::{CompiledTemplate, Format, Problem, StepBudget, TemplateEngine};
 
 /// The engine with the values of a run.
 #[derive(Debug)]
 pub struct Filler {
     values: Values,
-    constructs: Constructs,
     steps: StepBudget,
 }
 
@@ -31,10 +30,9 @@ pub struct OrderResults<'a> {
 
 impl Filler {
     /// Returns a filler with the values of a run.
-    pub fn new(facts: Facts, constructs: Constructs) -> Self {
+    pub fn new(facts: Facts) -> Self {
         Self {
             values: facts.values(),
-            constructs,
             steps: StepBudget::default(),
         }
     }
@@ -51,7 +49,7 @@ impl Filler {
         let folder = order.template.rsplit_once('/');
         let folder = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
         let load = move |name: &str| load(&format!("{folder}{name}"));
-        let engine = TemplateEngine::new(self.constructs, self.steps.clone(), load)?;
+        let engine = TemplateEngine::new(self.steps.clone(), load)?;
         self.steps.take_text(&order.text)?;
         let paths = match &order.path {
             ResultPath::Fixed(path) => vec![path.clone(); order.subjects.len()],

@@ -6,7 +6,7 @@ use super::*;
 
 fn filled_as(format: Format, text: &str, value: impl Into<Value>) -> Result<String, String> {
     let values = context! { value => value.into() };
-    let filled = TemplateEngine::new(Constructs::All, StepBudget::default(), |_| None)
+    let filled = TemplateEngine::new(StepBudget::default(), |_| None)
         .and_then(|engine| engine.compile("test", text, format))
         .and_then(|mut template| template.fill(values));
     filled.map_err(|error| error.to_string())
@@ -155,7 +155,7 @@ fn a_result_has_a_limit() {
 #[test]
 fn the_templates_of_a_run_share_their_steps() {
     let steps = StepBudget::default();
-    let engine = TemplateEngine::new(Constructs::All, steps.clone(), |_| None).unwrap();
+    let engine = TemplateEngine::new(steps.clone(), |_| None).unwrap();
     let text = "{% for a in range(1000) %}{% for b in range(100) %}{% endfor %}{% endfor %}";
     let mut template = engine.compile("test", text, Format::Text).unwrap();
     assert!(steps.take_text(&"x".repeat(49_000_000)).is_ok());

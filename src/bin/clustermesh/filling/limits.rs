@@ -1,10 +1,10 @@
 //! Limits of the process that fills in templates, and what its end means.
 
+use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use clustermesh::outputs::FillerEnd;
-use clustermesh::template::Constructs;
 
 /// The memory that templates may take, in MiB.
 const MEBIBYTES: u64 = 512;
@@ -32,20 +32,17 @@ pub(super) const OVERTIME: i32 = 3;
 /// The exit code of a program that panics.
 const PANIC: i32 = 101;
 
-/// Limits this process, which has facts of some length; returns the constructs that are safe under the limits.
-pub(super) fn set(facts: usize) -> Constructs {
+/// Limits this process, which has facts of some length. Only Linux limits its memory, and Windows not even its CPU
+/// time.
+pub(super) fn set(facts: usize) -> io::Result<()> {
     let facts = u64::try_from(facts).unwrap_or(u64::MAX);
     let memory = (MEBIBYTES << 20).saturating_add(facts.saturating_mul(PER_BYTE));
     let seconds = SECONDS + facts / READ;
-    if is_limited(memory, seconds) {
-        Constructs::All
-    } else {
-        Constructs::Bounded
-    }
+    limit(memory, seconds)
 }
 
 #[cfg(unix)]
-fn is_limited(memory: u64, seconds: u64) -> bool {
+fn limit(memory: u64, seconds: u64) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = |resource, most: u64| {
         let maximum = getrlimit(resource).maximum;
@@ -53,22 +50,26 @@ fn is_limited(memory: u64, seconds: u64) -> bool {
         // At the soft limit of CPU time the process gets a signal with a meaning.
         let grace = u64::from(matches!(resource, Resource::Cpu));
         let current = maximum.map(|it| it.saturating_sub(grace));
-        setrlimit(resource, Rlimit { current, maximum }).is_ok()
+        setrlimit(resource, Rlimit { current, maximum })
     };
     // A file with the memory of the process would help with no template.
     let _ = limit(Resource::Core, 0);
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    let is_limited = limit(Resource::Stack, STACK)
-        & limit(Resource::Cpu, seconds + 1)
-        & limit(Resource::As, memory);
-    // macOS accepts a limit of memory and ignores it.
-    is_limited && cfg!(target_os = "linux")
+    let limited = limit(Resource::Stack, STACK)
+        .and(limit(Resource::Cpu, seconds + 1))
+        .and(limit(Resource::As, memory));
+    // macOS ignores or refuses a limit of memory.
+    if cfg!(target_os = "linux") {
+        limited?;
+    }
+    Ok(())
 }
 
 #[cfg(not(unix))]
-fn is_limited(_memory: u64, _seconds: u64) -> bool {
-    false
+#[expect(clippy::unnecessary_wraps, reason = "other systems can fail")]
+fn limit(_memory: u64, _seconds: u64) -> io::Result<()> {
+    Ok(())
 }
 
 /// Returns why the process has ended.

@@ -25,8 +25,8 @@ pub(crate) fn answer() -> Option<ExitCode> {
 fn work() -> anyhow::Result<()> {
     thread::Builder::new().spawn(end_in_time)?;
     let facts = line()?.context("no facts")?;
-    let constructs = limits::set(facts.len());
-    let filler = Filler::new(serde_json::from_str(&facts)?, constructs);
+    limits::set(facts.len())?;
+    let filler = Filler::new(serde_json::from_str(&facts)?);
     drop(facts);
     while let Some(line) = line()? {
         let order: FillOrder = serde_json::from_str(&line)?;

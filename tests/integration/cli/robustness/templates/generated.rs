@@ -1,9 +1,6 @@
 //! Generated templates: loops, captures, macros, recursion and accumulation in any order and depth.
 
-use clustermesh::outputs::{Facts, FillOrder, Filler, ResultPath, ResultSubject};
-use clustermesh::template::Constructs;
 use proptest::prelude::*;
-use serde_json::json;
 
 use super::run;
 use crate::cli::Folder;
@@ -92,49 +89,6 @@ fn template() -> impl Strategy<Value = String> {
     prop::collection::vec(statement(), 1..6).prop_map(|it| format!("{BEGIN}{}", it.concat()))
 }
 
-/// The constructs that every system has, so that some of them are accepted.
-fn bounded() -> impl Strategy<Value = String> {
-    let expression = || {
-        let leaf =
-            proptest::sample::select(vec!["c", "t", "x.name", "targets", "clusters", "'aaaa'"]);
-        let leaf = leaf.prop_map(str::to_owned);
-        leaf.prop_recursive(6, 24, 2, |inner| {
-            prop_oneof![
-                3 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} ~ {b})")),
-                1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} + {b})")),
-                1 => inner.clone().prop_map(|a| format!("({a} | join('----'))")),
-                1 => inner.clone().prop_map(|a| format!("({a} | items | list)")),
-                1 => inner.prop_map(|a| format!("({a} | upper)")),
-            ]
-        })
-    };
-    let leaf = prop_oneof![
-        expression().prop_map(|it| format!("{{% set c = {it} %}}")),
-        expression().prop_map(|it| format!("{{% set t = {it} %}}")),
-        expression().prop_map(|it| format!("{{{{ {it} }}}}\n")),
-    ];
-    let statement = leaf.prop_recursive(8, 64, 3, move |inner| {
-        let body = prop::collection::vec(inner, 1..3).prop_map(|it| it.concat());
-        (expression(), body)
-            .prop_map(|(it, body)| format!("{{% for x in {it} %}}{body}{{% endfor %}}"))
-    });
-    prop::collection::vec(statement, 1..3).prop_map(|it| it.concat())
-}
-
-/// Facts with a list of some length.
-fn facts() -> Facts {
-    let target = |number: usize| {
-        json!({
-            "name": format!("c{number}"), "path": "rendered/c", "peers": 0, "files": [], "sources": [],
-            "deliveryName": "c", "reconcileMinutes": 10, "capacity": {},
-            "firewall": { "endpoints": [], "listenPorts": [], "encapsulatedIPs": [] },
-        })
-    };
-    let targets: Vec<_> = (0..30).map(target).collect();
-    let facts = json!({ "sources": [], "targets": targets, "meshes": [], "clusters": [] });
-    serde_json::from_value(facts).unwrap()
-}
-
 fn cases(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").map_or(cases, |it| it.parse().unwrap());
     ProptestConfig {
@@ -159,25 +113,6 @@ proptest! {
                 prop_assert_eq!((code, run.stdout.as_str()), (2, ""));
                 prop_assert!(run.stderr.starts_with("error: any.yaml: "), "{}", run.stderr);
             }
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(cases(400))]
-
-    /// Where nothing limits the process, the listed constructs do. If they did not, this process would not end.
-    #[test]
-    fn listed_constructs_need_no_limits(text in bounded()) {
-        let filler = Filler::new(facts(), Constructs::Bounded);
-        let order = FillOrder {
-            template: "any.txt".to_owned(),
-            text,
-            path: ResultPath::Fixed("any.txt".to_owned()),
-            subjects: vec![ResultSubject::Repository],
-        };
-        if let Ok(results) = filler.results(&order, |_| None) {
-            prop_assert_eq!(results.count(), 1);
         }
     }
 }
