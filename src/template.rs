@@ -142,10 +142,7 @@ impl TemplateEngine {
             Ok(text.map(|it| whole::template(&it)))
         });
         environment.add_filter("plain", format::plain);
-        Ok(Self {
-            environment,
-            steps,
-        })
+        Ok(Self { environment, steps })
     }
 
     /// Compiles a template, given its name and its text.

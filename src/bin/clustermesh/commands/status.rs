@@ -26,7 +26,6 @@ use crate::settings::CommonOptions;
 use crate::threshold::FailOn;
 use crate::{Outcome, applied_files, clock, input_file};
 
-mod delay;
 mod guard;
 mod json;
 mod markdown;
@@ -35,7 +34,6 @@ mod state;
 
 pub(crate) use json::WrittenStatus;
 
-use delay::Delay;
 use guard::GuardComparison;
 use state::{ClusterState, ClusterStatus, GuardStatus, NodeCounts, RenderedFolder, UnreadCluster};
 
@@ -121,19 +119,17 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
         _ => String::new(),
     };
     let report = Report::new(&inputs.files, &findings);
-    let delay = Delay::read();
     match args.output {
         StatusFormat::Human => {
             let basis = basis(&inputs, states.len());
-            let delay = delay.map(|it| shown::delay(&it)).unwrap_or_default();
-            printer.result(&(basis + &shown::text(&states) + &delay + &success))?;
+            printer.result(&(basis + &shown::text(&states) + &success))?;
             if !findings.is_empty() {
                 printer.findings(&inputs.files, &findings);
                 printer.counts(&findings, None);
             }
         }
         StatusFormat::Json => {
-            printer.print(&json::text(&states, delay.as_ref(), &report)?)?;
+            printer.print(&json::text(&states, &report)?)?;
         }
         StatusFormat::Markdown => {
             let mut text = markdown::text(&states) + &success;

@@ -411,7 +411,14 @@ fn a_damaged_record_stops_everything() {
 #[test]
 fn a_template_can_be_tried() {
     let folder = folder();
-    let names = ["apiVersion", "kind", "target", "targets", "meshes", "clusters"];
+    let names = [
+        "apiVersion",
+        "kind",
+        "target",
+        "targets",
+        "meshes",
+        "clusters",
+    ];
     let fields = names.map(|it| format!("\"{it}\": {{{{ {it} }}}}"));
     folder.write("values.json", format!("{{{}}}", fields.join(", ")));
     let run = folder.run(&["template", "values.json", "--target", "west"]);

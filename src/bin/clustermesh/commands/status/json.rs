@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::delay::Delay;
 use super::state::{
     ClusterState, ClusterStatus, GuardState, GuardStatus, NodeCounts, RenderedFolder,
 };
@@ -26,40 +25,9 @@ const PROBLEM: usize = 400;
 pub(crate) struct WrittenStatus<'a> {
     /// The clusters, by name.
     clusters: Vec<WrittenState<'a>>,
-    /// The delay from a new node to its Peers, as far as the files of `clustermesh init` show it; absent without such
-    /// files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delay: Option<WrittenDelay<'a>>,
     /// Problems of the mesh, the snapshots, the rendered tree and the connections, the most severe
     /// first.
     findings: Vec<WrittenFinding<'a>>,
-}
-
-/// The delay from a new node to its Peers.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Delay")]
-#[serde(rename_all = "camelCase")]
-struct WrittenDelay<'a> {
-    /// The sum of the known steps, at most.
-    seconds: u64,
-    /// The steps whose length a file shows.
-    steps: Vec<WrittenDelayStep<'a>>,
-    /// The other steps.
-    unknown: &'a [String],
-}
-
-/// A step of the delay.
-#[derive(JsonSchema, Serialize)]
-#[schemars(rename = "Step")]
-struct WrittenDelayStep<'a> {
-    /// `refresh`, or the tool that applies the Peers.
-    #[schemars(example = &"refresh")]
-    step: &'a str,
-    /// The longest time that it takes.
-    seconds: u64,
-    /// The file that shows it.
-    #[schemars(example = &".github/workflows/clustermesh-refresh.yml")]
-    file: &'a str,
 }
 
 /// A cluster, compared with what is rendered for it.
@@ -195,30 +163,12 @@ struct WrittenNodes<'a> {
 }
 
 /// Returns the object as text.
-pub(super) fn text(
-    states: &[ClusterStatus],
-    delay: Option<&Delay>,
-    report: &Report,
-) -> serde_json::Result<String> {
+pub(super) fn text(states: &[ClusterStatus], report: &Report) -> serde_json::Result<String> {
     let document = JsonDocument::of(WrittenStatus {
         clusters: states.iter().map(state).collect(),
-        delay: delay.map(written_delay),
         findings: written_findings(report),
     });
     document.text()
-}
-
-fn written_delay(delay: &Delay) -> WrittenDelay<'_> {
-    let steps = delay.known.iter().map(|it| WrittenDelayStep {
-        step: it.what,
-        seconds: it.longest.as_secs(),
-        file: it.path,
-    });
-    WrittenDelay {
-        seconds: delay.longest().as_secs(),
-        steps: steps.collect(),
-        unknown: &delay.unknown,
-    }
 }
 
 fn state(state: &ClusterStatus) -> WrittenState<'_> {

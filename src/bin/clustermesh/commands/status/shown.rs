@@ -9,7 +9,6 @@ use clustermesh::diagnostic::{Finding, escaped};
 use clustermesh::rules::clusters;
 use clustermesh::text::{self, shell_word};
 
-use super::delay::Delay;
 use super::state::{
     ClusterState, ClusterStatus, GuardState, NodeCounts, RenderedFolder, UnreadCluster,
 };
@@ -62,11 +61,6 @@ pub(super) fn text(states: &[ClusterStatus]) -> String {
         }
     }
     text
-}
-
-/// Returns the line about the delay, behind an empty one.
-pub(super) fn delay(delay: &Delay) -> String {
-    format!("\n{}\n", terminal::stdout().hanging(2, &delay.line()))
 }
 
 /// Returns the sentence for clusters without problems.

@@ -100,60 +100,6 @@ fn laptop(name: &str, key: &str, range: &str) -> Value {
 
 const KEY: &str = "vblMc9U8RAI6cVopcKEMTVT6lVC3D9nTTMSwot5d3L4=";
 
-/// The files of `init` show the refresh and Flux; only this repository's own files count.
-#[test]
-fn the_delay_from_a_new_node_to_its_peers() {
-    let site = Site::new();
-    let delay = |site: &Site| {
-        let run = site.run(&["status"]);
-        assert_eq!(run.code, 0, "{}", run.stderr);
-        let json = site.run(&["status", "--output", "json"]).json();
-        let is_delay = |it: &&str| it.contains("from a new node");
-        let text = run.stdout.split("\n\n").find(is_delay).unwrap_or_default();
-        (text.to_owned(), json["delay"].clone())
-    };
-    assert_eq!(delay(&site), (String::new(), Value::Null));
-    let init = |arguments: &[&str]| {
-        let run = site.run(&[&["init"], arguments].concat());
-        assert_eq!(run.code, 0, "{}", run.stderr);
-    };
-    init(&["--ci", "github", "--gitops", "flux"]);
-    let (text, json) = delay(&site);
-    insta::assert_snapshot!(text, @"");
-    let step = |step, seconds, file| json!({ "step": step, "seconds": seconds, "file": file });
-    let refresh = ".github/workflows/clustermesh-refresh.yml";
-    let flux = step("Flux", 300, "flux/gitrepository.yaml");
-    let unknown = ["the run of the job", "the checks", "the merge"];
-    assert_eq!(
-        json,
-        json!({ "seconds": 3900, "steps": [step("refresh", 3600, refresh), flux.clone()], "unknown": unknown })
-    );
-
-    let folder = &site.folder;
-    folder.edit(refresh, "17 * * * *", "7,37 */2 * * *");
-    folder.edit("flux/gitrepository.yaml", "interval: 5m", "interval: 1m30s");
-    let (_, json) = delay(&site);
-    assert_eq!(json["seconds"], 90 * 60 + 90);
-    folder.edit(refresh, "7,37 */2 * * *", "7 3 * * 1-5");
-    let (text, _) = delay(&site);
-    insta::assert_snapshot!(text, @"");
-    let gallery = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/templates/gallery/github-watch.yml"
-    );
-    let watch = ".github/workflows/clustermesh-watch.yml";
-    folder.write(watch, fs::read_to_string(gallery).unwrap());
-    folder.edit(watch, "--wait 50m", "--wait 50m --interval 1m");
-    assert_eq!(delay(&site).1["steps"][0], step("refresh", 70, watch));
-
-    fs::remove_dir_all(folder.path(".github")).unwrap();
-    fs::remove_dir_all(folder.path("flux")).unwrap();
-    init(&["--ci", "gitlab", "--gitops", "argocd"]);
-    let (text, json) = delay(&site);
-    insta::assert_snapshot!(text, @"");
-    assert_eq!(json["seconds"], 0);
-}
-
 #[test]
 fn what_is_rendered_is_in_sync() {
     let site = Site::new();
