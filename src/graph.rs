@@ -267,7 +267,6 @@ impl LinkState {
         }
     }
 
-    /// Returns it in words.
     fn words(self) -> &'static str {
         match self {
             Self::Fails => "fails",

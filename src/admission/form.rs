@@ -41,7 +41,6 @@ pub(super) enum RangeForm {
     Unreadable,
 }
 
-/// An endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct EndpointForm<'p> {
     pub(super) dns: &'p str,

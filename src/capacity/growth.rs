@@ -21,7 +21,6 @@ pub struct ClusterLoad<'a> {
     load: Load,
     /// The Peers that it gets of each added cluster.
     added: Bundle,
-    /// Their files.
     files: usize,
 }
 

@@ -47,7 +47,6 @@ pub(super) struct ArrivalState {
 /// A step of a delivery.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Event {
-    /// The object.
     pub(super) object: usize,
     /// True if it is deleted; otherwise it is created or changed.
     pub(super) is_deletion: bool,
@@ -62,7 +61,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns its name.
     pub(super) fn name(&self) -> &'a str {
         let either = self.new.or(self.old);
         either.map_or("", |it| it.name.as_str())

@@ -11,7 +11,6 @@ use crate::net::prefixes::{Prefixes, Span};
 /// The reason why a node of the old version does not have some addresses any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum EndKind {
-    /// The node left.
     NodeLeft,
     /// The node has other addresses.
     NodeMoved,

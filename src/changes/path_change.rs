@@ -96,7 +96,6 @@ impl PathCounts {
         self.undeclared += other.undeclared;
     }
 
-    /// Counts paths.
     pub(super) fn count(&mut self, paths: u64, are_declared: bool) {
         if are_declared {
             self.declared += paths;
@@ -107,7 +106,6 @@ impl PathCounts {
 }
 
 impl EndedPaths {
-    /// Adds others.
     pub(super) fn add(&mut self, other: &Self) {
         self.paths.add(other.paths);
         self.left.extend(other.left.iter().cloned());

@@ -18,9 +18,7 @@ pub(super) enum Shape<'a> {
     Integer(i64, i64),
     /// Yes or no.
     Boolean,
-    /// A list.
     List(ListShape<'a>),
-    /// A mapping.
     Mapping(Mapping<'a>),
     /// A list or a mapping, by their schemas.
     ListOrMapping([&'a Value; 2]),
@@ -30,9 +28,7 @@ pub(super) enum Shape<'a> {
 pub(super) struct ListShape<'a> {
     /// The schema of its items.
     pub(super) items: &'a Value,
-    /// The fewest.
     pub(super) fewest: u64,
-    /// The most.
     pub(super) most: u64,
 }
 

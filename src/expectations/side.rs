@@ -33,7 +33,6 @@ pub(super) struct WrittenSide {
 pub(super) enum SideClass {
     /// Every class.
     Any,
-    /// One class.
     One(AddressClass),
 }
 

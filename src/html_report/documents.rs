@@ -14,7 +14,6 @@ use super::graph_document::{PageCluster, PageGraph};
 use super::outage_document::PageOutage;
 use super::proof_document::PageVerification;
 
-/// All documents.
 pub(super) struct PageDocuments {
     /// The findings of `validate`.
     pub(super) findings: Vec<PageFinding>,

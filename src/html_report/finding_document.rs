@@ -8,7 +8,6 @@ pub(super) struct PageReport {
     pub(super) findings: Vec<PageFinding>,
 }
 
-/// A finding.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct PageFinding {
     pub(super) rule: String,

@@ -9,7 +9,6 @@ pub(super) struct PageGraph {
     pub(super) links: Vec<PageLink>,
 }
 
-/// A cluster.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PageCluster {
@@ -48,7 +47,6 @@ pub(super) struct PageSegment {
     pub(super) nodes: Vec<String>,
 }
 
-/// A node.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct PageNode {
     pub(super) name: String,

@@ -77,7 +77,6 @@ impl PathState {
         }
     }
 
-    /// Returns it in words.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Fails => "no declared path works",

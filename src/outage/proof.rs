@@ -50,7 +50,6 @@ pub struct LostPaths {
     pub classes: BTreeMap<ClassPair, u64>,
     /// The sender and the receiver of one of them.
     pub example: Option<[AddressBlock; 2]>,
-    /// The paths.
     pub(crate) paths: PathSet,
 }
 

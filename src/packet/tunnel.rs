@@ -16,11 +16,9 @@ use crate::wireguard::Endpoint;
 
 /// The two ends of a tunnel before it is used.
 pub(super) struct Tunnels {
-    /// The sender.
     pub(super) sender: At,
     /// Its Peer for the receiver.
     pub(super) peer: PeerId,
-    /// The receiver.
     pub(super) receiver: At,
     /// Its Peer for the sender.
     pub(super) back: PeerId,
@@ -32,7 +30,6 @@ struct TunnelSide {
     at: At,
     /// Its Peer for the other.
     peer: PeerId,
-    /// The other.
     other: At,
 }
 

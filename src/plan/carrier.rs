@@ -13,7 +13,6 @@ pub(super) struct Carrier<'f> {
 }
 
 impl Carrier<'_> {
-    /// Returns all its ranges.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Cidr> {
         self.pods.iter().chain(&self.others).copied()
     }

@@ -14,7 +14,6 @@ pub(super) type Holes = BTreeMap<Cidr, BTreeSet<Cidr>>;
 /// The Peers and ranges of a source that are withheld from a target.
 #[derive(Default)]
 pub(super) struct SourceDecision {
-    /// The candidates.
     pub(super) excluded: BTreeSet<CandidateId>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,

@@ -15,7 +15,6 @@ use crate::place::Place;
 /// The ranges that a member leaves out for all targets.
 #[derive(Debug, Default)]
 pub(super) struct OwnLoops {
-    /// The candidates.
     pub(super) excluded: BTreeSet<CandidateId>,
     /// The ranges.
     pub(super) withheld: BTreeSet<Cidr>,

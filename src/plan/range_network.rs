@@ -21,12 +21,7 @@ pub(super) enum RangeSegments {
     /// These, in order of name: those with at least half as many nodes there as the one with most.
     Several(Vec<usize>),
     /// That of one node, which is not enough to follow it.
-    One {
-        /// The node.
-        node: NodeId,
-        /// Its segment.
-        segment: usize,
-    },
+    One { node: NodeId, segment: usize },
     /// None that could carry it.
     Nobody,
 }

@@ -49,7 +49,6 @@ pub(crate) use undelivered::Undelivered;
 /// The Peers of every cluster.
 #[derive(Default)]
 pub(crate) struct AppliedFiles {
-    /// The files, by cluster.
     files: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// The files of clusters that are in no mesh, if they were asked for.
     left: BTreeMap<ClusterName, Vec<AppliedFile>>,

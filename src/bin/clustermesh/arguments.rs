@@ -70,7 +70,6 @@ pub(crate) enum Command {
 pub(crate) struct GivenOptions<'o> {
     /// The files that the command works with.
     pub(crate) files: Option<&'o FileOptions>,
-    /// Its options for printing.
     pub(crate) printing: PrintOptions,
 }
 

@@ -59,9 +59,7 @@ pub(crate) type ServiceNames = BTreeMap<ClusterName, BTreeSet<ServiceName>>;
 /// The objects that are requested from a cluster.
 #[derive(Debug)]
 pub(crate) enum Wanted {
-    /// Its nodes.
     Nodes,
-    /// Its Peers.
     Peers,
     /// Both, and the guard.
     All,
@@ -95,7 +93,6 @@ pub(crate) enum ClusterRoute {
 
 /// The result of contacting a cluster.
 pub(crate) struct Arrival {
-    /// The cluster.
     pub(crate) cluster: ClusterName,
     /// The answer, or the fault that prevented one.
     pub(crate) answer: Result<ClusterAnswer, Fault>,
@@ -109,7 +106,6 @@ pub(crate) struct ClusterAnswer {
     pub(crate) listing: Listing,
     /// The number of pages of the list.
     pub(crate) pages: usize,
-    /// The Peers.
     pub(crate) peers: PeerList,
     /// The policy and the binding of the guard, as far as they are there, or the fault that prevented an answer.
     pub(crate) guard: Result<Vec<Value>, Fault>,

@@ -28,7 +28,6 @@ pub(crate) struct FileMistakes {
     pub(crate) files: ShownFiles,
     /// The mistakes.
     pub(crate) findings: Vec<Finding>,
-    /// The outcome.
     pub(crate) outcome: Outcome,
     /// A note for a person, below the mistakes.
     pub(crate) note: Option<String>,

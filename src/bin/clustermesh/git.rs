@@ -98,7 +98,6 @@ impl GitRepository {
         found.with_context(|| format!("the tree of {commit} is missing"))
     }
 
-    /// Returns a tree.
     pub(crate) fn tree(&self, id: &ObjectId) -> anyhow::Result<GitTree> {
         GitTree::parse(&self.read(id, LIMIT)?, id.bytes())
     }

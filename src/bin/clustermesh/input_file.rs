@@ -25,7 +25,6 @@ pub(crate) struct InputFile {
 
 /// Meshes of which every cluster is known, though they may not go together.
 pub(crate) struct Clusters {
-    /// The meshes.
     pub(crate) meshes: Vec<Mesh>,
     /// The files, for the excerpts.
     pub(crate) sources: Vec<Source>,

@@ -24,7 +24,6 @@ use crate::{clock, disk, guard_files, input_file};
 
 /// The findings of the rules.
 pub(crate) struct CheckResult<'a> {
-    /// All findings.
     pub(crate) findings: Vec<Finding>,
     /// The plan, unless a mistake prevents it.
     pub(crate) planned: Option<(Fleet<'a>, Plan)>,

@@ -15,7 +15,6 @@ use crate::threshold::Threshold;
 
 /// The target to print, and the losses that a person allows.
 pub(crate) struct PrintOrder<'a> {
-    /// The target.
     pub(crate) target: &'a str,
     /// Losses that are allowed.
     pub(crate) allowances: &'a [Allowance],

@@ -77,12 +77,10 @@ pub(crate) enum ClusterAccess {
     InCluster,
     /// With a kubeconfig in a Secret.
     Secret {
-        /// Its namespace.
         namespace: String,
         /// The Secret, and the key in it.
         secret: SecretKeyRef,
     },
-    /// With a kubeconfig.
     Kubeconfig {
         /// Its files, merged.
         files: Setting<Vec<PathBuf>>,

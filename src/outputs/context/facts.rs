@@ -29,7 +29,6 @@ pub struct Facts {
     pub(super) sources: Vec<ContextSource>,
     /// All clusters as targets, with the places of their sources.
     pub(super) targets: Vec<ContextTarget<usize>>,
-    /// All meshes.
     pub(super) meshes: Vec<ContextMesh>,
     /// All clusters as sources.
     pub(super) clusters: Vec<ContextCluster>,

@@ -11,7 +11,6 @@ use crate::net::Family;
 /// The view of one cluster from another one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ForwardingView {
-    /// Its equivalence classes.
     pub(super) classes: Vec<EquivalenceClass>,
     /// The place in `class` of each of its blocks, in their order.
     class_of: Vec<u32>,

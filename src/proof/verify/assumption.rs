@@ -30,7 +30,6 @@ pub(super) enum PremiseSubject {
     Family(Family),
     /// Endpoints that no node shows.
     Strangers,
-    /// A range.
     Range(Cidr),
     /// A LAN that a Peer takes.
     Lan(Cidr),

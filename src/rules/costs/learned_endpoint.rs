@@ -10,7 +10,6 @@ use crate::name::ClusterName;
 /// Nodes of a cluster that others may forget.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct LearnedEndpoints<'f> {
-    /// The cluster.
     pub(super) cluster: &'f ClusterName,
     /// The names of the nodes.
     pub(super) nodes: BTreeSet<&'f str>,

@@ -10,7 +10,6 @@ use crate::name::ClusterName;
 /// The silent leaders of a cluster.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct SilentLeaders<'f> {
-    /// The cluster.
     pub(super) cluster: &'f ClusterName,
     /// Their names.
     pub(super) nodes: BTreeSet<&'f str>,

@@ -14,11 +14,8 @@ use crate::wireguard::Endpoint;
 pub(super) struct DialledEndpoint<'f> {
     /// Its cluster.
     pub(super) member: &'f Member<'f>,
-    /// Its Peer.
     pub(super) candidate: &'f PeerCandidate,
-    /// The node.
     pub(super) node: &'f Node,
-    /// The endpoint.
     pub(super) endpoint: &'f Endpoint,
     /// The origin of the endpoint.
     pub(super) origin: Origin,

@@ -19,13 +19,9 @@ use crate::wireguard::Endpoint;
 
 /// Endpoints of a cluster that some clusters cannot dial.
 struct UnreachableEndpoints<'f> {
-    /// The first endpoint.
     first: DialledEndpoint<'f>,
-    /// Its address.
     address: IpAddr,
-    /// All endpoints.
     endpoints: Vec<&'f Endpoint>,
-    /// Their nodes.
     nodes: Vec<&'f str>,
     /// The clusters that cannot dial them.
     targets: Vec<&'f ClusterName>,
@@ -233,7 +229,6 @@ struct Surroundings {
 /// The endpoints at which the nodes of a cluster are dialled in a mesh.
 struct Doors<'f> {
     cluster: &'f ClusterName,
-    /// The nodes.
     nodes: Vec<&'f str>,
     /// The place of the first endpoint, if there is any.
     place: Option<Place>,

@@ -23,7 +23,6 @@ const ANNOTATIONS: [&str; 3] = [
 struct DialledCandidate<'a> {
     /// Its cluster.
     member: &'a Member<'a>,
-    /// The candidate.
     candidate: &'a PeerCandidate,
 }
 

@@ -18,7 +18,6 @@ struct Owned<'a> {
 
 /// The nodes that a cluster has in common with one that ranks before it.
 pub(super) struct SharedNodes<'a> {
-    /// The cluster.
     cluster: &'a ClusterName,
     /// The other one.
     before: &'a ClusterName,

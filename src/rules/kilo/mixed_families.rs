@@ -10,11 +10,9 @@ use crate::snapshot::Node;
 
 /// Nodes with addresses of both families.
 pub(super) struct MixedFamilies<'f> {
-    /// The first node.
     pub(super) first: &'f Node,
     /// The number of nodes with the same mixture.
     pub(super) nodes: usize,
-    /// The mixture.
     pub(super) mixture: FamilyMixture,
     /// The change after which everything is of one family. Without it, the cluster would share no family
     /// with its partners.
@@ -32,7 +30,6 @@ pub(super) enum FamilyMixture {
 
 /// The change of a cluster after which its Kilo routes one family.
 pub(super) struct FamilyChange<'f> {
-    /// The family.
     pub(super) family: Family,
     /// Whether Kubernetes must assign the pod CIDR of this family first.
     pub(super) is_for_pods: bool,

@@ -23,7 +23,6 @@ const SUBNET: &str = "wireguardCIDR";
 
 /// A range or address of an unselected node.
 struct UnselectedRange<'a> {
-    /// The node.
     node: &'a str,
     /// The range.
     cidr: Cidr,
@@ -36,7 +35,6 @@ struct UnselectedRange<'a> {
 struct UndoneSelector<'m, 'u> {
     /// The field that declares the range.
     field: &'static str,
-    /// The range.
     range: &'m Range,
     /// The ranges of unselected nodes in it; at least one.
     reached: Vec<&'u UnselectedRange<'m>>,

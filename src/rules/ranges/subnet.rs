@@ -22,7 +22,6 @@ const COMPARED: usize = 100_000;
 struct Subnet<'a> {
     member: &'a Member<'a>,
     cidr: Cidr,
-    /// The addresses in it.
     addresses: Vec<IpAddr>,
     /// The place of the first node that reports it.
     place: Place,

@@ -67,7 +67,6 @@ pub(super) struct Dump {
 /// The Peers of clusters that are not read from the rendered tree.
 #[derive(Default)]
 pub(crate) struct DumpedPeers {
-    /// The files, by cluster.
     pub(crate) files: BTreeMap<ClusterName, Vec<AppliedFile>>,
     /// The files of clusters that are in no mesh.
     pub(crate) left: BTreeMap<ClusterName, Vec<AppliedFile>>,

@@ -45,7 +45,6 @@ const POD_AUTHORITY: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.cr
 /// A server that can be asked.
 #[derive(Clone)]
 pub(super) struct Connection {
-    /// The client.
     pub(super) client: Client,
     /// The server, as `host:port`.
     pub(super) server: String,

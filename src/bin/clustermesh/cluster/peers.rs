@@ -61,7 +61,6 @@ struct ServedVersion {
     version: String,
 }
 
-/// Lists the Peers.
 pub(super) async fn list(connection: &Connection) -> Result<PeerList, Fault> {
     let Some(versions) = versions(connection).await? else {
         return Ok(PeerList::default());

@@ -18,7 +18,6 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A program that has ended.
 pub(super) struct Ended {
-    /// The exit status.
     pub(super) status: ExitStatus,
     /// The standard output.
     pub(super) stdout: String,

@@ -51,7 +51,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub(super) struct ApiRequest {
     /// The path, with its query.
     pub(super) path: String,
-    /// The right.
     pub(super) right: Right,
     /// The largest answer that is believed, in bytes.
     pub(super) limit: usize,

@@ -83,7 +83,6 @@ pub(crate) struct SnapshotArgs {
 
 /// The nodes of a cluster.
 pub(crate) struct ListedNodes {
-    /// The cluster.
     pub(crate) cluster: ClusterName,
     /// The nodes.
     pub(crate) listing: Listing,

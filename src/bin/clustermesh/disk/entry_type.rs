@@ -9,7 +9,6 @@ use crate::git::EntryMode;
 pub(crate) enum EntryType {
     /// A regular file.
     File,
-    /// A folder.
     Folder,
     /// A symbolic link.
     Link,

@@ -207,7 +207,6 @@ fn bounded(reader: &mut impl Read, expected: u64, limit: u64) -> anyhow::Result<
     Ok(bytes)
 }
 
-/// Returns bytes as text.
 pub(super) fn text_of(bytes: Vec<u8>) -> anyhow::Result<String> {
     if bytes.starts_with(LFS_POINTER) {
         bail!(

@@ -33,7 +33,6 @@ pub(crate) struct Roots {
 enum RootKind {
     /// Anywhere on disk.
     Anywhere,
-    /// In folders.
     Folders(Arc<Folders>),
     /// In a commit.
     Revision(Arc<Revision>),

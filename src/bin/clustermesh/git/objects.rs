@@ -18,7 +18,6 @@ const HEADER: u64 = 8192;
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct ObjectId(String);
 
-/// An object.
 #[derive(Debug)]
 pub(super) struct GitObject {
     pub(super) id: ObjectId,

@@ -16,16 +16,13 @@ pub(crate) struct GitTree(BTreeMap<OsString, TreeEntry>);
 pub(crate) struct TreeEntry {
     /// Its type.
     pub(crate) mode: EntryMode,
-    /// Its object.
     pub(crate) id: ObjectId,
 }
 
 /// A type of entries.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum EntryMode {
-    /// A file.
     File,
-    /// A folder.
     Folder,
     /// A symbolic link, whose object is where it leads.
     Link,
@@ -64,7 +61,6 @@ impl GitTree {
         Ok(Self(entries))
     }
 
-    /// Returns an entry.
     pub(crate) fn get(&self, name: &OsStr) -> Option<&TreeEntry> {
         self.0.get(name)
     }

@@ -19,7 +19,6 @@ use crate::settings::Settings;
 /// The names of clusters in the meshes that could be read.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownClusters<'n> {
-    /// The names.
     named: &'n BTreeSet<String>,
     /// Whether another name is a mistake.
     are_all: bool,

@@ -14,7 +14,6 @@ use crate::settings::{SettingOrigin, Settings};
 /// The policies of the clusters in meshes.
 #[derive(Default)]
 pub(crate) struct ReadPolicies {
-    /// The policies.
     pub(crate) policies: Vec<Policy>,
     /// Their files.
     pub(crate) sources: Vec<Source>,

@@ -8,7 +8,6 @@ use clustermesh::rules::Finding;
 
 /// A finding, and those that follow from it.
 pub(super) struct ReportEntry<'f> {
-    /// The finding.
     pub(super) finding: &'f Finding,
     /// Its consequences, in order.
     pub(super) consequences: Vec<&'f Finding>,

@@ -86,7 +86,6 @@ fn help<'e>(entries: &[&'e ReportEntry]) -> Option<&'e str> {
     (is_example || helps.all(|it| it == last)).then_some(last)
 }
 
-/// A printer of findings.
 struct FindingPrinter<'a> {
     files: &'a ShownFiles,
     width: Width,

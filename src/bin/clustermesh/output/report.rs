@@ -33,7 +33,6 @@ pub(crate) enum ReportFormat {
 
 /// Findings, and the files that they point into.
 pub(crate) struct Report<'a> {
-    /// The files.
     pub(super) files: &'a ShownFiles,
     /// The findings in order, with their texts escaped: no format has to do that itself.
     pub(super) findings: Vec<Finding>,

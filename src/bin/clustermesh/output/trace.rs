@@ -49,7 +49,6 @@ impl From<TraceFormat> for ReportFormat {
 pub(crate) struct Traced<'a, 'f> {
     /// The clusters.
     pub(crate) fabric: &'a Fabric<'f>,
-    /// The files.
     pub(crate) files: &'a ShownFiles,
     /// The source and the destination.
     pub(crate) ends: (NamedEnd, NamedEnd),
@@ -61,7 +60,6 @@ pub(crate) struct Traced<'a, 'f> {
 
 /// An answer without a packet.
 pub(crate) struct NoPacket<'a> {
-    /// The files.
     pub(crate) files: &'a ShownFiles,
     /// The reason.
     pub(crate) finding: Box<Finding>,
@@ -77,19 +75,14 @@ pub(crate) enum TraceAnswer<'a> {
 
 /// One of the two ways, in words.
 struct Leg<'a> {
-    /// The direction.
     direction: &'static str,
-    /// The packet.
     packet: &'a Packet,
     /// The path.
     way: &'a Way,
-    /// The steps.
     steps: Vec<WordedStep<'a>>,
 }
 
-/// A step in words.
 struct WordedStep<'a> {
-    /// The step.
     step: &'a Step,
     /// The event.
     message: String,

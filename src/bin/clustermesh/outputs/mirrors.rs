@@ -13,7 +13,6 @@ use super::own_tree;
 use crate::settings::Settings;
 use crate::{disk, input_file};
 
-/// Returns the folder.
 pub(super) fn folder(settings: &Settings) -> String {
     let names = own_tree(settings).split('/');
     let names = names.filter(|it| !it.is_empty() && *it != ".");

@@ -5,7 +5,6 @@ use clustermesh::place::Place;
 /// A value and its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting<T> {
-    /// The value.
     pub(crate) value: T,
     /// The source of the value.
     pub(crate) origin: SettingOrigin,
@@ -30,6 +29,5 @@ pub(crate) enum SettingOrigin {
     Variable(&'static str),
     /// The config, at this place.
     File(Place),
-    /// The default.
     Default,
 }

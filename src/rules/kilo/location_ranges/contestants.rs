@@ -37,7 +37,6 @@ pub(super) struct Offer<'f> {
 
 /// A change of the location ranges of a node.
 pub(super) struct OfferChange<'f> {
-    /// The node.
     pub(super) node: &'f Node,
     /// The ranges that nothing contests; nothing if they are too many to write.
     pub(super) left: Option<Vec<Cidr>>,
@@ -49,7 +48,6 @@ pub(super) struct OwnRange<'f> {
     pub(super) cidr: Cidr,
     /// Its use, in words.
     pub(super) usage: &'static str,
-    /// The node.
     pub(super) node: &'f str,
     segment: usize,
 }

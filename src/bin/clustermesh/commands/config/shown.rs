@@ -26,11 +26,9 @@ pub(super) struct Shown {
 
 /// The value of a setting.
 pub(super) enum ShownValue {
-    /// A text.
     Text(String),
     /// Several of them.
     List(Vec<String>),
-    /// A number.
     Number(u64),
     /// A threshold.
     Steps(Steps),
@@ -96,7 +94,6 @@ impl Shown {
 }
 
 impl ShownValue {
-    /// Returns a path.
     pub(super) fn path(path: &Path) -> Self {
         Self::Text(path.to_string_lossy().into_owned())
     }

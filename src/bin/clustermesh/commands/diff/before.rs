@@ -40,7 +40,6 @@ const REMEDY: &str = "compare with another commit (--against REV), with a render
 
 /// The state that is compared with.
 pub(super) enum Against<'a> {
-    /// Nothing.
     Nothing,
     /// A commit, with its mesh and snapshots.
     Revision(Arc<Revision>),

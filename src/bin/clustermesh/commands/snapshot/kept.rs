@@ -9,7 +9,6 @@ use crate::Outcome;
 pub(super) struct KeptSnapshot {
     /// A line for it, if it was looked at.
     pub(super) line: Option<String>,
-    /// The findings.
     pub(super) findings: Vec<Finding>,
     /// The differences, one per line.
     pub(super) differences: String,
@@ -21,7 +20,6 @@ pub(super) struct KeptSnapshot {
     pub(super) is_refused: bool,
     /// The reason why it could not be written.
     pub(super) error: Option<anyhow::Error>,
-    /// The outcome.
     pub(super) outcome: Outcome,
 }
 

@@ -10,7 +10,6 @@ use crate::Outcome;
 
 /// A cluster, with its state if it could be read.
 pub(super) struct ClusterStatus {
-    /// Its name.
     pub(super) cluster: ClusterName,
     /// The state, or the reason for which the cluster could not be read.
     pub(super) found: Result<ClusterState, UnreadCluster>,
@@ -49,9 +48,7 @@ pub(super) struct ClusterState {
     pub(super) rendered: RenderedFolder,
     /// Its Peers.
     pub(super) inventory: Inventory,
-    /// Its nodes.
     pub(super) nodes: NodeCounts,
-    /// Its guard.
     pub(super) guard: GuardStatus,
 }
 
@@ -74,7 +71,6 @@ impl GuardStatus {
 
 /// A problem of a guard.
 pub(super) struct GuardProblem {
-    /// The message.
     pub(super) message: String,
     /// The remedy.
     pub(super) help: String,
@@ -130,7 +126,6 @@ impl ClusterStatus {
         }
     }
 
-    /// Returns the outcome.
     pub(super) fn outcome(&self) -> Outcome {
         match &self.found {
             Err(_)

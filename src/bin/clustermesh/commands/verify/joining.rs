@@ -33,7 +33,6 @@ pub(super) struct JoinPlan {
 
 /// The Peers of all clusters after some have joined.
 pub(super) struct JoinedPeers {
-    /// The meshes.
     pub(super) meshes: Vec<Mesh>,
     /// The Peers that `render` would write.
     pub(super) applied: AppliedFiles,

@@ -87,7 +87,6 @@ impl Verified<'_, '_> {
         ))
     }
 
-    /// Returns the Services.
     pub(super) fn written_services(&self) -> Vec<WrittenService<'_>> {
         let paths = |(paths, failing)| WrittenServiceReach { paths, failing };
         let services = self.services.iter().map(|it| {
