@@ -51,6 +51,8 @@ pub struct Fabric<'a> {
     looked_up: Arc<AtomicU64>,
     /// The rendered tree as applied, if it is up to date and the Peers here are others.
     delivery: Option<Arc<DeliveredTree<'a>>>,
+    /// Whether every tunnel is up whose two ends hold each other's keys.
+    has_open_tunnels: bool,
 }
 
 /// Clusters by their numbers and by what is taken as won.
@@ -195,7 +197,24 @@ impl<'a> Fabric<'a> {
             followed: Arc::default(),
             looked_up: Arc::default(),
             delivery: None,
+            has_open_tunnels: false,
         }
+    }
+
+    /// Returns the same with every tunnel up whose two ends hold each other's keys and pre-shared keys, however they dial.
+    ///
+    /// An endpoint keeps nobody out: who holds a key can dial in from any address, and `WireGuard` learns it from there.
+    #[must_use]
+    pub fn with_open_tunnels(&self) -> Self {
+        Self {
+            has_open_tunnels: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether every tunnel is up whose two ends hold each other's keys.
+    pub(crate) fn has_open_tunnels(&self) -> bool {
+        self.has_open_tunnels
     }
 
     /// Returns the same with other versions of some clusters. Their nodes have the same keys and endpoints, whether

@@ -125,6 +125,13 @@ impl Fabric<'_> {
     /// Opens the tunnel. If that needs an address that a node does not show, the node is assumed to have
     /// one.
     pub(super) fn dial(&self, tunnels: &Tunnels, session: Session) -> Result<Step, Ending> {
+        if self.has_open_tunnels() {
+            return Ok(Step::Dialled {
+                by: tunnels.sender,
+                endpoint: None,
+                assumes: Vec::new(),
+            });
+        }
         let sides = tunnels.sides();
         let [near, far] = &sides;
         let dials = [

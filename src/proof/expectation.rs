@@ -91,14 +91,30 @@ impl ExpectationSide {
     }
 }
 
-/// Holds expectations against what is reached, in their order.
+/// Compares expectations with what is reached, in their order. `Deny` asks which paths are open, however nodes dial now.
 pub fn check<'e>(reach: &Reach, expectations: &'e [Expectation]) -> Vec<Check<'e>> {
     if expectations.is_empty() {
         return Vec::new();
     }
-    let judge = ExpectationJudge::new(reach);
+    let fabric = reach.fabric.with_open_tunnels();
+    let open = reach.of_tunnels(&fabric);
+    let (reached, open) = (ExpectationJudge::new(reach), ExpectationJudge::new(&open));
     let expectations = expectations.par_iter();
-    expectations.map(|it| judge.check(it)).collect()
+    expectations
+        .map(|it| match it.expected {
+            Expected::Reach => reached.check(it),
+            Expected::Deny => {
+                let mut check = open.check(it);
+                // A packet that arrives today shows more: who dials whom.
+                let shown = check.counterexample.as_ref();
+                let today = shown.map(|it| reach.fabric.exchange(it.packet));
+                if let Some(today) = today.filter(|it| it.there.ending.is_delivered()) {
+                    check.counterexample = Some(today);
+                }
+                check
+            }
+        })
+        .collect()
 }
 
 impl Check<'_> {

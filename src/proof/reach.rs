@@ -190,6 +190,17 @@ impl<'f, 'a> Reach<'f, 'a> {
         Reach::looking(fabric, most, is_wanted, Depth::Held, homes)
     }
 
+    /// Returns the same for a fabric that differs only in whether tunnels are up. No view depends on that.
+    pub fn of_tunnels<'o>(&self, fabric: &'o Fabric<'a>) -> Reach<'o, 'a> {
+        Reach {
+            fabric,
+            views: self.views.clone(),
+            homes: self.homes.clone(),
+            unseen: Arc::clone(&self.unseen),
+            looked: self.looked,
+        }
+    }
+
     fn looking(
         fabric: &'f Fabric<'a>,
         most: u64,

@@ -127,7 +127,15 @@ pub fn verify_sound(reach: &Reach, asked: Asked) -> Option<Verification> {
 /// the mesh.
 pub fn verify_excusing(reach: &Reach, asked: Asked, excused: &Excused) -> Verification {
     let verifier = Verifier::new(reach, asked, Some(excused));
-    verifier.join(verifier.sites().map(|from| verifier.from(from)).collect())
+    let mut verification = verifier.prove();
+    if asked.allowed.is_some() {
+        // What is forbidden must not be open, however nodes dial now.
+        let fabric = reach.fabric.with_open_tunnels();
+        let open = reach.of_tunnels(&fabric);
+        let open = Verifier::new(&open, asked, Some(excused)).prove();
+        (verification.unallowed, verification.used) = (open.unallowed, open.used);
+    }
+    verification
 }
 
 impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
@@ -152,6 +160,10 @@ impl<'r, 'f, 'a> Verifier<'r, 'f, 'a> {
     fn sites(&self) -> impl IndexedParallelIterator<Item = SiteId> {
         let sites: Vec<SiteId> = self.reach.fabric.sites.ids().collect();
         sites.into_par_iter()
+    }
+
+    fn prove(&self) -> Verification {
+        self.join(self.sites().map(|from| self.from(from)).collect())
     }
 
     /// Verifies what one cluster sends; none needs another for that.

@@ -107,7 +107,7 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
     let arrives = trace.there.ending.is_delivered();
     let (expected, verb, why) = match expectation.expected {
         Expected::Reach => ("Reach", "does not reach", why),
-        Expected::Deny if arrives => ("Deny", "reaches", String::new()),
+        Expected::Deny if arrives => ("Deny", "reaches", if_dialled(fabric, trace)),
         Expected::Deny => ("Deny", "may reach", why),
     };
     let finding = Finding::new(
@@ -141,6 +141,18 @@ fn failure(fabric: &Fabric, check: &Check) -> Option<Finding> {
         }
     }
     Some(finding)
+}
+
+/// Returns why a packet does not arrive as the nodes dial now, which is the end of a message that it can.
+fn if_dialled(fabric: &Fabric, trace: &Trace) -> String {
+    match fabric.way(&trace.packet).ending.rule() {
+        None => String::new(),
+        Some(rule) => format!(
+            " as soon as one of the two nodes dials the other: each has the other's key and ranges, and only the way to dial \
+             is missing (`{}`)",
+            rule.name()
+        ),
+    }
 }
 
 /// Returns the ranges of manifests that let a packet through.

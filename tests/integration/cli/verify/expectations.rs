@@ -49,6 +49,42 @@ fn holds_what_is_written_beside_the_mesh() {
     assert_eq!(value["expectations"][1].get("counterexample"), None);
 }
 
+/// Who holds a key and the ranges can dial in from anywhere, so a wrong endpoint keeps nobody out.
+#[test]
+fn a_denial_is_not_met_by_endpoints_that_nobody_answers() {
+    let folder = expecting(
+        "  - { name: apart, from: { cluster: east }, to: { cluster: west }, class: Pod, expect: Deny }\n",
+    );
+    let broken = || {
+        let (code, value) = json_of(&folder, &[]);
+        (code, value["expectations"][0]["broken"].clone())
+    };
+    assert_eq!(broken(), (1, json!(4)));
+    let files = [
+        "rendered/east/prod--west.yaml",
+        "rendered/west/prod--east.yaml",
+    ];
+    let edit = |from: &str, to: &str| {
+        for file in files {
+            folder.write(file, folder.read(file).replace(from, to));
+        }
+    };
+    edit("port: 51820", "port: 51821");
+    assert_eq!(broken(), (1, json!(4)));
+    let (_, report) = verified(&folder, &[]);
+    assert_contains(
+        &report,
+        "expected Deny, but 10.1.1.0 (a pod on east/n1) reaches 10.3.1.0 (a pod on west/n1) (4 of 4 pairs) as soon as one of the \
+         two nodes dials the other: each has the other's key and ranges, and only the way to dial is missing (`no-initiator`)",
+    );
+    // Without the ranges of one side, nothing is open.
+    for node in 1..3 {
+        let pods = format!("\"10.1.{node}.0/24\"");
+        folder.edit(files[1], &pods, &format!("\"10.99.{node}.0/24\""));
+    }
+    assert_eq!(broken(), (1, json!(0)));
+}
+
 #[test]
 fn one_address_that_is_stolen_breaks_a_range() {
     let folder = expecting(
