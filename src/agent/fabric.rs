@@ -14,7 +14,7 @@ use super::peers::{PeerId, Peers, Won};
 use crate::kilo::id::{Id, NodeId, Numbered};
 use crate::kilo::topology::TopologyNode;
 use crate::net::Cidr;
-use crate::wireguard::{Endpoint, Host};
+use crate::wireguard::Host;
 
 pub use diversion::Diversion;
 pub use own_addresses::Owner;
@@ -27,6 +27,7 @@ use secrets::MutualSecrets;
 mod secrets;
 mod delivered_tree;
 mod diversion;
+mod doors;
 mod outlying;
 mod own_addresses;
 mod participation;
@@ -372,37 +373,6 @@ impl<'a> Fabric<'a> {
     /// Returns the clusters with a node that has a key, each once.
     pub fn holding_sites(&self, key: &[u8; 32]) -> impl Iterator<Item = SiteId> {
         sites_of(self.holders(key))
-    }
-
-    /// Returns whether a caller of `endpoint` can reach a node. An address that no node has may
-    /// belong to a device in front of it, and so may a name.
-    pub fn answers(&self, endpoint: &Endpoint, at: At) -> bool {
-        let Host::Ip(address) = endpoint.host else {
-            return true;
-        };
-        let Some(found) = self.index.doors.get(&address) else {
-            return true;
-        };
-        let port = endpoint.port.get();
-        let mut here = found.iter().filter(|it| it.0 == at);
-        here.any(|it| it.1.is_none_or(|it| it == port))
-    }
-
-    /// Returns whether an endpoint is an address that no node shows. It may belong to a device in front of
-    /// a node.
-    pub fn is_stranger(&self, endpoint: &Endpoint) -> bool {
-        let address = endpoint.address();
-        address.is_some_and(|it| !self.has_door(it))
-    }
-
-    /// Returns whether any Peer or node is dialled at an address that no node shows.
-    pub fn has_strangers(&self) -> bool {
-        self.index.has_strangers
-    }
-
-    /// Returns whether any node is known to be dialled at an address.
-    pub fn has_door(&self, address: IpAddr) -> bool {
-        self.index.doors.contains_key(&address)
     }
 
     /// Returns the nodes that have an address, in any cluster, where a mesh knows it by that.

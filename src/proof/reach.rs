@@ -232,8 +232,7 @@ impl<'f, 'a> Reach<'f, 'a> {
         }
     }
 
-    /// Returns how many steps a proof takes at most: for the looks at all clusters, and for what is found out
-    /// about each pair of classes.
+    /// Returns how many steps a proof takes at most: for the looks at all clusters, and for each pair of classes.
     pub fn steps(&self) -> u64 {
         let sites = self.fabric.sites.numbered();
         let looking = sites.filter(|it| !self.views[it.0].others.is_empty());

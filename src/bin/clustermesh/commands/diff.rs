@@ -87,9 +87,7 @@ pub(crate) struct DiffArgs {
 const EXAMPLES: &str = "\
 Examples:
   clustermesh diff                                  what is not committed yet
-  clustermesh diff --against main... --output markdown
   clustermesh diff --against main... --fail-on brief
-  clustermesh diff --against main... --fail-on-new-path dev:prod
   clustermesh diff --peers west=<(kubectl --context west get peers -o yaml)";
 
 choice! {

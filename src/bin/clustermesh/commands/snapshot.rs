@@ -160,7 +160,6 @@ Examples:
   clustermesh snapshot --wait 50m             wait until something has changed
   clustermesh snapshot east --accept east     accept that east has lost nodes
   clustermesh snapshot --services             save the Services that meshes name
-  clustermesh snapshot --secrets-from hub     use the kubeconfigs of the ClusterMesh operator
   kubectl get nodes -o json | clustermesh snapshot east --from -";
 
 #[cfg(not(feature = "snapshot"))]

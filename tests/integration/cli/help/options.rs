@@ -142,6 +142,28 @@ fn commands_name_the_common_options_that_they_have() {
 }
 
 #[test]
+fn a_help_has_at_most_100_lines_of_80_columns() {
+    let folder = Folder::empty();
+    let help = folder.run(&["-h"]).stdout;
+    let (listed, _) = help.split_once("Options:").unwrap();
+    let commands = listed.lines().filter(|it| it.starts_with("  "));
+    let commands = commands.filter_map(|it| it.split_whitespace().next());
+    let mut count = 0;
+    for command in commands {
+        let help = folder
+            .run_with(&[("COLUMNS", "80")], &[command, "--help"])
+            .stdout;
+        assert!(
+            help.lines().count() <= 100,
+            "{command}: {}",
+            help.lines().count()
+        );
+        count += 1;
+    }
+    assert!(20 < count, "{count}");
+}
+
+#[test]
 fn options_may_stand_before_the_command() {
     let folder = Folder::empty();
     folder.write("inner/mesh.yaml", MESH);
