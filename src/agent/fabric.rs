@@ -204,7 +204,7 @@ impl<'a> Fabric<'a> {
 
     /// Returns the same with every tunnel up whose two ends hold each other's keys and pre-shared keys, however they dial.
     ///
-    /// An endpoint keeps nobody out: who holds a key can dial in from any address, and `WireGuard` learns it from there.
+    /// An endpoint keeps no packet out: a node with the key can dial in from any address, which `WireGuard` then learns.
     #[must_use]
     pub fn with_open_tunnels(&self) -> Self {
         Self {

@@ -129,7 +129,7 @@ pub fn verify_excusing(reach: &Reach, asked: Asked, excused: &Excused) -> Verifi
     let verifier = Verifier::new(reach, asked, Some(excused));
     let mut verification = verifier.prove();
     if asked.allowed.is_some() {
-        // What is forbidden must not be open, however nodes dial now.
+        // A forbidden path must not be open, however nodes dial now.
         let fabric = reach.fabric.with_open_tunnels();
         let open = reach.of_tunnels(&fabric);
         let open = Verifier::new(&open, asked, Some(excused)).prove();

@@ -49,7 +49,7 @@ fn holds_what_is_written_beside_the_mesh() {
     assert_eq!(value["expectations"][1].get("counterexample"), None);
 }
 
-/// Who holds a key and the ranges can dial in from anywhere, so a wrong endpoint keeps nobody out.
+/// A node with the key and the ranges can dial in from anywhere, so a wrong endpoint does not close a path.
 #[test]
 fn a_denial_is_not_met_by_endpoints_that_nobody_answers() {
     let folder = expecting(

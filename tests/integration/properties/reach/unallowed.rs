@@ -73,7 +73,7 @@ proptest! {
         let verification = verify(&Reach::new(&fabric, u64::MAX), asked);
         let found: BTreeMap<_, _> =
             verification.unallowed.iter().map(|it| (it.classes, it.paths)).collect();
-        // What is forbidden must not be open, however nodes dial.
+        // A forbidden path must not be open, however nodes dial.
         let open = fabric.with_open_tunnels();
         prop_assert_eq!(&found, &counted(&open, asked, &allowed));
         if allowed.is_empty() {
