@@ -7,7 +7,6 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior,
 use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
-mod events;
 mod format;
 mod steps;
 mod whole;

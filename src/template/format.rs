@@ -4,9 +4,11 @@ use std::fmt;
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Output, Value};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_saphyr::options::MergeKeyPolicy;
 
-use super::{SIZE_LIMIT, events, whole};
+use super::{SIZE_LIMIT, whole};
 use crate::diagnostic::is_deceptive;
 use crate::yaml;
 
@@ -41,13 +43,35 @@ impl Format {
     /// Fails, with the reason, if a text is not in this format.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         match self {
-            Self::Yaml => events::check(text),
-            Self::Json => serde_json::from_str::<serde::de::IgnoredAny>(text)
+            Self::Yaml => check_yaml(text),
+            Self::Json => serde_json::from_str::<IgnoredAny>(text)
                 .map(drop)
-                .map_err(|error| events::unparsed(error.line())),
+                .map_err(|error| unparsed(error.line())),
             Self::Text => Ok(()),
         }
     }
+}
+
+fn check_yaml(text: &str) -> Result<(), String> {
+    // Aliases are read again at each place, and no honest text has more values than characters.
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_events: 2 * SIZE_LIMIT, max_nodes: SIZE_LIMIT },
+        merge_keys: MergeKeyPolicy::AsOrdinary,
+        with_snippet: false,
+    };
+    let read = serde_saphyr::from_multiple_with_options::<IgnoredAny>(text, options);
+    read.map(drop).map_err(|error| {
+        let line = error.location().map_or(1, |it| it.line());
+        match error {
+            serde_saphyr::Error::DuplicateMappingKey { .. } => format!("line {line} repeats a key"),
+            _ => unparsed(line),
+        }
+    })
+}
+
+/// Returns a reason without the parser's own words, which may quote the text.
+fn unparsed(line: impl fmt::Display) -> String {
+    format!("it cannot be parsed from line {line} on")
 }
 
 impl fmt::Display for Format {

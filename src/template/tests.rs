@@ -126,12 +126,19 @@ fn a_result_is_in_its_format() {
         "",
         "# comment",
         "a: {b: 1}\nc: {b: 1}\n---\na: 1\n",
-        "a: &x [1, {b: 1}]\nb: *x\n? [complex]\n: !Tag 1\n? [complex]\n: 2\n<<: *x\n",
+        "a: &x [1, {b: 1}]\nb: *x\n? [complex]\n: !Tag 1\n? [other]\n: 2\n<<: *x\n",
         "- b\n- b: b\n  c: b\n",
     ] {
         assert_eq!(filled(valid, 1).as_deref(), Ok(valid));
     }
-    for wrong in ["a: *x", "a:\n\tb: 1", "a: \"", "a: b: c", "- a\nb: 1"] {
+    for wrong in [
+        "a: *x",
+        "? [a]\n: 1\n? [a]\n: 2",
+        "a:\n\tb: 1",
+        "a: \"",
+        "a: b: c",
+        "- a\nb: 1",
+    ] {
         let refused = filled(wrong, 1).unwrap_err();
         assert!(
             refused.starts_with("the result is not valid YAML"),
