@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::name::ClusterName;
 use crate::place::Place;
 use crate::text::{NAMED, and_more};
@@ -134,14 +137,15 @@ pub struct Label {
     pub text: String,
 }
 
-/// The severity of a diagnostic.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// The severity of a finding.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing.
+    /// Only reported.
     Notice,
-    /// A part was left out, or will hurt later.
+    /// The run fails with `--fail-on warning`.
     Warning,
-    /// Nothing can be made of the input.
+    /// The run fails.
     Error,
 }
 

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::layout::{self, BoxSize, Layout, LayoutLine, Point};
-use super::matrix;
 use super::parts::cluster_box;
 use super::text_box::{LINE_HEIGHT, PADDING, TextBox, text_width, xml};
-use super::{GraphLevel, GraphLink, LINES, LinkState, MeshGraph};
+use super::{GraphLevel, GraphLink, LINES, LinkState, MeshGraph, matrix};
 
 /// The styles of a graph, as they are in its `style` element.
 pub const STYLE: &str = include_str!("svg/style.css");

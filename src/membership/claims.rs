@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::PeerCandidate;
 use super::survey::{CandidateDraft, NodeSurvey};
-use super::{ExcludedReason, PodOverlap, WithheldReason};
+use super::{ExcludedReason, PeerCandidate, PodOverlap, WithheldReason};
 use crate::kilo::cluster::ClusterNode;
 use crate::kilo::id::NodeId;
 use crate::kilo::node_checks;

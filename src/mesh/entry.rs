@@ -10,10 +10,8 @@ use crate::place::Place;
 use crate::selector::Selector;
 use crate::wireguard::Keepalive;
 
-use super::anchor;
 use super::defaults::{Inherited, MeshDefaults};
 use super::dns::{self, ClusterDns};
-use super::fields;
 use super::mistakes::cluster_name;
 use super::mtu::{self, Mtu};
 use super::networks::{self, DeclaredNetworks};
@@ -21,6 +19,7 @@ use super::raw::RawCluster;
 use super::{
     Advertise, Anchor, DEFAULT_PORT, EndpointSource, Entry, Range, SecretKeyRef, State, selector,
 };
+use super::{anchor, fields};
 
 /// An entry of which some parts may be wrong; these are reported already and omitted.
 pub(super) struct Draft {

@@ -3,9 +3,8 @@
 
 use std::net::IpAddr;
 
-use super::Goal;
-use super::rule;
 use super::trace::Trace;
+use super::{Goal, rule};
 use crate::agent::fabric::{At, Fabric, Owner, Site, SiteId};
 use crate::agent::model::{Tunnel, TunnelClaim, Upset};
 use crate::agent::peers::{ClusterPeer, PeerId};

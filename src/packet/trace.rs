@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::rule;
-use super::{Ending, Goal, Packet, Session, Way};
+use super::{Ending, Goal, Packet, Session, Way, rule};
 use crate::agent::fabric::{At, Fabric, Owner, SiteId};
 use crate::diagnostic::Rule;
 use crate::kilo::id::NodeId;

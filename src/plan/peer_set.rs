@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::PeerSet;
-use super::anchor;
 use super::carrier::Carrier;
 use super::decision::Holes;
 use super::own_loops::OwnLoops;
-use super::pods;
 use super::promise::{self, BrokenPromise};
 use super::withheld::TargetReason;
+use super::{PeerSet, anchor, pods};
 use crate::fleet::{Member, MemberId};
 use crate::kilo::peer::Peer;
 use crate::membership::{CandidateId, PeerCandidate};

@@ -12,8 +12,7 @@ use serde::Serialize;
 
 use crate::agent::fabric::{At, Fabric, Owner, SiteId, Sites};
 use crate::agent::model::{Tunnel, TunnelClaim};
-use crate::mesh::AddressClass;
-use crate::mesh::{Mesh, Refusals, are_linked, refusals};
+use crate::mesh::{AddressClass, Mesh, Refusals, are_linked, refusals};
 use crate::net::Cidr;
 use crate::net::prefixes::Span;
 use crate::proof::bounded_list::{BoundedList, Kinded};

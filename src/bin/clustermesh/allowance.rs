@@ -10,9 +10,8 @@ use clustermesh::document::nearest;
 use clustermesh::mesh::Mesh;
 use clustermesh::name::ClusterName;
 use clustermesh::plan::Plan;
-use clustermesh::rules;
-use clustermesh::text;
 use clustermesh::tree_diff::Loss;
+use clustermesh::{rules, text};
 
 use crate::input_file;
 use crate::inputs::Inputs;

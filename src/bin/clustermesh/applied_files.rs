@@ -25,7 +25,7 @@ use rayon::prelude::*;
 
 use crate::allowance::unknown_cluster;
 use crate::disk::tree_file;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::files::{LaterFile, LaterFiles};
 
 use crate::inputs::Inputs;
@@ -69,7 +69,7 @@ pub(crate) struct Gathered {
 ///
 /// # Errors
 /// There is no mesh, and why.
-pub(crate) fn gather(options: &FileOptions) -> Result<Gathered, CommandFailure> {
+pub(crate) fn gather(options: &FileOptions) -> CommandResult<Gathered> {
     let inputs = inputs::gather(options)?;
     let grave = |it: &&Finding| it.severity == Severity::Error;
     let grave: Vec<Finding> = inputs.findings.iter().filter(grave).cloned().collect();
@@ -92,10 +92,7 @@ pub(crate) fn gather(options: &FileOptions) -> Result<Gathered, CommandFailure> 
 ///
 /// # Errors
 /// There is no rendered tree, a dump is of no cluster, or a folder cannot be looked into.
-pub(crate) fn read(
-    inputs: &mut Inputs,
-    dumps: Option<&Dumps>,
-) -> Result<AppliedFiles, CommandFailure> {
+pub(crate) fn read(inputs: &mut Inputs, dumps: Option<&Dumps>) -> CommandResult<AppliedFiles> {
     read_and_keep(inputs, dumps, None)
 }
 
@@ -107,7 +104,7 @@ pub(crate) fn read_and_keep(
     inputs: &mut Inputs,
     dumps: Option<&Dumps>,
     known: Option<&KnownContents>,
-) -> Result<AppliedFiles, CommandFailure> {
+) -> CommandResult<AppliedFiles> {
     let clusters = clusters(inputs);
     let mut applied = AppliedFiles::default();
     if let Some(dumps) = dumps {
@@ -176,7 +173,7 @@ pub(crate) fn clusters(inputs: &Inputs) -> Vec<ClusterName> {
 fn within_ceiling<'f>(
     inputs: &Inputs,
     files: impl IntoIterator<Item = &'f AppliedFile>,
-) -> Result<(), CommandFailure> {
+) -> CommandResult<()> {
     let peers = files.into_iter().map(|file| file.content.peers.len()).sum();
     match inputs.settings.ceilings.exceeded(Counted::Peers, peers) {
         None => Ok(()),
@@ -262,7 +259,7 @@ impl AppliedFiles {
         &self,
         inputs: &Inputs,
         files: &BTreeMap<ClusterName, Vec<AppliedFile>>,
-    ) -> Result<Self, CommandFailure> {
+    ) -> CommandResult<Self> {
         let mut all = self.files.clone();
         all.extend(files.clone());
         within_ceiling(inputs, all.values().flatten())?;
@@ -315,7 +312,7 @@ impl AppliedFiles {
         clusters: &[ClusterName],
         help: &str,
         known: Option<&KnownContents>,
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult<()> {
         let root = &inputs.settings.rendered.value;
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         if !disk::is_folder(&roots, root) {

@@ -3,19 +3,20 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, Args as _, FromArgMatches as _, Subcommand, ValueEnum as _};
 
 use crate::command_groups::{GROUPS, names};
-use crate::commands::{self, explain::ExplainArgs};
+use crate::commands;
 use crate::output::ReportFormat;
-use crate::settings::{CLUSTER_ACCESS, Colour, FILES, FileOptions, OUTPUT, PrintOptions};
+use crate::settings::{self, CLUSTER_ACCESS, FILES, FileOptions, OUTPUT, PrintOptions};
 
-/// Join Kubernetes clusters with Kilo and WireGuard, the GitOps way
-#[derive(Parser)]
-#[command(version, about, long_about = LONG_ABOUT)]
+/// A command line.
 pub(crate) struct Cli {
-    #[command(subcommand)]
     pub(crate) command: Command,
+    pub(crate) files: FileOptions,
+    pub(crate) printing: PrintOptions,
+    /// The format of findings, if the command has no other result.
+    pub(crate) findings_format: ReportFormat,
 }
 
 const LONG_ABOUT: &str = "\
@@ -65,113 +66,64 @@ pub(crate) enum Command {
     Man(commands::man::ManArgs),
 }
 
-/// The options of a command that every command may have.
-#[derive(Clone, Copy)]
-pub(crate) struct GivenOptions<'o> {
-    /// The files that the command works with.
-    pub(crate) files: Option<&'o FileOptions>,
-    pub(crate) printing: PrintOptions,
-}
-
 impl Command {
-    /// Returns the options that were given.
-    pub(crate) fn options(&self) -> GivenOptions<'_> {
-        let (files, printing) = match self {
-            Self::Snapshot(args) => (&args.common.files.0, args.common.printing),
-            Self::Render(args) => (&args.common.files, args.common.printing),
-            Self::Template(args) => (&args.common.files, args.common.printing),
-            Self::Init(args) => (&args.common.files.0, args.common.printing),
-            Self::Validate(args) => (&args.common.files, args.common.printing),
-            Self::Verify(args) => (&args.common.files, args.common.printing),
-            Self::Outage(args) => (&args.common.files, args.common.printing),
-            Self::Trace(args) => (&args.common.files, args.common.printing),
-            Self::Graph(args) => (&args.common.files, args.common.printing),
-            Self::Capacity(args) => (&args.common.files, args.common.printing),
-            Self::Diff(args) => (&args.common.files, args.common.printing),
-            Self::Report(args) => (&args.common.files, args.common.printing),
-            #[cfg(feature = "snapshot")]
-            Self::Status(args) => (&args.common.files, args.common.printing),
-            Self::Guard(args) => (&args.common.files, args.common.printing),
-            Self::Rbac(args) => (&args.common.files.0, args.common.printing),
-            Self::Dns(args) => (&args.common.files, args.common.printing),
-            Self::Wireguard(args) => (&args.common.files, args.common.printing),
-            Self::Firewall(args) => (&args.common.files, args.common.printing),
-            Self::Annotate(args) => (&args.common.files, args.common.printing),
-            Self::Config(args) => (&args.common.files, args.common.printing),
-            Self::Argocd(args) => (args.files(), PrintOptions::default()),
-            Self::Explain(ExplainArgs { colour, .. }) => {
-                return GivenOptions::without_files(*colour);
-            }
-            Self::Schema(_) | Self::Completions(_) | Self::Man(_) => {
-                return GivenOptions::without_files(Colour::default());
-            }
-        };
-        GivenOptions {
-            files: Some(files),
-            printing,
-        }
-    }
-
-    /// Returns the format of findings, if the command has no other result.
-    pub(crate) fn findings_format(&self) -> ReportFormat {
-        match self {
-            Self::Validate(args) => args.output,
-            Self::Verify(args) => args.output.into(),
-            Self::Outage(args) => args.output.into(),
-            Self::Trace(args) => args.format().into(),
-            Self::Graph(args) => args.output.into(),
-            Self::Capacity(args) => args.output.into(),
-            #[cfg(feature = "snapshot")]
-            Self::Status(args) => args.output.into(),
-            Self::Config(args) => args.output.into(),
-            Self::Dns(args) => args.output.into(),
-            Self::Wireguard(args) => args.output.into(),
-            Self::Firewall(args) => args.output.into(),
-            Self::Annotate(args) => args.output.into(),
-            _ => ReportFormat::Human,
-        }
-    }
-
     /// Returns whether the command reads the config, and warns of one that is ignored.
     pub(crate) fn has_settings(&self) -> bool {
-        self.options().files.is_some() && !matches!(self, Self::Init(_) | Self::Argocd(_))
-    }
-}
-
-impl GivenOptions<'_> {
-    fn without_files(colour: Colour) -> Self {
-        Self {
-            files: None,
-            printing: PrintOptions {
-                colour,
-                quiet: false,
-            },
-        }
+        !matches!(
+            self,
+            Self::Init(_)
+                | Self::Argocd(_)
+                | Self::Explain(_)
+                | Self::Schema(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
     }
 }
 
 /// Reads a command line.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let command = command();
-    let words = reordered(&command, words.into_iter().collect());
-    Cli::from_arg_matches(&command.try_get_matches_from(words)?)
+    let mut program = command();
+    let matches = program.try_get_matches_from_mut(words)?;
+    let (files, printing) = settings::read(&mut program, &matches)?;
+    let command = Command::from_arg_matches(&matches)?;
+    Ok(Cli {
+        findings_format: findings_format(&command, &matches),
+        command,
+        files,
+        printing,
+    })
+}
+
+/// Returns the format of findings, by the value of `--output`.
+fn findings_format(command: &Command, matches: &ArgMatches) -> ReportFormat {
+    let given = matches.subcommand().map(|(_, given)| given);
+    let output = given.and_then(|it| it.try_get_raw("output").ok()??.next_back()?.to_str());
+    match (command, output) {
+        (Command::Diff(_), _) | (_, None) => ReportFormat::Human,
+        (Command::Config(_), Some("yaml")) => ReportFormat::Json,
+        (_, Some(name)) => ReportFormat::from_str(name, true).unwrap_or(ReportFormat::Human),
+    }
 }
 
 /// Returns the command line that is understood.
 pub(crate) fn command() -> clap::Command {
-    let command = in_either_case(Cli::command());
+    let command = in_either_case(completed());
     let end = format!(
         "{COMMON_OPTIONS}\n\n{}\n\n{EXIT_CODES}",
         common_options().trim_end()
     );
-    let command = with_common_options_once(command).after_long_help(end);
+    let command = with_common_options_once(command)
+        .after_help(None::<&str>)
+        .after_long_help(end);
     let template = template(&command);
     command.help_template(template)
 }
 
 /// Returns the description of the options that commands share.
 fn common_options() -> String {
-    let command = with_options(clap::Command::new("clustermesh")).disable_help_flag(true);
+    let command = clap::Command::new("clustermesh").args(settings::options_of("clustermesh"));
+    let command = command.disable_help_flag(true);
     #[cfg(feature = "snapshot")]
     let command = crate::reach::ReachOptions::augment_args(command);
     let help = command.help_template("{all-args}").render_long_help();
@@ -223,11 +175,10 @@ fn template(command: &clap::Command) -> String {
     for (group, names) in GROUPS {
         let _ = writeln!(text, "\n{header}{group}:{header:#}");
         for name in names {
-            let about = command
-                .find_subcommand(name)
-                .and_then(clap::Command::get_about)
-                .map(ToString::to_string)
-                .unwrap_or_default();
+            let command = command.find_subcommand(name);
+            let Some(about) = command.and_then(clap::Command::get_about) else {
+                continue;
+            };
             let space = " ".repeat(width - name.len());
             let _ = writeln!(text, "  {literal}{name}{literal:#}{space}  {about}");
         }
@@ -241,70 +192,17 @@ fn template(command: &clap::Command) -> String {
 
 /// Returns the command line with all options that are understood, also those that the help of a command only names.
 pub(crate) fn completed() -> clap::Command {
-    with_options(Cli::command())
+    settings::with_common_options(program())
 }
 
-/// Adds the options that may stand before a command.
-fn with_options(command: clap::Command) -> clap::Command {
-    PrintOptions::augment_args(FileOptions::augment_args(command))
-}
-
-/// Moves options that stand before a command behind its name, where the command reads or refuses them:
-/// `clustermesh -C mesh render` is `clustermesh render -C mesh`.
-pub(crate) fn reordered(command: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
-    const WORDS: &str = "words";
-    let flag = |name| {
-        clap::Arg::new(name)
-            .long(name)
-            .action(clap::ArgAction::SetTrue)
-    };
-    let front = with_options(clap::Command::new("clustermesh"))
-        .disable_help_flag(true)
-        .mut_args(|arg| {
-            if arg.get_action().takes_values() {
-                arg.value_parser(clap::value_parser!(OsString))
-            } else {
-                arg
-            }
-        })
-        .arg(flag("help").short('h'))
-        .arg(flag("version").short('V'))
-        .arg(
-            clap::Arg::new(WORDS)
-                .num_args(..)
-                .trailing_var_arg(true)
-                .value_parser(clap::value_parser!(OsString)),
-        );
-    let Ok(mut matches) = front.try_get_matches_from(&words) else {
-        return words;
-    };
-    let behind: Vec<OsString> = matches
-        .remove_many::<OsString>(WORDS)
-        .into_iter()
-        .flatten()
-        .collect();
-    // The names of the command, and of the command in it.
-    let (mut depth, mut inner) = (0, command);
-    while let Some(next) = behind.get(depth).and_then(|it| inner.find_subcommand(it)) {
-        (depth, inner) = (depth + 1, next);
-    }
-    let front = words.len() - behind.len();
-    let (program, options) = words.split_at(front.min(1));
-    let options = options.get(..front.saturating_sub(1)).unwrap_or_default();
-    // Those of the program itself need no command: `clustermesh -C mesh --version`.
-    let is_own = |it: &&OsString| {
-        ["-h", "--help", "-V", "--version"]
-            .iter()
-            .any(|own| *it == own)
-    };
-    let own: Vec<OsString> = options.iter().filter(is_own).cloned().collect();
-    if !own.is_empty() {
-        return [program, &own].concat();
-    }
-    // An unknown command is refused for its name.
-    let options = if depth == 0 { &[] } else { options };
-    let (names, rest) = behind.split_at(depth);
-    [program, names, options, rest].concat()
+fn program() -> clap::Command {
+    let program = clap::Command::new("clustermesh")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(LONG_ABOUT.lines().next())
+        .long_about(LONG_ABOUT)
+        .subcommand_required(true)
+        .arg_required_else_help(true);
+    Command::augment_subcommands(program)
 }
 
 #[cfg(test)]

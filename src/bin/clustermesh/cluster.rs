@@ -14,10 +14,9 @@ use clustermesh::rules::clusters::{self, Fault, UNREADABLE, Weakness};
 use clustermesh::snapshot::listing::Listing;
 use clustermesh::snapshot::services::FoundServices;
 use serde_json::Value;
-use tokio::runtime;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
-use tokio::time;
+use tokio::{runtime, time};
 
 use self::connection::Connection;
 use self::failure::endless;

@@ -1,20 +1,5 @@
 //! The commands by purpose, as the help lists them.
 
-/// The commands about clusters as they are.
-const CLUSTERS: &[&str] = if cfg!(feature = "snapshot") {
-    &[
-        "status",
-        "guard",
-        "rbac",
-        "dns",
-        "wireguard",
-        "firewall",
-        "annotate",
-    ]
-} else {
-    &["guard", "rbac", "dns", "wireguard", "firewall", "annotate"]
-};
-
 /// The commands under the headings of the help.
 pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
     (
@@ -27,12 +12,24 @@ pub(crate) const GROUPS: [(&str, &[&str]); 5] = [
             "validate", "verify", "outage", "diff", "trace", "graph", "capacity", "report",
         ],
     ),
-    ("Clusters", CLUSTERS),
+    (
+        "Clusters",
+        &[
+            "status",
+            "guard",
+            "rbac",
+            "dns",
+            "wireguard",
+            "firewall",
+            "annotate",
+        ],
+    ),
     ("Learn", &["explain", "schema", "config"]),
     ("Shell", &["completions", "man"]),
 ];
 
-/// Returns the names of the commands.
+/// Returns the names of the commands that this build has.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+    let names = GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
+    names.filter(|it| cfg!(feature = "snapshot") || *it != "status")
 }

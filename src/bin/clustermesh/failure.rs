@@ -12,6 +12,9 @@ use clustermesh::text;
 use crate::Outcome;
 use crate::files::ShownFiles;
 
+/// The result of a command, or of a step of one.
+pub(crate) type CommandResult<T = Outcome> = Result<T, CommandFailure>;
+
 /// The reason why a command has no result.
 pub(crate) enum CommandFailure {
     /// A failure that has no place in a file.

@@ -9,7 +9,7 @@ use clustermesh::document::Source;
 use clustermesh::mesh::{self, Mesh, MeshReading};
 
 use crate::disk::{self, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 
 /// The largest file of meshes that is read, in bytes.
 pub(crate) const MESH_LIMIT: u64 = 8 << 20;
@@ -33,7 +33,7 @@ pub(crate) struct Clusters {
 }
 
 /// Reads meshes without mistakes.
-pub(crate) fn meshes(files: &[InputFile], ceilings: Ceilings) -> Result<Vec<Mesh>, CommandFailure> {
+pub(crate) fn meshes(files: &[InputFile], ceilings: Ceilings) -> CommandResult<Vec<Mesh>> {
     let (sources, reading) = read(sources(files)?, ceilings)?;
     if reading.is_usable() {
         Ok(reading.meshes)
@@ -43,18 +43,12 @@ pub(crate) fn meshes(files: &[InputFile], ceilings: Ceilings) -> Result<Vec<Mesh
 }
 
 /// Reads meshes for who looks at each cluster by itself.
-pub(crate) fn clusters(
-    files: &[InputFile],
-    ceilings: Ceilings,
-) -> Result<Clusters, CommandFailure> {
+pub(crate) fn clusters(files: &[InputFile], ceilings: Ceilings) -> CommandResult<Clusters> {
     clusters_of(sources(files)?, ceilings)
 }
 
 /// Reads meshes as [`clusters`], from texts that may not be in files yet.
-pub(crate) fn clusters_of(
-    sources: Vec<Source>,
-    ceilings: Ceilings,
-) -> Result<Clusters, CommandFailure> {
+pub(crate) fn clusters_of(sources: Vec<Source>, ceilings: Ceilings) -> CommandResult<Clusters> {
     let (sources, mut reading) = read(sources, ceilings)?;
     if !reading.knows_clusters() {
         return Err(CommandFailure::wrong(sources, reading.diagnostics));
@@ -72,15 +66,12 @@ pub(crate) fn clusters_of(
     })
 }
 
-fn sources(files: &[InputFile]) -> Result<Vec<Source>, CommandFailure> {
+fn sources(files: &[InputFile]) -> CommandResult<Vec<Source>> {
     files.iter().map(|path| source(path, MESH_LIMIT)).collect()
 }
 
 /// Reads meshes, unless they are larger than a run accepts.
-fn read(
-    sources: Vec<Source>,
-    ceilings: Ceilings,
-) -> Result<(Vec<Source>, MeshReading), CommandFailure> {
+fn read(sources: Vec<Source>, ceilings: Ceilings) -> CommandResult<(Vec<Source>, MeshReading)> {
     let reading = mesh::read_at_most(&sources, ceilings.most(Counted::Clusters));
     let exceeded = ceilings.exceeded_by(&reading.meshes);
     if exceeded.is_empty() {
@@ -91,7 +82,7 @@ fn read(
 }
 
 /// Reads a YAML file of at most `limit` bytes.
-pub(crate) fn source(file: &InputFile, limit: u64) -> Result<Source, CommandFailure> {
+pub(crate) fn source(file: &InputFile, limit: u64) -> CommandResult<Source> {
     let text = disk::read_text(&file.roots, &file.path, limit)?;
     Source::parse(name(&file.path), text).map_err(CommandFailure::Syntax)
 }

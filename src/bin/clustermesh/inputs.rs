@@ -26,7 +26,7 @@ use rayon::prelude::*;
 
 use crate::Outcome;
 use crate::disk::{self, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::files::{LaterFile, ShownFiles};
 use crate::input_file::{self, MESH_LIMIT};
 use crate::settings::{FileOptions, Settings};
@@ -75,7 +75,7 @@ enum ReadSnapshot {
 }
 
 /// Reads the meshes and the snapshots of every cluster that they name.
-pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, CommandFailure> {
+pub(crate) fn gather(options: &FileOptions) -> CommandResult<Inputs> {
     gather_all(options, None, &[])
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn gather(options: &FileOptions) -> Result<Inputs, CommandFailure> {
 pub(crate) fn gather_assuming(
     options: &FileOptions,
     assumed: &[AssumedValue],
-) -> Result<Inputs, CommandFailure> {
+) -> CommandResult<Inputs> {
     gather_all(options, None, assumed)
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn gather_assuming(
 pub(crate) fn gather_and_keep(
     options: &FileOptions,
     known: &mut KnownSnapshots,
-) -> Result<Inputs, CommandFailure> {
+) -> CommandResult<Inputs> {
     gather_all(options, Some(known), &[])
 }
 
@@ -99,7 +99,7 @@ fn gather_all(
     options: &FileOptions,
     known: Option<&mut KnownSnapshots>,
     assumed: &[AssumedValue],
-) -> Result<Inputs, CommandFailure> {
+) -> CommandResult<Inputs> {
     let settings = options.settle()?;
     let MeshSources {
         mut sources,
@@ -167,7 +167,7 @@ struct MeshSources {
 
 impl MeshSources {
     /// Reads them, and writes other values into the entries of clusters.
-    fn read(settings: &Settings, assumed: &[AssumedValue]) -> Result<Self, CommandFailure> {
+    fn read(settings: &Settings, assumed: &[AssumedValue]) -> CommandResult<Self> {
         let mut read = Self::default();
         for file in settings.mesh_files()? {
             match input_file::source(&file, MESH_LIMIT) {

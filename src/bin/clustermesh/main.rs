@@ -5,12 +5,11 @@
     reason = "only the shell touches the world"
 )]
 
-use std::env;
-use std::io;
 use std::process::ExitCode;
+use std::{env, io};
 
-use arguments::Command;
-use failure::CommandFailure;
+use arguments::{Cli, Command};
+use failure::{CommandFailure, CommandResult};
 
 mod commands {
     pub(crate) mod annotate;
@@ -94,12 +93,17 @@ fn main() -> ExitCode {
     if let Some(code) = filling::worker::answer() {
         return code;
     }
-    let command = match arguments::parse(env::args_os()) {
-        Ok(cli) => cli.command,
+    let Cli {
+        command,
+        files,
+        printing,
+        findings_format,
+    } = match arguments::parse(env::args_os()) {
+        Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    let mut printer = output::Printer::new(command.options().printing);
-    let outcome = run(&command, &mut printer);
+    let mut printer = output::Printer::new(printing);
+    let outcome = run(&command, &files, &mut printer);
     let is_pipe_closed =
         matches!(&outcome, Err(CommandFailure::Error(error)) if is_broken_pipe(error));
     if is_pipe_closed || matches!(outcome, Ok(Outcome::Clean)) {
@@ -108,7 +112,7 @@ fn main() -> ExitCode {
     let released = printer.release().map_err(Into::into);
     let result = released
         .and(outcome)
-        .or_else(|failure| printer.failure_as(failure, command.findings_format()));
+        .or_else(|failure| printer.failure_as(failure, findings_format));
     ExitCode::from(match result {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Findings) => 1,
@@ -120,43 +124,45 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(command: &Command, printer: &mut output::Printer) -> Result<Outcome, CommandFailure> {
+fn run(
+    command: &Command,
+    files: &settings::FileOptions,
+    printer: &mut output::Printer,
+) -> CommandResult {
     threads::start()?;
-    if let Some(files) = command.options().files {
-        files.enter()?;
-        if command.has_settings() {
-            warn_of_ignored_config(files, printer);
-        }
+    files.enter()?;
+    if command.has_settings() {
+        warn_of_ignored_config(files, printer);
     }
     match command {
-        Command::Snapshot(args) => commands::snapshot::run(args, printer),
-        Command::Render(args) => commands::render::run(args, printer),
-        Command::Template(args) => commands::template::run(args, printer),
-        Command::Init(args) => commands::init::run(args, printer),
-        Command::Validate(args) => commands::validate::run(args, printer),
-        Command::Verify(args) => commands::verify::run(args, printer),
-        Command::Outage(args) => commands::outage::run(args, printer),
-        Command::Trace(args) => commands::trace::run(args, printer),
-        Command::Capacity(args) => commands::capacity::run(args, printer),
-        Command::Diff(args) => commands::diff::run(args, printer),
-        Command::Report(args) => commands::report::run(args, printer),
+        Command::Snapshot(args) => commands::snapshot::run(args, files, printer),
+        Command::Render(args) => commands::render::run(args, files, printer),
+        Command::Template(args) => commands::template::run(args, files, printer),
+        Command::Init(args) => commands::init::run(args, files, printer),
+        Command::Validate(args) => commands::validate::run(args, files, printer),
+        Command::Verify(args) => commands::verify::run(args, files, printer),
+        Command::Outage(args) => commands::outage::run(args, files, printer),
+        Command::Trace(args) => commands::trace::run(args, files, printer),
+        Command::Capacity(args) => commands::capacity::run(args, files, printer),
+        Command::Diff(args) => commands::diff::run(args, files, printer),
+        Command::Report(args) => commands::report::run(args, files, printer),
         #[cfg(feature = "snapshot")]
-        Command::Status(args) => commands::status::run(args, printer),
-        Command::Guard(args) => commands::guard::run(args, printer),
-        Command::Dns(args) => commands::dns::run(args, printer),
-        Command::Wireguard(args) => commands::wireguard::run(args, printer),
-        Command::Graph(args) => commands::graph::run(args, printer),
-        Command::Firewall(args) => commands::firewall::run(args, printer),
-        Command::Annotate(args) => commands::annotate::run(args, printer),
-        Command::Rbac(args) => commands::rbac::run(args, printer),
+        Command::Status(args) => commands::status::run(args, files, printer),
+        Command::Guard(args) => commands::guard::run(args, files, printer),
+        Command::Dns(args) => commands::dns::run(args, files, printer),
+        Command::Wireguard(args) => commands::wireguard::run(args, files, printer),
+        Command::Graph(args) => commands::graph::run(args, files, printer),
+        Command::Firewall(args) => commands::firewall::run(args, files, printer),
+        Command::Annotate(args) => commands::annotate::run(args, files, printer),
+        Command::Rbac(args) => commands::rbac::run(args, files, printer),
         Command::Explain(args) => commands::explain::run(args, printer),
         Command::Schema(args) => commands::schema::run(args, printer),
-        Command::Config(args) => commands::config::run(args, printer),
+        Command::Config(args) => commands::config::run(args, files, printer),
         Command::Completions(args) => {
             commands::completions::run(args, arguments::completed(), printer)
         }
         Command::Man(args) => commands::man::run(args, arguments::command(), printer),
-        Command::Argocd(args) => Ok(commands::argocd::run(args, printer)),
+        Command::Argocd(args) => Ok(commands::argocd::run(args, files, printer)),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::Outcome;
 use crate::disk::tree::TreeSurvey;
 use crate::failure::CommandFailure;
 use crate::files::ShownFiles;
-use crate::settings::{Colour, NoMesh, PrintOptions};
+use crate::settings::{NoMesh, PrintOptions};
 use crate::tree_comparison::CountsByTarget;
 
 mod checked;
@@ -55,15 +55,11 @@ use entry::entries;
 pub(crate) use json::{WrittenFinding, findings as written_findings};
 pub(crate) use json::{WrittenReport, number};
 pub(crate) use markdown::COMMENT;
-pub(crate) use outage::{
-    LossProof, NextRender, OutageFormat, PartsLoss, TriedLosses, WrittenOutage,
-};
+pub(crate) use outage::{LossProof, NextRender, PartsLoss, TriedLosses, WrittenOutage};
 pub(crate) use plugin::{failure, refusal};
-pub(crate) use report::{Report, ReportFormat};
+pub(crate) use report::{Report, ReportFormat, TableFormat};
 pub(crate) use trace::{NoPacket, TraceAnswer, TraceFormat, TraceMistake, Traced, WrittenTrace};
-pub(crate) use verify::{
-    JoinVerification, ProvedService, Verified, VerifyFormat, WrittenVerification,
-};
+pub(crate) use verify::{JoinVerification, ProvedService, Verified, WrittenVerification};
 
 /// Describes the clusters whose entries keep all addresses of their nodes.
 pub(crate) fn keeping_nodes(clusters: &BTreeSet<&ClusterName>) -> Option<String> {
@@ -107,7 +103,7 @@ enum Notes {
 impl Printer {
     /// Prints in colour, and holds texts back, as the options ask.
     pub(crate) fn new(voice: PrintOptions) -> Self {
-        let choice = voice.colour.color;
+        let choice = voice.color;
         let of_stderr = match choice {
             clap::ColorChoice::Auto => AutoStream::choice(&io::stderr()),
             clap::ColorChoice::Always => ColorChoice::Always,
@@ -127,9 +123,7 @@ impl Printer {
         Self {
             sink: Sink::Memory(Vec::new()),
             ..Self::new(PrintOptions {
-                colour: Colour {
-                    color: clap::ColorChoice::Never,
-                },
+                color: clap::ColorChoice::Never,
                 quiet: false,
             })
         }

@@ -14,7 +14,7 @@ use clustermesh::tree_diff::Loss;
 use rayon::prelude::*;
 
 use crate::disk::{Revision, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::CheckedCounts;
 use crate::settings::Settings;
@@ -69,7 +69,7 @@ impl CheckResult<'_> {
     ///
     /// # Errors
     /// A finding that stops a render.
-    pub(crate) fn right(&self, inputs: &Inputs) -> Result<&(Fleet<'_>, Plan), CommandFailure> {
+    pub(crate) fn right(&self, inputs: &Inputs) -> CommandResult<&(Fleet<'_>, Plan)> {
         let is_wrong = FailOn::default().threshold().fails(&self.findings);
         let planned = self.planned.as_ref().filter(|_| !is_wrong);
         planned.ok_or_else(|| inputs.refusal(self.findings.clone()))

@@ -5,7 +5,7 @@ use clustermesh::config::ceilings::{Ceilings, Counted};
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification, verify_excusing, verify_sound};
 
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 
 mod wanted_peers;
 
@@ -18,7 +18,7 @@ pub(crate) use wanted_peers::WantedPeers;
 pub(crate) fn look<'f, 'a>(
     fabric: &'f Fabric<'a>,
     ceilings: Ceilings,
-) -> Result<Reach<'f, 'a>, CommandFailure> {
+) -> CommandResult<Reach<'f, 'a>> {
     let reach = Reach::new(fabric, ceilings.most_steps());
     let steps = usize::try_from(reach.steps()).unwrap_or(usize::MAX);
     match ceilings.exceeded(Counted::Steps, steps) {

@@ -10,9 +10,10 @@ use clustermesh::rules::{Finding, Purpose};
 
 use crate::clock;
 use crate::disk::{self, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::input_file::InputFile;
 
+mod common_options;
 mod config_file;
 mod mesh_files;
 mod options;
@@ -20,12 +21,10 @@ mod owner;
 mod setting;
 mod surroundings;
 
+pub(crate) use common_options::{options_of, read, with_common_options};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use mesh_files::NoMesh;
-pub(crate) use options::{
-    CLUSTER_ACCESS, Colour, CommonOptions, FILES, FileOptions, FolderOptions, MeshOptions, OUTPUT,
-    PrintOptions, SnapshotOptions,
-};
+pub(crate) use options::{CLUSTER_ACCESS, FILES, FileOptions, OUTPUT, PrintOptions};
 pub(crate) use setting::{Setting, SettingOrigin};
 pub(crate) use surroundings::WorkingRepository;
 
@@ -92,7 +91,7 @@ pub(crate) enum ClusterAccess {
 impl FileOptions {
     /// Settles everything. Nothing but the config must be readable; what is there of the meshes is
     /// asked for later.
-    pub(crate) fn settle(&self) -> Result<Settings, CommandFailure> {
+    pub(crate) fn settle(&self) -> CommandResult<Settings> {
         let config = ConfigFile::read(self.config.clone(), self.roots(), &self.surroundings)?;
         let said = config.content.meshes.iter();
         let meshes = match &self.meshes {

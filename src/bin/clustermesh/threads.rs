@@ -1,9 +1,8 @@
 //! Threads: how many work at the same time, under limits of the system too.
 
-use std::env;
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::{env, thread};
 
 use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;

@@ -6,9 +6,8 @@ use std::num::{NonZeroU16, NonZeroU64};
 
 use serde_json::Value;
 
-use super::EndpointFlaw;
 use super::crd::{self, Mismatch};
-use super::{Decoded, Peer, RawEndpoint, Refusal, decode};
+use super::{Decoded, EndpointFlaw, Peer, RawEndpoint, Refusal, decode};
 use crate::id::{Id, Numbered};
 use crate::name;
 use crate::net::{Cidr, Interface};

@@ -9,8 +9,7 @@ use crate::agent::route::Route;
 use crate::diagnostic::{Finding, bare};
 use crate::kilo::node::annotation;
 use crate::net::Cidr;
-use crate::packet::Doubt;
-use crate::packet::rule;
+use crate::packet::{Doubt, rule};
 use crate::text::joined;
 
 /// The largest number of places in a finding about several Peers.

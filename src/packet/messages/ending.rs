@@ -9,8 +9,7 @@ use crate::agent::model::TunnelClaim;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
 use crate::net::Cidr;
-use crate::packet::rule;
-use crate::packet::{Ending, Goal, Packet, Unaccepted};
+use crate::packet::{Ending, Goal, Packet, Unaccepted, rule};
 
 /// Returns how a way ends and what to do about it, unless the packet is delivered.
 pub fn ending(fabric: &Fabric, packet: &Packet, ending: &Ending) -> Option<Finding> {

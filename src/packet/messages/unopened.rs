@@ -8,8 +8,7 @@ use crate::agent::model::Tunnel;
 use crate::agent::peers::PeerId;
 use crate::diagnostic::Finding;
 use crate::kilo::node::annotation;
-use crate::packet::Dials;
-use crate::packet::rule;
+use crate::packet::{Dials, rule};
 use crate::place::Place;
 
 /// Returns why a node does not get to another one where it dials its Peer.

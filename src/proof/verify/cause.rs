@@ -4,9 +4,8 @@ use crate::agent::fabric::{Fabric, SiteId};
 use crate::agent::model::Tunnel;
 use crate::diagnostic::Rule;
 use crate::net::Cidr;
-use crate::packet::Ending;
-use crate::packet::rule;
 use crate::packet::trace::Trace;
+use crate::packet::{Ending, rule};
 
 /// The common cause of failures: whether nodes' claims cause it, the verdict, and the deciding fact.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -3,9 +3,8 @@
 use super::between;
 use crate::agent::fabric::Fabric;
 use crate::agent::model::Tunnel;
-use crate::packet::Unseen;
-use crate::packet::messages;
 use crate::packet::premise::{Distant, Premise, Stranger, Unencapsulated};
+use crate::packet::{Unseen, messages};
 use crate::proof::rule::ASSUMED_REACH;
 use crate::proof::verify::Assumption;
 use crate::rules::{Finding, bare};

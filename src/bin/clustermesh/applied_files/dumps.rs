@@ -21,7 +21,7 @@ use crate::Outcome;
 use crate::cluster::Wanted;
 use crate::disk::Roots;
 use crate::disk::tree_file::MANIFEST_LIMIT;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::files::{LaterFile, manifests};
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
@@ -135,7 +135,7 @@ impl Dumps {
     ///
     /// # Errors
     /// A file is of no cluster, cannot be read, or contains anything but Peers.
-    pub(crate) fn read(&self, inputs: &mut Inputs) -> Result<DumpedPeers, CommandFailure> {
+    pub(crate) fn read(&self, inputs: &mut Inputs) -> CommandResult<DumpedPeers> {
         self.read_for(inputs, LeftClusters::Refused)
     }
 
@@ -143,7 +143,7 @@ impl Dumps {
     ///
     /// # Errors
     /// A file cannot be read, or contains anything but Peers.
-    pub(crate) fn read_all(&self, inputs: &mut Inputs) -> Result<DumpedPeers, CommandFailure> {
+    pub(crate) fn read_all(&self, inputs: &mut Inputs) -> CommandResult<DumpedPeers> {
         self.read_for(inputs, LeftClusters::Read)
     }
 
@@ -155,15 +155,11 @@ impl Dumps {
         &self,
         inputs: &mut Inputs,
         cluster: &ClusterName,
-    ) -> Result<DumpedPeers, CommandFailure> {
+    ) -> CommandResult<DumpedPeers> {
         self.read_of(inputs, slice::from_ref(cluster), LeftClusters::Refused)
     }
 
-    fn read_for(
-        &self,
-        inputs: &mut Inputs,
-        of_left: LeftClusters,
-    ) -> Result<DumpedPeers, CommandFailure> {
+    fn read_for(&self, inputs: &mut Inputs, of_left: LeftClusters) -> CommandResult<DumpedPeers> {
         let clusters = named_clusters(inputs);
         self.read_of(inputs, &clusters, of_left)
     }
@@ -173,7 +169,7 @@ impl Dumps {
         inputs: &mut Inputs,
         clusters: &[ClusterName],
         of_left: LeftClusters,
-    ) -> Result<DumpedPeers, CommandFailure> {
+    ) -> CommandResult<DumpedPeers> {
         let mut dumped = DumpedPeers::default();
         for Dump { cluster, path } in &self.peers {
             let left = cluster
@@ -222,7 +218,7 @@ impl Live {
         inputs: &mut Inputs,
         clusters: &[ClusterName],
         dumped: &mut DumpedPeers,
-    ) -> Result<(), CommandFailure> {
+    ) -> CommandResult<()> {
         if !self.live {
             if let Some(option) = self.reach.given() {
                 return Err(anyhow!("{option} works only with --live").into());

@@ -9,7 +9,7 @@ use clustermesh::diagnostic::Quoted;
 
 use super::{AppliedFiles, clusters, within_ceiling};
 use crate::disk::tree_file;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::input_file;
 use crate::inputs::Inputs;
 
@@ -18,7 +18,7 @@ impl AppliedFiles {
     ///
     /// # Errors
     /// The tree or one of them cannot be read, or there are more Peers than a run accepts.
-    pub(crate) fn add_kept(&mut self, inputs: &Inputs) -> Result<(), CommandFailure> {
+    pub(crate) fn add_kept(&mut self, inputs: &Inputs) -> CommandResult<()> {
         let planned = self.files.values().flatten();
         let planned: BTreeSet<&str> = planned.map(|it| &*it.source).collect();
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);

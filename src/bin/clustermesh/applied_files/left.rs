@@ -13,7 +13,7 @@ use clustermesh::rules::{Finding, reach};
 use super::{AppliedFiles, clusters, within_ceiling};
 use crate::allowance::unknown_cluster;
 use crate::disk;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 
 impl AppliedFiles {
@@ -49,7 +49,7 @@ impl AppliedFiles {
     ///
     /// # Errors
     /// The tree cannot be listed, or there are more Peers than a run accepts.
-    pub(crate) fn read_left(&mut self, inputs: &mut Inputs) -> Result<(), CommandFailure> {
+    pub(crate) fn read_left(&mut self, inputs: &mut Inputs) -> CommandResult<()> {
         let root = inputs.settings.rendered.value.clone();
         let roots = inputs.settings.roots_of(&inputs.settings.rendered);
         let known = clusters(inputs);

@@ -1,6 +1,8 @@
+use std::ffi::OsString;
+
 use clap::Command;
 
-use super::{command, names, reordered};
+use super::{command, names, parse};
 
 /// Every command, and every command in one.
 fn all() -> Vec<Command> {
@@ -52,35 +54,64 @@ fn first_lines_are_short() {
     }
 }
 
+/// The result of a command line: its command and its options, or the first line of the error.
+fn understood(line: &str) -> String {
+    match parse(line.split(' ').map(OsString::from)) {
+        Ok(cli) => {
+            let (choice, quiet) = (cli.printing.color, cli.printing.quiet);
+            format!("{:?} {choice} {quiet}", cli.files.folder())
+        }
+        Err(error) => {
+            let text = error.to_string();
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+    }
+}
+
 #[test]
-fn options_move_behind_the_command() {
-    let moved = |line: &str| {
-        let words = line.split(' ').map(Into::into).collect();
-        let words: Vec<String> = reordered(&command(), words)
-            .into_iter()
-            .map(|it| it.into_string().unwrap())
-            .collect();
-        words.join(" ")
-    };
-    for (line, expected) in [
-        ("c render -q", "c render -q"),
-        ("c -C x -q render --check", "c render -C x -q --check"),
-        (
-            "c -Cx --mesh=a --mesh b render",
-            "c render -Cx --mesh=a --mesh b",
-        ),
-        ("c -C render render", "c render -C render"),
-        (
-            "c -C x argocd generate --root y",
-            "c argocd generate -C x --root y",
-        ),
-        ("c -C x --help", "c --help"),
-        ("c -C x help render", "c help render"),
-        ("c -C x rendr", "c rendr"),
-        ("c --bogus render", "c --bogus render"),
-        ("c -C", "c -C"),
-        ("c", "c"),
+fn common_options_stand_before_the_command_or_behind_it() {
+    let expected = r#"Some("x") never true"#;
+    for line in [
+        "c render -C x -q --color never",
+        "c -C x -q --color never render",
+        "c -q -Cx render --color=NEVER",
+        "c --color never rbac -qC x --mesh y",
+        "c --mesh y snapshot -qC x --color never --snapshots z",
     ] {
-        assert_eq!(moved(line), expected, "{line}");
+        assert_eq!(understood(line), expected, "{line}");
+    }
+    for (line, error) in [
+        (
+            "c -C x render -C y",
+            "error: '--directory' is given before the command and behind it",
+        ),
+        (
+            "c -C x schema mesh",
+            "error: unexpected argument '--directory' found: `clustermesh schema` does not have it",
+        ),
+        (
+            "c --snapshots x argocd parameters",
+            "error: unexpected argument '--snapshots' found: `clustermesh argocd parameters` does not have it",
+        ),
+        (
+            "c -q argocd generate",
+            "error: unexpected argument '--quiet' found: `clustermesh argocd generate` does not have it",
+        ),
+        ("c schema mesh -q", "error: unexpected argument '-q' found"),
+        (
+            "c rbac --snapshots x",
+            "error: unexpected argument '--snapshots' found",
+        ),
+        ("c -C x rendr", "error: unrecognized subcommand 'rendr'"),
+        (
+            "c --bogus render",
+            "error: unexpected argument '--bogus' found",
+        ),
+        (
+            "c -C",
+            "error: a value is required for '--directory <DIR>' but none was supplied",
+        ),
+    ] {
+        assert_eq!(understood(line), error, "{line}");
     }
 }

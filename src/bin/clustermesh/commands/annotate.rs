@@ -13,10 +13,10 @@ use clustermesh::node_changes::{GivenValues, NodeChanges};
 use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
 
-use crate::failure::CommandFailure;
-use crate::output::{Printer, ReportFormat};
+use crate::failure::CommandResult;
+use crate::output::Printer;
 use crate::planning::OutputCheck;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, applied_files, inputs, planning};
 
 /// Print annotations and labels of nodes that resolve findings
@@ -52,10 +52,7 @@ pub(crate) struct AnnotateArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "kubectl")]
-    pub(crate) output: AnnotateFormat,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
+    output: AnnotateFormat,
 }
 
 const EXAMPLES: &str = "\
@@ -67,23 +64,13 @@ Examples:
 
 /// The format of the changes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum AnnotateFormat {
+enum AnnotateFormat {
     /// Commands of `kubectl`
     Kubectl,
     /// Patches for the machine configuration of Talos
     Talos,
     /// JSON
     Json,
-}
-
-impl From<AnnotateFormat> for ReportFormat {
-    /// Returns the form of findings.
-    fn from(format: AnnotateFormat) -> Self {
-        match format {
-            AnnotateFormat::Kubectl | AnnotateFormat::Talos => Self::Human,
-            AnnotateFormat::Json => Self::Json,
-        }
-    }
 }
 
 fn given_endpoint(text: &str) -> Result<(String, String), String> {
@@ -102,8 +89,12 @@ fn given_location(text: &str) -> Result<(String, String), String> {
     })
 }
 
-pub(crate) fn run(args: &AnnotateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let inputs = inputs::gather(&args.common.files)?;
+pub(crate) fn run(
+    args: &AnnotateArgs,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
+    let inputs = inputs::gather(files)?;
     let checked = planning::check(&inputs, Purpose::Validate, None, OutputCheck::Unasked)?;
     let Some((fleet, _)) = &checked.planned else {
         return Err(inputs.refusal(checked.findings));

@@ -8,14 +8,12 @@ use clap::Subcommand;
 use clustermesh::rules::rendered::Allowing;
 
 use crate::failure::CommandFailure;
-use crate::input_file;
 use crate::inputs::{self, Inputs};
-use crate::output::Printer;
-use crate::output::{self, Report};
+use crate::output::{self, Printer, Report};
 use crate::printing::{self, PrintOrder};
-use crate::settings::{FileOptions, MeshOptions};
+use crate::settings::FileOptions;
 use crate::threshold::{FailOn, Threshold};
-use crate::{Outcome, tree_comparison};
+use crate::{Outcome, input_file, tree_comparison};
 
 mod announcement;
 mod application;
@@ -48,16 +46,13 @@ enum ArgocdCommand {
 
     /// Print the parameters that Argo CD shows in its user interface
     #[command(after_help = EXAMPLES)]
-    Parameters(MeshOptions),
+    Parameters,
 }
 
 #[derive(clap::Args)]
 struct GenerateArgs {
     #[command(flatten)]
     fail_on: FailOn,
-
-    #[command(flatten)]
-    files: FileOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -89,20 +84,10 @@ impl PluginRefusal {
     }
 }
 
-impl ArgocdArgs {
-    /// Returns the files that the command works with.
-    pub(crate) fn files(&self) -> &FileOptions {
-        match &self.command {
-            ArgocdCommand::Generate(args) => &args.files,
-            ArgocdCommand::Parameters(MeshOptions(options)) => options,
-        }
-    }
-}
-
-pub(crate) fn run(args: &ArgocdArgs, printer: &mut Printer) -> Outcome {
+pub(crate) fn run(args: &ArgocdArgs, files: &FileOptions, printer: &mut Printer) -> Outcome {
     let answer = match &args.command {
-        ArgocdCommand::Generate(args) => generate(args),
-        ArgocdCommand::Parameters(MeshOptions(options)) => parameters(options),
+        ArgocdCommand::Generate(args) => generate(args, files),
+        ArgocdCommand::Parameters => parameters(files),
     };
     let written = answer.and_then(|text| {
         let written = printer.write(text.as_bytes());
@@ -116,11 +101,11 @@ pub(crate) fn run(args: &ArgocdArgs, printer: &mut Printer) -> Outcome {
     outcome
 }
 
-fn generate(args: &GenerateArgs) -> Result<String, PluginRefusal> {
+fn generate(args: &GenerateArgs, files: &FileOptions) -> Result<String, PluginRefusal> {
     let application = Application::of_environment()?;
     let parameters = Parameters::of_environment()?;
     let target = application.target(parameters.target.as_deref())?;
-    let options = args.files.enter_repository(application.root.clone())?;
+    let options = files.enter_repository(application.root.clone())?;
     let threshold = args.fail_on.threshold();
     let inputs = inputs::gather(&options);
     let inputs = inputs.map_err(|it| PluginRefusal::new(it, threshold))?;

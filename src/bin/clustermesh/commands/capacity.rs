@@ -15,17 +15,14 @@ use clustermesh::rules::gitops::{self, Fate};
 use clustermesh::rules::reach::manifests;
 use clustermesh::rules::{Finding, Purpose, capacity, rendered};
 
-use crate::allowance;
 use crate::applied_files::{DumpedPeers, Dumps};
-use crate::choice::choice;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
-use crate::output::terminal;
-use crate::output::{self, Printer};
+use crate::output::{Printer, TableFormat, terminal};
 use crate::planning::OutputCheck;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::threshold::{FailOn, Threshold};
-use crate::{Outcome, planning};
+use crate::{Outcome, allowance, planning};
 
 mod growth;
 mod joining;
@@ -59,7 +56,7 @@ pub(crate) struct CapacityArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) output: CapacityFormat,
+    pub(crate) output: TableFormat,
 
     /// Compute the load with another value of an entry (repeatable)
     ///
@@ -72,9 +69,6 @@ pub(crate) struct CapacityArgs {
 
     #[command(flatten)]
     dumps: Dumps,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -87,18 +81,6 @@ Examples:
   clustermesh capacity east --peers east=<(kubectl --context east get peers -o yaml)
   clustermesh capacity --output json | jq '.targets[] | select(.grade == \"error\") | .cluster'";
 
-choice! {
-    /// The output format.
-    pub(crate) enum CapacityFormat of output::ReportFormat {
-        /// A table and the exceeded limits
-        Human,
-        /// JSON
-        Json,
-        /// Tables in Markdown, for a comment on a pull request
-        Markdown,
-    }
-}
-
 /// The facts about the meshes that are shown beside the load.
 struct AssumedMeshes<'a> {
     /// The values of `--with`.
@@ -107,9 +89,13 @@ struct AssumedMeshes<'a> {
     keeping_nodes: BTreeSet<&'a ClusterName>,
 }
 
-pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(
+    args: &CapacityArgs,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
     // The process ends with the command, and everything is freed then.
-    let inputs = inputs::gather_assuming(&args.common.files, &args.with)?;
+    let inputs = inputs::gather_assuming(files, &args.with)?;
     let mut inputs = ManuallyDrop::new(inputs);
     // Without a mesh no cluster is known, and the mesh is the problem to report.
     let dumped = if inputs.is_unparsable {
@@ -151,7 +137,7 @@ pub(crate) fn run(args: &CapacityArgs, printer: &mut Printer) -> Result<Outcome,
     });
     of_inputs.extend(unread);
     let text = text(args, &inputs.meshes, &costs, &outlook)?;
-    printer.answer(&text, args.output == CapacityFormat::Human)?;
+    printer.answer(&text, args.output == TableFormat::Human)?;
     printer.findings(&inputs.files, &of_inputs);
     remind(printer, findings);
     let threshold = args.fail_on.threshold();
@@ -199,9 +185,9 @@ fn text(
         keeping_nodes: mesh::without_node_addresses(meshes),
     };
     let form = match args.output {
-        CapacityFormat::Json => return Ok(json::text(costs, outlook, meshes)?),
-        CapacityFormat::Human => PageForm::Terminal(terminal::stdout()),
-        CapacityFormat::Markdown => PageForm::Markdown,
+        TableFormat::Json => return Ok(json::text(costs, outlook, meshes)?),
+        TableFormat::Human => PageForm::Terminal(terminal::stdout()),
+        TableFormat::Markdown => PageForm::Markdown,
     };
     let is_detailed = !args.targets.is_empty();
     Ok(page::text(costs, outlook, meshes, is_detailed, form))

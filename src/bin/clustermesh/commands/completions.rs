@@ -4,7 +4,7 @@ use clap::Command;
 use clap_complete::Shell;
 
 use crate::Outcome;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::Printer;
 
 /// Print shell completions
@@ -30,7 +30,7 @@ pub(crate) fn run(
     args: &CompletionsArgs,
     mut program: Command,
     printer: &mut Printer,
-) -> Result<Outcome, CommandFailure> {
+) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "clustermesh", &mut script);
     printer.write(&script)?;

@@ -14,12 +14,11 @@ use clustermesh::place::Place;
 use clustermesh::policy::Policy;
 
 use crate::Outcome;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::input_file::{self, Clusters};
 use crate::inputs::{KnownClusters, ReadPolicies};
-use crate::output::terminal;
-use crate::output::{self, Printer};
-use crate::settings::{ClusterAccess, CommonOptions, ConfigFile, Setting, SettingOrigin, Settings};
+use crate::output::{Printer, terminal};
+use crate::settings::{ClusterAccess, ConfigFile, FileOptions, Setting, SettingOrigin, Settings};
 
 mod shown;
 
@@ -34,10 +33,7 @@ use shown::{Shown, ShownValue};
 pub(crate) struct ConfigArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) output: ConfigFormat,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
+    output: ConfigFormat,
 }
 
 const EXAMPLES: &str = "\
@@ -47,7 +43,7 @@ Examples:
 
 /// The format of the settings.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ConfigFormat {
+enum ConfigFormat {
     /// A table
     Human,
     /// JSON
@@ -56,18 +52,8 @@ pub(crate) enum ConfigFormat {
     Yaml,
 }
 
-impl From<ConfigFormat> for output::ReportFormat {
-    /// Returns the form of findings.
-    fn from(format: ConfigFormat) -> Self {
-        match format {
-            ConfigFormat::Human => Self::Human,
-            ConfigFormat::Json | ConfigFormat::Yaml => Self::Json,
-        }
-    }
-}
-
-pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let settings = args.common.files.settle()?;
+pub(crate) fn run(args: &ConfigArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let settings = files.settle()?;
     let config = &settings.config.content;
     let mut clusters: BTreeSet<ClusterName> = config.clusters.keys().cloned().collect();
     let (mut meshes, mut sources) = (Vec::new(), Vec::new());
@@ -106,7 +92,7 @@ pub(crate) fn run(args: &ConfigArgs, printer: &mut Printer) -> Result<Outcome, C
     Ok(Outcome::Clean)
 }
 
-fn read_meshes(settings: &Settings) -> Result<Clusters, CommandFailure> {
+fn read_meshes(settings: &Settings) -> CommandResult<Clusters> {
     input_file::clusters(&settings.mesh_files()?, settings.ceilings)
 }
 

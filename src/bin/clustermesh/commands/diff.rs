@@ -13,11 +13,11 @@ use clustermesh::rules::{self, Purpose};
 
 use crate::applied_files::{AppliedFiles, Dumps};
 use crate::choice::choice;
-use crate::failure::{CommandFailure, FileMistakes};
+use crate::failure::{CommandResult, FileMistakes};
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::output::{Compared, DiffFormat, Printer};
 use crate::planning::{OutputCheck, RenderPlan};
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, applications, applied_files, inputs, planning};
 
 mod before;
@@ -79,9 +79,6 @@ pub(crate) struct DiffArgs {
 
     #[command(flatten)]
     dumps: Dumps,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -118,9 +115,9 @@ choice! {
     }
 }
 
-pub(crate) fn run(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     // Exit code 1 is for differences only.
-    diff(args, printer).map_err(|failure| {
+    diff(args, files, printer).map_err(|failure| {
         failure.map(|it| FileMistakes {
             outcome: Outcome::Unreadable,
             ..it
@@ -128,12 +125,11 @@ pub(crate) fn run(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, Com
     })
 }
 
-fn diff(args: &DiffArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+fn diff(args: &DiffArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     let against = Against::named_by(args)?;
     let name = against.name();
     let mut snapshots = KnownSnapshots::default();
     // The process ends after this. To free large fleets takes a twentieth of a run.
-    let files = &args.common.files;
     let inputs = inputs::gather_and_keep(files, &mut snapshots)?;
     let mut inputs = ManuallyDrop::new(inputs);
     let before = against.read(files, &mut inputs, &mut snapshots);
@@ -203,7 +199,7 @@ fn changes(
     planned: &RenderPlan,
     before: &mut Before,
     watched: &[WatchedPaths],
-) -> Result<Changes, CommandFailure> {
+) -> CommandResult<Changes> {
     let RenderPlan { fleet, plan, texts } = planned;
     let known = mem::take(&mut before.known);
     let mut applied = AppliedFiles::planned(&inputs.settings, plan, texts, &known);

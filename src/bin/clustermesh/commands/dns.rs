@@ -16,10 +16,10 @@ use clustermesh::rules::Purpose;
 use clustermesh::text::{count, listed, shell_word};
 
 use crate::applied_files::{AppliedFiles, KnownContents};
-use crate::failure::CommandFailure;
-use crate::output::{Printer, ReportFormat};
+use crate::failure::CommandResult;
+use crate::output::Printer;
 use crate::planning::OutputCheck;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, allowance, inputs, planning};
 
 /// Print the DNS with which a cluster resolves Services of others
@@ -40,10 +40,7 @@ pub(crate) struct DnsArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "corefile")]
-    pub(crate) output: DnsFormat,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
+    output: DnsFormat,
 }
 
 const EXAMPLES: &str = "\
@@ -59,23 +56,13 @@ const NAME_LIMIT: usize = 300;
 
 /// The format of the configuration.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum DnsFormat {
+enum DnsFormat {
     /// Server blocks for a Corefile
     Corefile,
     /// The `ConfigMap` that the CoreDNS of k3s imports
     K3s,
     /// JSON
     Json,
-}
-
-impl From<DnsFormat> for ReportFormat {
-    /// Returns the form of findings.
-    fn from(format: DnsFormat) -> Self {
-        match format {
-            DnsFormat::Corefile | DnsFormat::K3s => Self::Human,
-            DnsFormat::Json => Self::Json,
-        }
-    }
 }
 
 fn domain(text: &str) -> Result<String, String> {
@@ -87,8 +74,8 @@ fn domain(text: &str) -> Result<String, String> {
     ))
 }
 
-pub(crate) fn run(args: &DnsArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let inputs = inputs::gather(&args.common.files)?;
+pub(crate) fn run(args: &DnsArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let inputs = inputs::gather(files)?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (fleet, plan) = checked.right(&inputs)?;
     let mut targets = plan.targets.iter();

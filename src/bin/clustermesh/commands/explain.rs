@@ -10,10 +10,8 @@ use clustermesh::rules::reach::TERMS;
 use clustermesh::rules::{self, QUESTIONS, Rule};
 
 use crate::Outcome;
-use crate::failure::CommandFailure;
-use crate::output::Printer;
-use crate::output::terminal_markdown;
-use crate::settings::Colour;
+use crate::failure::CommandResult;
+use crate::output::{Printer, terminal_markdown};
 
 /// Explain a rule: what it finds, why it matters and what to do
 ///
@@ -29,9 +27,6 @@ pub(crate) struct ExplainArgs {
     /// Print all rules as one page of Markdown
     #[arg(long, conflicts_with = "rule")]
     all: bool,
-
-    #[command(flatten)]
-    pub(crate) colour: Colour,
 }
 
 const EXAMPLES: &str = "\
@@ -47,7 +42,7 @@ const HEADING: Style = Style::new().bold();
 const LEVELS: usize = 30;
 const SUMMARIES: usize = 39;
 
-pub(crate) fn run(args: &ExplainArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &ExplainArgs, printer: &mut Printer) -> CommandResult {
     let text = match &args.rule {
         _ if args.all => rules::manual(),
         None => list(),

@@ -10,10 +10,10 @@ use clustermesh::report::width::Width;
 use clustermesh::rules::Purpose;
 use clustermesh::text::listed;
 
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::{Printer, terminal};
 use crate::planning::OutputCheck;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, applied_files, inputs, planning};
 
 /// List the ports that must be open
@@ -30,10 +30,7 @@ pub(crate) struct FirewallArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) output: FirewallFormat,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
+    output: FirewallFormat,
 }
 
 const EXAMPLES: &str = "\
@@ -43,25 +40,19 @@ Examples:
 
 /// The format of the ports.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum FirewallFormat {
+enum FirewallFormat {
     /// Table
     Table,
     /// JSON
     Json,
 }
 
-impl From<FirewallFormat> for crate::output::ReportFormat {
-    /// Returns the form of findings.
-    fn from(format: FirewallFormat) -> Self {
-        match format {
-            FirewallFormat::Table => Self::Human,
-            FirewallFormat::Json => Self::Json,
-        }
-    }
-}
-
-pub(crate) fn run(args: &FirewallArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let inputs = inputs::gather(&args.common.files)?;
+pub(crate) fn run(
+    args: &FirewallArgs,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
+    let inputs = inputs::gather(files)?;
     let mut clusters = applied_files::clusters(&inputs);
     let externals = inputs.meshes.iter().flat_map(|it| &it.externals);
     clusters.extend(externals.map(|it| it.entry.name.clone()));

@@ -11,10 +11,10 @@ use clustermesh::report::json::JsonDocument;
 
 use crate::applied_files::{self, Dumps, Gathered};
 use crate::choice::choice;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::proving::{self, WantedPeers};
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, input_file};
 
 /// Draw the clusters, and whether their links work
@@ -35,7 +35,7 @@ pub(crate) struct GraphArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "svg")]
-    pub(crate) output: GraphFormat,
+    output: GraphFormat,
 
     /// Level of detail [default: the most detailed with at most 60 boxes]
     #[arg(long, value_name = "LEVEL")]
@@ -43,9 +43,6 @@ pub(crate) struct GraphArgs {
 
     #[command(flatten)]
     dumps: Dumps,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -58,7 +55,7 @@ Examples:
 
 /// The format of a graph.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum GraphFormat {
+enum GraphFormat {
     /// Picture for browsers and Markdown
     Svg,
     /// Flowchart that GitHub and GitLab draw, with fewer details if it gets too long for them
@@ -67,16 +64,6 @@ pub(crate) enum GraphFormat {
     Dot,
     /// JSON
     Json,
-}
-
-impl From<GraphFormat> for crate::output::ReportFormat {
-    /// Returns the form of findings.
-    fn from(format: GraphFormat) -> Self {
-        match format {
-            GraphFormat::Json => Self::Json,
-            _ => Self::Human,
-        }
-    }
 }
 
 choice! {
@@ -91,8 +78,8 @@ choice! {
     }
 }
 
-pub(crate) fn run(args: &GraphArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let Gathered { mut inputs, grave } = applied_files::gather(&args.common.files)?;
+pub(crate) fn run(args: &GraphArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let Gathered { mut inputs, grave } = applied_files::gather(files)?;
     let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);

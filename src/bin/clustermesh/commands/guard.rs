@@ -15,11 +15,11 @@ use clustermesh::plan::Plan;
 use clustermesh::rules::Purpose;
 
 use crate::applied_files::Dumps;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::planning::OutputCheck;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, applied_files, inputs, planning};
 
 /// Print an admission policy for the Peers of a cluster
@@ -72,9 +72,6 @@ pub(crate) struct GuardArgs {
 
     #[command(flatten)]
     dumps: Dumps,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -114,11 +111,11 @@ impl FromStr for AllowedPeer {
     }
 }
 
-pub(crate) fn run(args: &GuardArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &GuardArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     if args.dumps.are_any() && !args.check {
         return Err(anyhow!("`--live` and `--peers` work only with `--check`").into());
     }
-    let mut inputs = inputs::gather(&args.common.files)?;
+    let mut inputs = inputs::gather(files)?;
     let clusters = applied_files::clusters(&inputs);
     let cluster = applied_files::named(&args.cluster, &clusters)?;
     let dumped = if args.dumps.are_any() {

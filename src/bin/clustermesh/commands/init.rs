@@ -14,14 +14,14 @@ use self::clusters::{ClusterOptions, ProposedMesh};
 use self::home::Home;
 use self::next_steps::next;
 use self::program_source::ProgramSource;
-use self::starter_files::{MESH, StarterFile, files};
+use self::starter_files::{MESH, StarterFile};
 use crate::commands::snapshot;
 use crate::disk::{self, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::files::ShownFiles;
 use crate::output::Printer;
 use crate::planning::{self, OutputCheck};
-use crate::settings::{CommonOptions, FolderOptions};
+use crate::settings::FileOptions;
 use crate::{Outcome, input_file, inputs};
 
 mod clusters;
@@ -60,9 +60,6 @@ pub(crate) struct InitArgs {
 
     #[command(flatten)]
     clusters: ClusterOptions,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions<FolderOptions>,
 }
 
 #[cfg(feature = "snapshot")]
@@ -105,7 +102,7 @@ enum Ci {
     None,
 }
 
-pub(crate) fn run(args: &InitArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &InitArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     let home = Home::find();
     let flag = (args.ci != Ci::None).then_some("--ci");
     if let Some(flag) = flag.or(args.pre_commit.then_some("--pre-commit"))
@@ -121,15 +118,15 @@ pub(crate) fn run(args: &InitArgs, printer: &mut Printer) -> Result<Outcome, Com
         home.check()?;
     }
     args.clusters.check()?;
-    let mut proposed = proposed(args)?;
-    let files = files(args, &home, proposed.as_ref());
-    check_outputs(&files, proposed.as_ref())?;
+    let mut proposed = proposed(args, files)?;
+    let starters = starter_files::files(args, &home, proposed.as_ref());
+    check_outputs(&starters, proposed.as_ref())?;
     // Only the last step makes a mesh: without one, a run was killed, and the next one does what is left.
-    let (others, mesh) = files.split_at(files.len().saturating_sub(1));
+    let (others, mesh) = starters.split_at(starters.len().saturating_sub(1));
     let mut kept = write(others, printer)?;
     let saved = proposed.as_mut().map(|proposed| {
         printer.findings(&ShownFiles::new(Vec::new()), &proposed.findings);
-        save(args, proposed, printer)
+        save(files, proposed, printer)
     });
     let saved = saved.transpose()?;
     // Without all snapshots, the next run has to propose the mesh again.
@@ -141,7 +138,7 @@ pub(crate) fn run(args: &InitArgs, printer: &mut Printer) -> Result<Outcome, Com
         Some(saved) => {
             let subnets = proposed.iter().flat_map(|it| &it.subnets);
             let idle: Vec<&str> = subnets.map(|(cluster, _)| cluster.as_str()).collect();
-            check_saved(args, saved, &idle, printer)?
+            check_saved(files, saved, &idle, printer)?
         }
         None => KeptNodes::default(),
     };
@@ -151,7 +148,7 @@ pub(crate) fn run(args: &InitArgs, printer: &mut Printer) -> Result<Outcome, Com
 }
 
 /// Proposes a mesh, if there are clusters to propose one for.
-fn proposed(args: &InitArgs) -> Result<Option<ProposedMesh>, CommandFailure> {
+fn proposed(args: &InitArgs, files: &FileOptions) -> CommandResult<Option<ProposedMesh>> {
     if !args.clusters.are_given() {
         return Ok(None);
     }
@@ -160,7 +157,7 @@ fn proposed(args: &InitArgs) -> Result<Option<ProposedMesh>, CommandFailure> {
                        `clustermesh snapshot`";
         return Err(anyhow!(problem).into());
     }
-    let mut settings = args.common.files.0.settle()?;
+    let mut settings = files.settle()?;
     args.clusters.propose(&mut settings).map(Some)
 }
 
@@ -220,12 +217,8 @@ struct KeptNodes {
 }
 
 /// Saves the nodes of the proposed mesh, which is not written yet.
-fn save(
-    args: &InitArgs,
-    proposed: &mut ProposedMesh,
-    printer: &mut Printer,
-) -> Result<Outcome, CommandFailure> {
-    let settings = args.common.files.0.settle()?;
+fn save(files: &FileOptions, proposed: &mut ProposedMesh, printer: &mut Printer) -> CommandResult {
+    let settings = files.settle()?;
     let source = Source::parse(MESH, proposed.yaml.clone()).map_err(CommandFailure::Syntax)?;
     let meshes = input_file::clusters_of(vec![source], settings.ceilings)?.meshes;
     let nodes = mem::take(&mut proposed.nodes);
@@ -235,12 +228,12 @@ fn save(
 /// Checks the nodes that were saved with the mesh that was written. A cluster in which Kilo does not run yet gets one
 /// finding, because the next steps start it.
 fn check_saved(
-    args: &InitArgs,
+    files: &FileOptions,
     outcome: Outcome,
     idle: &[&str],
     printer: &mut Printer,
 ) -> anyhow::Result<KeptNodes> {
-    let inputs = match inputs::gather(&args.common.files.0) {
+    let inputs = match inputs::gather(files) {
         Ok(inputs) => inputs,
         Err(failure) => {
             return Ok(KeptNodes {

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::{Outcome, command_groups};
 
@@ -28,11 +28,7 @@ Examples:
   clustermesh man > /usr/local/share/man/man1/clustermesh.1";
 
 /// Prints a page of a program.
-pub(crate) fn run(
-    args: &ManArgs,
-    program: Command,
-    printer: &mut Printer,
-) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &ManArgs, program: Command, printer: &mut Printer) -> CommandResult {
     // There is no page for `help`.
     let mut program = program.disable_help_subcommand(true);
     // So that commands know the options of every command, and their full names.

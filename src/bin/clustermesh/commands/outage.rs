@@ -15,13 +15,13 @@ use clustermesh::rules::{Finding, rendered, snapshots};
 use clustermesh::{manifest, plan};
 
 use crate::applied_files::{self, AppliedFiles, Dumps, Gathered, KnownContents, basis};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::Inputs;
-use crate::output::{LossProof, NextRender, OutageFormat, PartsLoss, Printer, TriedLosses};
+use crate::output::{LossProof, NextRender, PartsLoss, Printer, TableFormat, TriedLosses};
 use crate::proving::{self, WantedPeers};
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::threshold::Threshold;
-use crate::{Outcome, allowance, planning, tree_comparison};
+use crate::{allowance, planning, tree_comparison};
 
 /// List the failures that break paths between other nodes
 ///
@@ -45,13 +45,10 @@ pub(crate) struct OutageArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) output: OutageFormat,
+    pub(crate) output: TableFormat,
 
     #[command(flatten)]
     dumps: Dumps,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -61,8 +58,8 @@ Examples:
   clustermesh outage east:zone-a 10.30.4.0/24
   clustermesh outage --output json | jq -r '.single.harmful[].part'";
 
-pub(crate) fn run(args: &OutageArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let Gathered { mut inputs, grave } = applied_files::gather(&args.common.files)?;
+pub(crate) fn run(args: &OutageArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let Gathered { mut inputs, grave } = applied_files::gather(files)?;
     let applied = ManuallyDrop::new(applied_files::read(&mut inputs, Some(&args.dumps))?);
     // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
     let inputs = ManuallyDrop::new(inputs);
@@ -92,7 +89,7 @@ pub(crate) fn run(args: &OutageArgs, printer: &mut Printer) -> Result<Outcome, C
         tried: &tried,
     };
     let text = proof.text(args.output)?;
-    if args.output == OutageFormat::Human {
+    if args.output == TableFormat::Human {
         printer.result(&format!("{}\n\n{text}", basis(&inputs, &args.dumps)))?;
     } else {
         printer.print(&text)?;

@@ -10,9 +10,9 @@ use clustermesh::template::{self, Format};
 use minijinja::context;
 
 use super::snapshot::{cluster, services::named};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::Printer;
-use crate::settings::{CommonOptions, MeshOptions};
+use crate::settings::FileOptions;
 use crate::{Outcome, input_file};
 
 /// Print the manifests that grant rights in a cluster
@@ -63,9 +63,6 @@ pub(crate) struct RbacArgs {
         conflicts_with_all = ["peers", "kubeconfig", "delivery", "secret"]
     )]
     services: Option<ClusterName>,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions<MeshOptions>,
 }
 
 const EXAMPLES: &str = "\
@@ -89,14 +86,14 @@ struct GrantedSecret {
     name: String,
 }
 
-pub(crate) fn run(args: &RbacArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    printer.print(&manifests(args)?)?;
+pub(crate) fn run(args: &RbacArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    printer.print(&manifests(args, files)?)?;
     Ok(Outcome::Clean)
 }
 
-fn manifests(args: &RbacArgs) -> Result<String, CommandFailure> {
+fn manifests(args: &RbacArgs, files: &FileOptions) -> CommandResult<String> {
     if let Some(cluster) = &args.services {
-        let settings = args.common.files.0.settle()?;
+        let settings = files.settle()?;
         let meshes = input_file::meshes(&settings.mesh_files()?, settings.ceilings)?;
         return Ok(of_services(cluster, &meshes)?);
     }

@@ -15,12 +15,12 @@ use clustermesh::tree_diff::Loss;
 
 use crate::allowance::{self, Allowance};
 use crate::disk::swap;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::Printer;
 use crate::planning::{CheckResult, OutputCheck};
 use crate::printing::{self, PrintOrder};
-use crate::settings::{CommonOptions, Settings};
+use crate::settings::{FileOptions, Settings};
 use crate::threshold::FailOn;
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{Outcome, input_file, inputs, planning};
@@ -52,9 +52,6 @@ pub(crate) struct RenderArgs {
     /// Peers lead to. `*/MESH` allows to rename the mesh MESH.
     #[arg(long, value_name = "TARGET[/SOURCE]")]
     allow_empty: Vec<Allowance>,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -64,9 +61,9 @@ Examples:
   clustermesh render --target east              print the Peers of east
   clustermesh render --allow-empty west --allow-empty '*/west'     west leaves the mesh";
 
-pub(crate) fn run(args: &RenderArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &RenderArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
     // The process ends with the command, and everything is freed then.
-    let inputs = ManuallyDrop::new(inputs::gather(&args.common.files)?);
+    let inputs = ManuallyDrop::new(inputs::gather(files)?);
     if let Some(target) = &args.target {
         return Ok(print(args, target, &inputs, printer)?);
     }

@@ -9,9 +9,9 @@ use clap::builder::OsStringValueParser;
 use clustermesh::html_report;
 
 use crate::disk::{self, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::Printer;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, input_file};
 
 mod answers;
@@ -40,9 +40,6 @@ pub(crate) struct ReportArgs {
     /// Takes the same values as `clustermesh diff --against`.
     #[arg(long, value_name = "REV|DIR|none", value_parser = OsStringValueParser::new())]
     against: Option<OsString>,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -67,8 +64,8 @@ fn refuse_other_file(path: &Path) -> anyhow::Result<()> {
     )
 }
 
-pub(crate) fn run(args: &ReportArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let answers = answers::gather(&args.common.files, args.against.as_deref(), printer)?;
+pub(crate) fn run(args: &ReportArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let answers = answers::gather(files, args.against.as_deref(), printer)?;
     let page = html_report::page(&answers).map_err(anyhow::Error::from)?;
     match &args.out {
         Some(path) => {

@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::commands::capacity::WrittenCapacityReport;
 #[cfg(feature = "snapshot")]
 use crate::commands::status::WrittenStatus;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::{
     Printer, TraceMistake, WrittenDiff, WrittenOutage, WrittenReport, WrittenTrace,
     WrittenVerification,
@@ -93,7 +93,7 @@ Examples:
 Editors find the schema in the first line of a YAML file:
   # yaml-language-server: $schema=mesh.schema.json";
 
-pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(args: &SchemaArgs, printer: &mut Printer) -> CommandResult {
     let schema = match (args.kind, args.strict) {
         (SchemaKind::Peer, true) => peer::strict_schema(),
         (_, true) => return Err(anyhow!("`--strict` works only with `peer`").into()),

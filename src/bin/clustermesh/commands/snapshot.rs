@@ -19,13 +19,13 @@ use clustermesh::text;
 
 use self::keep::Keeper;
 use crate::disk::Roots;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::files::ShownFiles;
 use crate::input_file::{self, Clusters};
 use crate::output::Printer;
 #[cfg(feature = "snapshot")]
 use crate::reach::ReachOptions;
-use crate::settings::{CommonOptions, ConfigFile, Settings, SnapshotOptions};
+use crate::settings::{ConfigFile, FileOptions, Settings};
 use crate::threshold::FailOn;
 use crate::{Outcome, clock, disk};
 
@@ -76,9 +76,6 @@ pub(crate) struct SnapshotArgs {
     #[cfg(feature = "snapshot")]
     #[command(flatten)]
     reach: ReachOptions,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions<SnapshotOptions>,
 }
 
 /// The nodes of a cluster.
@@ -197,8 +194,12 @@ impl<'a> Comparison<'a> {
     }
 }
 
-pub(crate) fn run(args: &SnapshotArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let settings = args.common.files.0.settle()?;
+pub(crate) fn run(
+    args: &SnapshotArgs,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
+    let settings = files.settle()?;
     #[cfg(feature = "snapshot")]
     let mut settings = settings;
     #[cfg(feature = "snapshot")]

@@ -14,15 +14,14 @@ use clustermesh::text::count;
 use serde_json::Value;
 
 use crate::applied_files::{AppliedFiles, Gathered};
-use crate::choice::choice;
 use crate::cluster::{ClusterAnswer, Wanted};
 use crate::commands::snapshot::Comparison;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::git::GitRepository;
 use crate::inputs::Inputs;
-use crate::output::{Printer, Report, ReportFormat};
+use crate::output::{Printer, Report, ReportFormat, TableFormat};
 use crate::reach::{Addressed, ReachOptions};
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::threshold::FailOn;
 use crate::{Outcome, applied_files, clock, input_file};
 
@@ -55,7 +54,7 @@ pub(crate) struct StatusArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) output: StatusFormat,
+    pub(crate) output: TableFormat,
 
     /// Wait until the rendered Peers are applied, at most this long, such as 90s
     ///
@@ -66,9 +65,6 @@ pub(crate) struct StatusArgs {
 
     #[command(flatten)]
     reach: ReachOptions,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -78,20 +74,8 @@ Examples:
   clustermesh status --output json | jq '.clusters[] | select(.peers.foreign != [])'
   clustermesh rbac --peers | kubectl --context east apply -f -";
 
-choice! {
-    /// The output format.
-    pub(crate) enum StatusFormat of ReportFormat {
-        /// A table, and what differs
-        Human,
-        /// JSON
-        Json,
-        /// The same in Markdown, for a comment on a pull request
-        Markdown,
-    }
-}
-
-pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let gathered = applied_files::gather(&args.common.files).and_then(|gathered| {
+pub(crate) fn run(args: &StatusArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let gathered = applied_files::gather(files).and_then(|gathered| {
         let Gathered { mut inputs, grave } = gathered;
         let rendered = applied_files::read(&mut inputs, None)?;
         Ok((inputs, grave, rendered))
@@ -120,7 +104,7 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
     };
     let report = Report::new(&inputs.files, &findings);
     match args.output {
-        StatusFormat::Human => {
+        TableFormat::Human => {
             let basis = basis(&inputs, states.len());
             printer.result(&(basis + &shown::text(&states) + &success))?;
             if !findings.is_empty() {
@@ -128,10 +112,10 @@ pub(crate) fn run(args: &StatusArgs, printer: &mut Printer) -> Result<Outcome, C
                 printer.counts(&findings, None);
             }
         }
-        StatusFormat::Json => {
+        TableFormat::Json => {
             printer.print(&json::text(&states, &report)?)?;
         }
-        StatusFormat::Markdown => {
+        TableFormat::Markdown => {
             let mut text = markdown::text(&states) + &success;
             if !findings.is_empty() {
                 text = format!("{text}\n{}", report.text(ReportFormat::Markdown)?);
@@ -158,7 +142,7 @@ fn states(
     clusters: &[ClusterName],
     inputs: &Inputs,
     rendered: &AppliedFiles,
-) -> Result<Vec<ClusterStatus>, CommandFailure> {
+) -> CommandResult<Vec<ClusterStatus>> {
     let asked: BTreeSet<&ClusterName> = clusters.iter().collect();
     let addressed = Addressed {
         read: &asked,
@@ -270,7 +254,7 @@ fn compared(
     answers: BTreeMap<ClusterName, LiveCluster>,
     inputs: &Inputs,
     rendered: &AppliedFiles,
-) -> Result<Vec<(ClusterName, ClusterStatus)>, CommandFailure> {
+) -> CommandResult<Vec<(ClusterName, ClusterStatus)>> {
     let mut has: BTreeMap<ClusterName, Vec<AppliedFile>> = BTreeMap::new();
     let mut states: Vec<(ClusterName, ClusterStatus)> = Vec::new();
     let guards = GuardComparison::new(inputs)?;

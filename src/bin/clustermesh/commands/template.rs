@@ -8,15 +8,14 @@ use clustermesh::manifest;
 use clustermesh::outputs::{FillOrder, FleetFacts, ResultPath, ResultSubject};
 use clustermesh::rules::Purpose;
 
-use crate::allowance;
 use crate::disk::{self, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::filling::FillProcess;
 use crate::output::Printer;
 use crate::outputs::{TEMPLATE_LIMIT, facts, read_template};
 use crate::planning::OutputCheck;
-use crate::settings::{CommonOptions, Settings};
-use crate::{Outcome, input_file, inputs, planning};
+use crate::settings::{FileOptions, Settings};
+use crate::{Outcome, allowance, input_file, inputs, planning};
 
 /// Fill in a template and print the result
 ///
@@ -33,9 +32,6 @@ pub(crate) struct TemplateArgs {
     /// Cluster for the value `target`
     #[arg(long, value_name = "CLUSTER", value_parser = NonEmptyStringValueParser::new())]
     target: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -43,8 +39,12 @@ Examples:
   clustermesh template templates/application.yaml --target west
   echo '{{ targets | length }}' | clustermesh template -";
 
-pub(crate) fn run(args: &TemplateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let inputs = inputs::gather(&args.common.files)?;
+pub(crate) fn run(
+    args: &TemplateArgs,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
+    let inputs = inputs::gather(files)?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let Some((fleet, plan)) = &checked.planned else {
         return Err(inputs.refusal(checked.findings));

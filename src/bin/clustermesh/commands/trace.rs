@@ -6,10 +6,10 @@ use clustermesh::mesh::AddressClass;
 
 use crate::applied_files::{Dumps, Gathered};
 use crate::choice::choice;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::{Printer, TraceFormat};
-use crate::settings::CommonOptions;
-use crate::{Outcome, applied_files, disk, planning};
+use crate::settings::FileOptions;
+use crate::{applied_files, disk, planning};
 
 mod batch;
 mod tracer;
@@ -44,14 +44,18 @@ pub(crate) struct TraceArgs {
     class: Option<ClassArgument>,
 
     /// Output format [default: human, or json with `--batch`]
-    #[arg(short, long, value_name = "FORMAT")]
-    output: Option<TraceFormat>,
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        default_value = "human",
+        default_value_if("batch", "true", "json"),
+        hide_default_value = true
+    )]
+    output: TraceFormat,
 
     #[command(flatten)]
     dumps: Dumps,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -78,42 +82,21 @@ choice! {
     }
 }
 
-impl TraceArgs {
-    /// Returns the output format.
-    pub(crate) fn format(&self) -> TraceFormat {
-        let default = if self.batch {
-            TraceFormat::Json
-        } else {
-            TraceFormat::Human
-        };
-        self.output.unwrap_or(default)
-    }
-}
-
-pub(crate) fn run(args: &TraceArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let format = args.format();
-    if args.batch && format != TraceFormat::Json {
+pub(crate) fn run(args: &TraceArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    if args.batch && args.output != TraceFormat::Json {
         return Err(anyhow!("`--batch` prints JSON; omit `--output`").into());
     }
-    follow(args, None, printer)
+    follow(args, None, files, printer)
 }
 
-/// Follows the packets of a batch, one a line, for another command.
-pub(crate) fn run_batch(
-    args: &TraceArgs,
-    input: &str,
-    printer: &mut Printer,
-) -> Result<Outcome, CommandFailure> {
-    follow(args, Some(input), printer)
-}
-
-fn follow(
+/// Follows the packet, or those of a batch, one a line.
+pub(crate) fn follow(
     args: &TraceArgs,
     batch: Option<&str>,
+    files: &FileOptions,
     printer: &mut Printer,
-) -> Result<Outcome, CommandFailure> {
-    let format = args.format();
-    let Gathered { mut inputs, grave } = applied_files::gather(&args.common.files)?;
+) -> CommandResult {
+    let Gathered { mut inputs, grave } = applied_files::gather(files)?;
     let applied = applied_files::read(&mut inputs, Some(&args.dumps))?;
     printer.findings(&inputs.files, &grave);
     printer.findings(&inputs.files, &applied.findings);
@@ -136,7 +119,7 @@ fn follow(
         return Err(anyhow!("no packet is given").into());
     };
     let answer = tracer.trace(from, to)?;
-    let text = answer.text(format)?;
-    printer.answer(&text, format == TraceFormat::Human)?;
+    let text = answer.text(args.output)?;
+    printer.answer(&text, args.output == TraceFormat::Human)?;
     Ok(answer.outcome())
 }

@@ -7,10 +7,10 @@ use clustermesh::rules::Purpose;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::{Printer, Report, ReportFormat};
 use crate::planning::OutputCheck;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::threshold::FailOn;
 use crate::{Outcome, inputs, planning};
 
@@ -34,9 +34,6 @@ pub(crate) struct ValidateArgs {
 
     #[command(flatten)]
     fail_on: FailOn,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -47,13 +44,17 @@ Examples:
   clustermesh validate --output sarif > clustermesh.sarif
   clustermesh validate --output json | jq '.findings[] | select(.cluster == \"east\")'";
 
-pub(crate) fn run(args: &ValidateArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
+pub(crate) fn run(
+    args: &ValidateArgs,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
     if args.statistics && !matches!(args.output, ReportFormat::Human | ReportFormat::Json) {
         let problem = "`--statistics` works only with `--output human` and `--output json`";
         return Err(anyhow!(problem).into());
     }
     // The process ends with the command, and everything is freed then.
-    let inputs = ManuallyDrop::new(inputs::gather(&args.common.files)?);
+    let inputs = ManuallyDrop::new(inputs::gather(files)?);
     let checked = planning::check(
         &inputs,
         Purpose::Validate,

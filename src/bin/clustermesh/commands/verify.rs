@@ -6,24 +6,22 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use clustermesh::expectations::Expectations;
 use clustermesh::fleet::MissingSnapshot;
-use clustermesh::mesh;
-use clustermesh::outage;
 use clustermesh::proof::expectation::{self, Check};
 use clustermesh::proof::messages;
 use clustermesh::proof::reach::Reach;
 use clustermesh::proof::verify::{Asked, Excused, Verification};
 use clustermesh::rules::Finding;
 use clustermesh::rules::verified::{self, InputGaps};
+use clustermesh::{mesh, outage};
 
 use crate::applied_files::{AppliedFiles, Dumps, Gathered, basis};
-use crate::clock;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::Inputs;
-use crate::output::{CheckedCounts, Printer, Verified, VerifyFormat};
+use crate::output::{CheckedCounts, Printer, ReportFormat, Verified};
 use crate::proving::{self, WantedPeers, look};
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::threshold::FailOn;
-use crate::{Outcome, applied_files, input_file, planning};
+use crate::{applied_files, clock, input_file, planning};
 
 mod expectations;
 mod held_back;
@@ -48,7 +46,7 @@ use joining::JoinPlan;
 pub(crate) struct VerifyArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) output: VerifyFormat,
+    pub(crate) output: ReportFormat,
 
     #[command(flatten)]
     fail_on: FailOn,
@@ -81,9 +79,6 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     dumps: Dumps,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -186,10 +181,10 @@ impl ProofInputs {
     }
 }
 
-pub(crate) fn run(args: &VerifyArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let gathered = applied_files::gather(&args.common.files)?;
+pub(crate) fn run(args: &VerifyArgs, files: &FileOptions, printer: &mut Printer) -> CommandResult {
+    let gathered = applied_files::gather(files)?;
     if let Some(revision) = &args.held_back {
-        return held_back::list(args, revision, gathered.inputs, printer);
+        return held_back::list(args, files, revision, gathered.inputs, printer);
     }
     // The process ends after this, and to free the nodes of a large fleet takes a twentieth of a run.
     let read = ManuallyDrop::new(read(args, gathered)?);
@@ -197,7 +192,7 @@ pub(crate) fn run(args: &VerifyArgs, printer: &mut Printer) -> Result<Outcome, C
 }
 
 /// Reads the expectations and the Peers.
-fn read(args: &VerifyArgs, gathered: Gathered) -> Result<ProofInputs, CommandFailure> {
+fn read(args: &VerifyArgs, gathered: Gathered) -> CommandResult<ProofInputs> {
     let Gathered { mut inputs, grave } = gathered;
     let given = args.expectations.as_ref();
     let (expectations, mistakes) = expectations::read(&mut inputs, given)?;
@@ -212,11 +207,7 @@ fn read(args: &VerifyArgs, gathered: Gathered) -> Result<ProofInputs, CommandFai
 }
 
 /// Proves what was read, and prints the result.
-fn verify(
-    args: &VerifyArgs,
-    read: &ProofInputs,
-    printer: &mut Printer,
-) -> Result<Outcome, CommandFailure> {
+fn verify(args: &VerifyArgs, read: &ProofInputs, printer: &mut Printer) -> CommandResult {
     let inputs = &read.inputs;
     let wanted = ManuallyDrop::new(WantedPeers::plan(inputs, &args.dumps, &read.applied)?);
     let fabric = read.applied.fabric_of(inputs, Some(&wanted.fleet), None);
@@ -280,12 +271,12 @@ fn report(
 ) -> anyhow::Result<()> {
     let text = verified.text(args.output)?;
     match args.output {
-        VerifyFormat::Human => {
+        ReportFormat::Human => {
             printer.result(&format!("{}\n\n{text}", basis(inputs, &args.dumps)))?;
             let checked = CheckedCounts::fabric(verified.fabric);
             printer.counts(verified.findings, Some(&checked));
         }
-        VerifyFormat::Github => {
+        ReportFormat::Github => {
             printer.print(&text)?;
             printer.summarize(&verified.report());
         }

@@ -13,10 +13,10 @@ use clustermesh::report::json::JsonDocument;
 use clustermesh::rules::Purpose;
 use clustermesh::text::{count, listed};
 
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::planning::OutputCheck;
-use crate::settings::CommonOptions;
+use crate::settings::FileOptions;
 use crate::{Outcome, inputs, planning};
 
 /// Print the WireGuard configuration of an external peer
@@ -33,7 +33,7 @@ pub(crate) struct WireguardArgs {
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "conf")]
-    pub(crate) output: WireguardFormat,
+    output: WireguardFormat,
 
     /// DNS server of the host; repeatable
     #[arg(long, value_name = "ADDRESS", action = ArgAction::Append)]
@@ -54,9 +54,6 @@ pub(crate) struct WireguardArgs {
     /// File on the host with its private key [default: a placeholder]
     #[arg(long, value_name = "PATH", value_parser = key_file)]
     private_key_file: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) common: CommonOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -67,23 +64,13 @@ Examples:
 
 /// The format of the configuration.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum WireguardFormat {
+enum WireguardFormat {
     /// A file of `wg-quick`
     Conf,
     /// The two files of `systemd-networkd`
     Networkd,
     /// JSON
     Json,
-}
-
-impl From<WireguardFormat> for crate::output::ReportFormat {
-    /// Returns the form of findings.
-    fn from(format: WireguardFormat) -> Self {
-        match format {
-            WireguardFormat::Conf | WireguardFormat::Networkd => Self::Human,
-            WireguardFormat::Json => Self::Json,
-        }
-    }
 }
 
 /// Returns a path that fits into one line of a configuration.
@@ -97,8 +84,12 @@ fn key_file(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-pub(crate) fn run(args: &WireguardArgs, printer: &mut Printer) -> Result<Outcome, CommandFailure> {
-    let inputs = inputs::gather(&args.common.files)?;
+pub(crate) fn run(
+    args: &WireguardArgs,
+    files: &FileOptions,
+    printer: &mut Printer,
+) -> CommandResult {
+    let inputs = inputs::gather(files)?;
     let checked = planning::check(&inputs, Purpose::Render, None, OutputCheck::Unasked)?;
     let (_, plan) = checked.right(&inputs)?;
     let bare = args.name.strip_prefix("external.").unwrap_or(&args.name);

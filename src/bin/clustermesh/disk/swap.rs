@@ -5,9 +5,8 @@
 //! follow, and every step is remembered until the last one is done.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::Context as _;
 use rayon::prelude::*;

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::Context as _;
 

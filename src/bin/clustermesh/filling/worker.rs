@@ -1,9 +1,8 @@
 //! The worker: this program as the process that fills in templates.
 
-use std::env;
 use std::io::{self, Write as _};
 use std::process::{self, ExitCode};
-use std::thread;
+use std::{env, thread};
 
 use anyhow::Context as _;
 use clustermesh::outputs::{FillOrder, Filler};

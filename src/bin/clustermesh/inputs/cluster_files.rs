@@ -5,12 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clustermesh::diagnostic;
 use clustermesh::document::nearest;
 use clustermesh::name::ClusterName;
 use clustermesh::place::Place;
-use clustermesh::policy;
 use clustermesh::rules::{self, Finding};
+use clustermesh::{diagnostic, policy};
 
 use crate::disk::{self, Roots};
 use crate::input_file;

@@ -7,7 +7,7 @@ use clustermesh::policy::{self, Policy};
 use clustermesh::rules::Finding;
 
 use super::cluster_files::{ClusterFiles, KnownClusters};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::settings::{SettingOrigin, Settings};
 
@@ -27,7 +27,7 @@ pub(crate) struct ReadPolicies {
 
 impl ReadPolicies {
     /// Reads the policies of the clusters that meshes name.
-    pub(crate) fn read(settings: &Settings, known: KnownClusters) -> Result<Self, CommandFailure> {
+    pub(crate) fn read(settings: &Settings, known: KnownClusters) -> CommandResult<Self> {
         let mut read = Self::default();
         let Some(folder) = &settings.policies.value else {
             return Ok(read);
@@ -52,7 +52,7 @@ impl ReadPolicies {
     }
 
     /// Reads the file of a cluster. Anything but a file is a failure: what the cluster accepts is unknown.
-    fn read_file(&mut self, cluster: &ClusterName, file: &InputFile) -> Result<(), CommandFailure> {
+    fn read_file(&mut self, cluster: &ClusterName, file: &InputFile) -> CommandResult<()> {
         match input_file::source(file, MESH_LIMIT) {
             Ok(source) => self.add(cluster, source),
             Err(CommandFailure::Syntax(it)) => {

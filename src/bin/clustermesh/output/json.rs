@@ -46,7 +46,7 @@ pub(crate) struct WrittenFinding<'a> {
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     aliases: &'static [&'static str],
     /// The severity, after the levels of the config.
-    severity: WrittenSeverity,
+    severity: Severity,
     /// The problem in one line, with the wrong values.
     message: &'a str,
     #[serde(flatten)]
@@ -82,18 +82,6 @@ struct WrittenSubject<'a> {
     /// The node that the finding is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<&'a str>,
-}
-
-/// The severity of a finding.
-#[derive(JsonSchema, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum WrittenSeverity {
-    /// The run fails.
-    Error,
-    /// The run fails with `--fail-on warning`.
-    Warning,
-    /// Only reported.
-    Notice,
 }
 
 /// A place in a file. Lines and columns are omitted if the place is not in the file.
@@ -167,7 +155,7 @@ pub(super) fn written<'a>(finding: &'a Finding, files: &ShownFiles) -> WrittenFi
     WrittenFinding {
         rule: finding.rule.name(),
         aliases: finding.rule.aliases,
-        severity: severity(finding.severity),
+        severity: finding.severity,
         message: finding.message.shown(),
         subject: WrittenSubject {
             cluster: finding.cluster.as_deref(),
@@ -209,14 +197,6 @@ fn whole_range(schema: &mut Schema) {
         "dependentRequired".to_owned(),
         Value::Object(together.into_iter().collect()),
     );
-}
-
-fn severity(severity: Severity) -> WrittenSeverity {
-    match severity {
-        Severity::Error => WrittenSeverity::Error,
-        Severity::Warning => WrittenSeverity::Warning,
-        Severity::Notice => WrittenSeverity::Notice,
-    }
 }
 
 pub(super) fn place<'a>(label: &'a Label, files: &ShownFiles) -> WrittenPlace<'a> {

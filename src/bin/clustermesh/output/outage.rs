@@ -15,8 +15,7 @@ use clustermesh::report::width::Width;
 use clustermesh::text;
 
 use super::verify::declared_paths;
-use super::{ReportFormat, terminal};
-use crate::choice::choice;
+use super::{TableFormat, terminal};
 
 mod json;
 
@@ -27,18 +26,6 @@ const SHOWN: usize = 30;
 
 /// The longest part of a name that is shown, in characters.
 const NAMED: usize = 300;
-
-choice! {
-    /// The format of outages.
-    pub(crate) enum OutageFormat of ReportFormat {
-        /// A table
-        Human,
-        /// JSON
-        Json,
-        /// A table in Markdown, for a comment on a pull request
-        Markdown,
-    }
-}
 
 /// The losses that were tried, and what they point into.
 pub(crate) struct LossProof<'a, 'f> {
@@ -78,11 +65,11 @@ pub(crate) struct NextRender {
 
 impl LossProof<'_, '_> {
     /// Returns it as text; in colours only for a person.
-    pub(crate) fn text(&self, format: OutageFormat) -> serde_json::Result<String> {
+    pub(crate) fn text(&self, format: TableFormat) -> serde_json::Result<String> {
         match format {
-            OutageFormat::Human => Ok(self.human(terminal::stdout())),
-            OutageFormat::Json => json::text(self),
-            OutageFormat::Markdown => Ok(self.markdown()),
+            TableFormat::Human => Ok(self.human(terminal::stdout())),
+            TableFormat::Json => json::text(self),
+            TableFormat::Markdown => Ok(self.markdown()),
         }
     }
 

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::Printer;
-use super::terminal;
+use super::{Printer, terminal};
 
 /// The interval at which the line is written.
 const TICK: Duration = Duration::from_secs(1);

@@ -15,7 +15,7 @@ use crate::files::ShownFiles;
 /// The format of findings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// Findings with excerpts of the files
+    /// Text for people, with excerpts of the files
     Human,
     /// One line per finding: `file:line:column: severity[rule] message`
     Concise,
@@ -27,6 +27,17 @@ pub(crate) enum ReportFormat {
     Github,
     /// Code Quality report for GitLab
     Gitlab,
+    /// Markdown, for a comment on a pull request
+    Markdown,
+}
+
+/// The format of a table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Text for people
+    Human,
+    /// JSON
+    Json,
     /// Markdown, for a comment on a pull request
     Markdown,
 }

@@ -6,14 +6,12 @@ use clap::ValueEnum;
 use clustermesh::agent::fabric::{At, Fabric, SiteId};
 use clustermesh::diagnostic::{Label, escaped};
 use clustermesh::document::Position;
-use clustermesh::packet::messages;
 use clustermesh::packet::trace::{NamedEnd, Trace};
-use clustermesh::packet::{Packet, Step, Way};
+use clustermesh::packet::{Packet, Step, Way, messages};
 use clustermesh::place::Place;
 use clustermesh::rules::Finding;
 
-use super::terminal;
-use super::{Report, ReportFormat, human};
+use super::{Report, human, terminal};
 use crate::Outcome;
 use crate::files::ShownFiles;
 
@@ -34,15 +32,6 @@ pub(crate) enum TraceFormat {
     Human,
     /// JSON
     Json,
-}
-
-impl From<TraceFormat> for ReportFormat {
-    fn from(format: TraceFormat) -> Self {
-        match format {
-            TraceFormat::Human => Self::Human,
-            TraceFormat::Json => Self::Json,
-        }
-    }
 }
 
 /// A trace, and what it points into.

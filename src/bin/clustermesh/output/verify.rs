@@ -18,9 +18,7 @@ use clustermesh::report::width::Width;
 use clustermesh::rules::Finding;
 use clustermesh::text;
 
-use super::terminal;
-use super::{Report, ReportFormat, human};
-use crate::choice::choice;
+use super::{Report, ReportFormat, human, terminal};
 use crate::files::ShownFiles;
 
 mod expected;
@@ -48,26 +46,6 @@ const CLASSES: [ClassPair; 8] = [
     (AddressClass::Node, AddressClass::Service),
     (AddressClass::Node, AddressClass::Network),
 ];
-
-choice! {
-    /// The format of a verification.
-    pub(crate) enum VerifyFormat of ReportFormat {
-        /// A table, and findings with excerpts of the files
-        Human,
-        /// One line per finding: `file:line:column: severity[rule] message`
-        Concise,
-        /// JSON
-        Json,
-        /// SARIF 2.1.0, for code scanning
-        Sarif,
-        /// Annotations and job summary for GitHub Actions
-        Github,
-        /// Code Quality report for GitLab
-        Gitlab,
-        /// Findings and table in Markdown, for a comment on a pull request
-        Markdown,
-    }
-}
 
 /// The width of a table for people, in columns.
 const WIDTH: usize = 80;
@@ -112,12 +90,12 @@ pub(crate) struct Verified<'a, 'f> {
 
 impl Verified<'_, '_> {
     /// Returns it as text; in colours only for a person.
-    pub(crate) fn text(&self, format: VerifyFormat) -> anyhow::Result<String> {
+    pub(crate) fn text(&self, format: ReportFormat) -> anyhow::Result<String> {
         match format {
-            VerifyFormat::Human => Ok(self.human()),
-            VerifyFormat::Json => Ok(json::text(self)?),
-            VerifyFormat::Markdown => self.markdown(),
-            format => self.report().text(format.into()),
+            ReportFormat::Human => Ok(self.human()),
+            ReportFormat::Json => Ok(json::text(self)?),
+            ReportFormat::Markdown => self.markdown(),
+            format => self.report().text(format),
         }
     }
 

@@ -15,7 +15,7 @@ use super::owner::Owners;
 use super::setting::{Setting, SettingOrigin};
 use super::surroundings::WorkingRepository;
 use crate::disk::{self, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::input_file::{self, InputFile};
 
 /// The largest config that is read, in bytes.
@@ -42,7 +42,7 @@ impl ConfigFile {
         named: Option<Setting<PathBuf>>,
         roots: Roots,
         surroundings: &WorkingRepository,
-    ) -> Result<Self, CommandFailure> {
+    ) -> CommandResult<Self> {
         let path = match named {
             Some(Setting { value, origin }) => Setting {
                 value: Some(value),

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, ColorChoice, Command, FromArgMatches, ValueHint};
+use clap::{ColorChoice, ValueHint};
 use clustermesh::config::ceilings::Ceiling;
 
+use super::common_options::GivenOptions;
 use super::setting::{Setting, SettingOrigin};
-use super::surroundings::NAME;
-use super::surroundings::WorkingRepository;
+use super::surroundings::{NAME, WorkingRepository};
 use crate::disk::{self, Revision, Roots};
 
-/// Options of a command that reads meshes, snapshots and the rendered tree.
+/// The files that a command works with.
 #[derive(Clone, Default)]
 pub(crate) struct FileOptions {
     pub(super) surroundings: WorkingRepository,
@@ -30,40 +30,13 @@ pub(crate) struct FileOptions {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// Options of a command that reads nothing but meshes.
-pub(crate) struct MeshOptions(pub(crate) FileOptions);
-
-/// Options of a command that reads meshes and snapshots.
-pub(crate) struct SnapshotOptions(pub(crate) FileOptions);
-
-/// Options of a command that writes where it is started.
-pub(crate) struct FolderOptions(pub(crate) FileOptions);
-
-/// The options that most commands share: the files that they work with, and how they print.
-#[derive(clap::Args)]
-pub(crate) struct CommonOptions<F: clap::Args = FileOptions> {
-    #[command(flatten)]
-    pub(crate) files: F,
-
-    #[command(flatten)]
-    pub(crate) printing: PrintOptions,
-}
-
-/// The option for colours.
-#[derive(Clone, Copy, Default, clap::Args)]
-#[command(next_help_heading = OUTPUT)]
-pub(crate) struct Colour {
-    /// When to use colours
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: ColorChoice,
-}
-
 /// Options for what is printed.
 #[derive(Clone, Copy, Default, clap::Args)]
 #[command(next_help_heading = OUTPUT)]
 pub(crate) struct PrintOptions {
-    #[command(flatten)]
-    pub(crate) colour: Colour,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
 
     /// Print only problems, manifests and output for programs
     #[arg(short, long)]
@@ -75,24 +48,22 @@ pub(crate) const FILES: &str = "Files";
 pub(crate) const OUTPUT: &str = "Output";
 pub(crate) const CLUSTER_ACCESS: &str = "Cluster access";
 
-/// The groups as clap reads them. Their values are read by name, because only that distinguishes a
+pub(super) use written::WrittenFiles;
+
+/// The options as clap reads them. Their values are read by name, because only that distinguishes a
 /// flag from a variable.
-mod groups {
+mod written {
     #![allow(dead_code, reason = "values are read by name")]
 
     use super::{CONFIG, Ceiling, FILES, MESHES, PathBuf, RENDERED, SNAPSHOTS, ValueHint, path};
 
     #[derive(clap::Args)]
     #[command(next_help_heading = FILES)]
-    pub(super) struct Folder {
+    pub(in crate::settings) struct WrittenFiles {
         /// Run in this folder
         #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         directory: Option<PathBuf>,
-    }
 
-    #[derive(clap::Args)]
-    #[command(next_help_heading = FILES)]
-    pub(super) struct MeshesGroup {
         /// Folder outside the repository from which files may be read
         ///
         /// Links, and paths in the config, may lead into this folder. All other files must be inside
@@ -101,7 +72,6 @@ mod groups {
             long,
             value_name = "DIR",
             env = "CLUSTERMESH_ROOT",
-            hide_env_values = true,
             value_parser = path(),
             value_hint = ValueHint::DirPath
         )]
@@ -113,8 +83,7 @@ mod groups {
         #[arg(
             long,
             value_name = "FILE",
-            env = CONFIG.variable,
-            hide_env_values = true,
+            env = CONFIG.2,
             value_parser = path(),
             value_hint = ValueHint::FilePath
         )]
@@ -127,39 +96,28 @@ mod groups {
         #[arg(
             long = "mesh",
             value_name = "PATH",
-            env = MESHES.variable,
-            hide_env_values = true,
+            env = MESHES.2,
             value_delimiter = ',',
             value_parser = path(),
             value_hint = ValueHint::AnyPath
         )]
         meshes: Vec<PathBuf>,
-    }
 
-    #[derive(clap::Args)]
-    #[command(next_help_heading = FILES)]
-    pub(super) struct SnapshotsGroup {
         /// Folder with the snapshots [default: snapshots]
         #[arg(
             long,
             value_name = "DIR",
-            env = SNAPSHOTS.variable,
-            hide_env_values = true,
+            env = SNAPSHOTS.2,
             value_parser = path(),
             value_hint = ValueHint::DirPath
         )]
         snapshots: Option<PathBuf>,
-    }
 
-    #[derive(clap::Args)]
-    #[command(next_help_heading = FILES)]
-    pub(super) struct RenderedOptions {
         /// Folder with the rendered manifests [default: rendered]
         #[arg(
             long,
             value_name = "DIR",
-            env = RENDERED.variable,
-            hide_env_values = true,
+            env = RENDERED.2,
             value_parser = path(),
             value_hint = ValueHint::DirPath
         )]
@@ -173,103 +131,31 @@ mod groups {
             long = "ceiling",
             value_name = "NAME=N",
             env = "CLUSTERMESH_CEILINGS",
-            hide_env_values = true,
             value_delimiter = ','
         )]
         ceilings: Vec<Ceiling>,
     }
 }
 
-/// Makes types of options from groups.
-macro_rules! options {
-    ($($name:ident { $($group:ident)* } $wrap:expr;)*) => {$(
-        impl clap::Args for $name {
-            fn augment_args(command: Command) -> Command {
-                $(let command = groups::$group::augment_args(command);)*
-                command.next_help_heading(None::<&str>)
-            }
+/// The names of an option: by clap, on the command line, and in the environment.
+struct Names(&'static str, &'static str, &'static str);
 
-            fn augment_args_for_update(command: Command) -> Command {
-                Self::augment_args(command)
-            }
-        }
-
-        impl FromArgMatches for $name {
-            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-                Ok($wrap(FileOptions::from_matches(matches)))
-            }
-
-            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-                *self = Self::from_arg_matches(matches)?;
-                Ok(())
-            }
-        }
-    )*};
-}
-
-options! {
-    FolderOptions { Folder } Self;
-    MeshOptions { Folder MeshesGroup } Self;
-    SnapshotOptions { Folder MeshesGroup SnapshotsGroup } Self;
-    FileOptions { Folder MeshesGroup SnapshotsGroup RenderedOptions } |options| options;
-}
-
-/// The name of an option.
-struct Names {
-    /// By clap.
-    id: &'static str,
-    /// On the command line.
-    flag: &'static str,
-    /// In the environment.
-    variable: &'static str,
-}
-
-const CONFIG: Names = Names {
-    id: "config",
-    flag: "--config",
-    variable: "CLUSTERMESH_CONFIG",
-};
-
-const MESHES: Names = Names {
-    id: "meshes",
-    flag: "--mesh",
-    variable: "CLUSTERMESH_MESHES",
-};
-
-const SNAPSHOTS: Names = Names {
-    id: "snapshots",
-    flag: "--snapshots",
-    variable: "CLUSTERMESH_SNAPSHOTS",
-};
-
-const RENDERED: Names = Names {
-    id: "rendered",
-    flag: "--rendered",
-    variable: "CLUSTERMESH_RENDERED",
-};
+const CONFIG: Names = Names("config", "--config", "CLUSTERMESH_CONFIG");
+const MESHES: Names = Names("meshes", "--mesh", "CLUSTERMESH_MESHES");
+const SNAPSHOTS: Names = Names("snapshots", "--snapshots", "CLUSTERMESH_SNAPSHOTS");
+const RENDERED: Names = Names("rendered", "--rendered", "CLUSTERMESH_RENDERED");
 
 impl FileOptions {
     /// Reads the options that a command has.
-    fn from_matches(matches: &ArgMatches) -> Self {
-        let path = |id: &str| {
-            let path: Option<&PathBuf> = matches.try_get_one(id).ok().flatten();
-            path.filter(|path| is_given(path)).cloned()
-        };
+    pub(super) fn of(given: &GivenOptions) -> Self {
+        let path = |id: &str| given.value(id).filter(|it: &PathBuf| is_given(it));
         let setting = |names: &Names| {
-            let value = path(names.id)?;
-            let origin = names.origin(matches);
+            let value = path(names.0)?;
+            let origin = names.origin(given);
             Some(Setting { value, origin })
         };
-        let meshes: Vec<PathBuf> = matches
-            .try_get_many::<PathBuf>(MESHES.id)
-            .ok()
-            .flatten()
-            .into_iter()
-            .flatten()
-            .filter(|it| is_given(it))
-            .cloned()
-            .collect();
-        let ceilings = matches.try_get_many::<Ceiling>("ceilings").ok().flatten();
+        let mut meshes: Vec<PathBuf> = given.values(MESHES.0);
+        meshes.retain(|it| is_given(it));
         Self {
             surroundings: WorkingRepository::default(),
             revision: None,
@@ -278,12 +164,17 @@ impl FileOptions {
             config: setting(&CONFIG),
             meshes: (!meshes.is_empty()).then(|| Setting {
                 value: meshes,
-                origin: MESHES.origin(matches),
+                origin: MESHES.origin(given),
             }),
             snapshots: setting(&SNAPSHOTS),
             rendered: setting(&RENDERED),
-            ceilings: ceilings.into_iter().flatten().copied().collect(),
+            ceilings: given.values("ceilings"),
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.directory.as_deref()
     }
 
     /// Goes to the folder that was asked for.
@@ -344,11 +235,21 @@ impl FileOptions {
     }
 }
 
+impl PrintOptions {
+    /// Reads the options that a command has.
+    pub(super) fn of(given: &GivenOptions) -> Self {
+        Self {
+            color: given.value("color").unwrap_or_default(),
+            quiet: given.value("quiet").unwrap_or_default(),
+        }
+    }
+}
+
 impl Names {
-    fn origin(&self, matches: &ArgMatches) -> SettingOrigin {
-        match matches.value_source(self.id) {
-            Some(ValueSource::EnvVariable) => SettingOrigin::Variable(self.variable),
-            _ => SettingOrigin::Flag(self.flag),
+    fn origin(&self, given: &GivenOptions) -> SettingOrigin {
+        match given.source(self.0) {
+            Some(ValueSource::EnvVariable) => SettingOrigin::Variable(self.2),
+            _ => SettingOrigin::Flag(self.1),
         }
     }
 }

@@ -6,7 +6,9 @@ use std::path::{MAIN_SEPARATOR, Path};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
+use kube::config::{AuthInfo, Kubeconfig, KubeconfigError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cluster::blocking::apart;
@@ -93,36 +95,22 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
 fn normalise(kubeconfig: &mut Kubeconfig) -> Result<(), String> {
     let clusters = kubeconfig.clusters.iter_mut();
     for cluster in clusters.filter_map(|it| it.cluster.as_mut()) {
-        let Cluster {
-            server,
-            certificate_authority,
-            certificate_authority_data,
-            proxy_url,
-            tls_server_name,
-            ..
-        } = cluster;
-        for field in [
-            server,
-            certificate_authority,
-            certificate_authority_data,
-            proxy_url,
-            tls_server_name,
-        ] {
-            field.take_if(|text| text.is_empty());
-        }
+        *cluster = without_empty(cluster).map_err(|_| "it contains an invalid cluster")?;
     }
     let users = kubeconfig.auth_infos.iter_mut();
     for user in users.filter_map(|it| it.auth_info.as_mut()) {
-        // Only its own way to be written shows its secrets.
-        let normalised = serde_json::to_value(&*user).and_then(|mut written| {
-            if let Value::Object(fields) = &mut written {
-                fields.retain(|_, value| value != "");
-            }
-            serde_json::from_value(written)
-        });
-        *user = normalised.map_err(|_| "it contains an invalid user".to_owned())?;
+        *user = without_empty(user).map_err(|_| "it contains an invalid user")?;
     }
     Ok(())
+}
+
+/// Returns a value without its empty fields. Only as it is written, a user shows its secrets.
+fn without_empty<T: Serialize + DeserializeOwned>(value: &T) -> serde_json::Result<T> {
+    let mut written = serde_json::to_value(value)?;
+    if let Value::Object(fields) = &mut written {
+        fields.retain(|_, value| value != "");
+    }
+    serde_json::from_value(written)
 }
 
 /// Resolves paths that are meant as seen from the kubeconfig.

@@ -2,9 +2,8 @@
 
 use clustermesh::capacity::Cost;
 use clustermesh::diagnostic::Quoted;
-use clustermesh::joining;
 use clustermesh::report::page::{PageForm, ReportPage};
-use clustermesh::text;
+use clustermesh::{joining, text};
 
 use super::joining::{JoinOutlook, waiting};
 use super::{AssumedMeshes, growth, shown};

@@ -15,7 +15,7 @@ use clustermesh::rules::{clusters, reach};
 use super::DiffArgs;
 use crate::applied_files::{AppliedFiles, Dumps, KnownContents};
 use crate::disk::{self, Revision, Roots};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::{Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, Setting, SettingOrigin};
 use crate::{applied_files, input_file};
@@ -117,7 +117,7 @@ impl<'a> Against<'a> {
         options: &FileOptions,
         inputs: &mut Inputs,
         snapshots: &mut KnownSnapshots,
-    ) -> Result<Before, CommandFailure> {
+    ) -> CommandResult<Before> {
         let name = match &self {
             Self::Revision(_) | Self::Folder(_) => format!("`{}`", self.name()),
             Self::Dumps(_) | Self::Nothing => "the rendered tree".to_owned(),
@@ -132,7 +132,7 @@ impl<'a> Against<'a> {
         options: &FileOptions,
         inputs: &mut Inputs,
         snapshots: &mut KnownSnapshots,
-    ) -> Result<Before, CommandFailure> {
+    ) -> CommandResult<Before> {
         match self {
             Self::Nothing => Ok(Before {
                 notes: vec!["all Peers count as new (--against none)".to_owned()],
@@ -216,7 +216,7 @@ impl Before {
 }
 
 /// Reads a rendered folder.
-fn of_folder(inputs: &mut Inputs) -> Result<Before, CommandFailure> {
+fn of_folder(inputs: &mut Inputs) -> CommandResult<Before> {
     let folder = inputs.settings.rendered.value.clone();
     disk::entries(&Roots::anywhere(), &folder)?;
     let known = KnownContents::default();

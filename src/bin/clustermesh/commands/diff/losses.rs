@@ -10,7 +10,7 @@ use clustermesh::rules::{Finding, snapshots};
 
 use super::before::{Before, HEAD};
 use crate::disk::Revision;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::{self, Inputs};
 use crate::settings::FileOptions;
 
@@ -25,7 +25,7 @@ pub(super) fn check(
     now: &Inputs,
     name: &str,
     options: &FileOptions,
-) -> Result<Vec<Finding>, CommandFailure> {
+) -> CommandResult<Vec<Finding>> {
     let Some(old) = &before.inputs else {
         let error = anyhow!(
             "losses cannot be checked without the old nodes; compare with a commit that has a mesh and its snapshots, not with {name}"

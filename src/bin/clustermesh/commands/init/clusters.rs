@@ -13,7 +13,7 @@ use clustermesh::rules::{Finding, proposal};
 use clustermesh::snapshot::Snapshot;
 
 use crate::commands::snapshot::{ListedNodes, dump_name, no_snapshot, read_dump};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::{Outcome, applied_files};
 
 use crate::settings::Settings;
@@ -158,7 +158,7 @@ impl ClusterOptions {
     ///
     /// # Errors
     /// A cluster that cannot be read, or clusters that cannot be joined.
-    pub(super) fn propose(&self, settings: &mut Settings) -> Result<ProposedMesh, CommandFailure> {
+    pub(super) fn propose(&self, settings: &mut Settings) -> CommandResult<ProposedMesh> {
         #[cfg(feature = "snapshot")]
         if let Some(context) = &self.secrets_from {
             return self.take_over(context, settings);
@@ -283,7 +283,7 @@ impl ClusterOptions {
         clippy::unnecessary_wraps,
         reason = "as with the feature"
     )]
-    fn read_live(&self, _: &mut Settings) -> Result<Vec<ReadCluster>, CommandFailure> {
+    fn read_live(&self, _: &mut Settings) -> CommandResult<Vec<ReadCluster>> {
         Ok(Vec::new())
     }
 }

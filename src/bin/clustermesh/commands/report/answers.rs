@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 
+use clap::Args;
 use clustermesh::html_report::MeshAnswers;
 use serde::Deserialize;
 
 use super::captured::{arguments, document, text};
 use crate::commands::{capacity, diff, graph, outage, trace, validate, verify};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::output::Printer;
 use crate::settings::FileOptions;
 
@@ -44,14 +45,15 @@ pub(super) fn gather(
     files: &FileOptions,
     against: Option<&OsStr>,
     printer: &Printer,
-) -> Result<MeshAnswers, CommandFailure> {
+) -> CommandResult<MeshAnswers> {
     let progress = printer.progress("Validating the mesh");
-    let mut args: validate::ValidateArgs = arguments(&["--output", "json"])?;
-    args.common.files = files.clone();
-    let validation = text(|printer| validate::run(&args, printer))?;
+    let args: validate::ValidateArgs = arguments(&["--output", "json"])?;
+    let validation = text(|printer| validate::run(&args, files, printer))?;
     drop(progress);
     let _progress = printer.progress("Verifying the mesh");
-    let verification = verification(files)?;
+    let json = ["--output", "json"];
+    let with_nodes = ["--output", "json", "--level", "nodes"];
+    let verification = answer(&json, verify::run, files)?;
     let traces = match &verification {
         Ok(verification) => traces(files, verification)?,
         Err(_) => String::new(),
@@ -59,59 +61,40 @@ pub(super) fn gather(
     Ok(MeshAnswers {
         validation,
         verification,
-        outage: outage(files)?,
-        capacity: capacity(files)?,
-        graph: graph(files)?,
+        outage: answer(&json, outage::run, files)?,
+        capacity: answer(&json, capacity::run, files)?,
+        graph: answer(&with_nodes, graph::run, files)?,
         picture: picture(files)?,
         difference: against.map(|it| difference(files, it)).transpose()?,
         traces,
     })
 }
 
-fn verification(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
-    let mut args: verify::VerifyArgs = arguments(&["--output", "json"])?;
-    args.common.files = files.clone();
-    Ok(document(|printer| verify::run(&args, printer)))
-}
-
-fn outage(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
-    let mut args: outage::OutageArgs = arguments(&["--output", "json"])?;
-    args.common.files = files.clone();
-    Ok(document(|printer| outage::run(&args, printer)))
-}
-
-fn capacity(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
-    let mut args: capacity::CapacityArgs = arguments(&["--output", "json"])?;
-    args.common.files = files.clone();
-    Ok(document(|printer| capacity::run(&args, printer)))
-}
-
-fn graph(files: &FileOptions) -> Result<Result<String, String>, CommandFailure> {
-    let mut args: graph::GraphArgs = arguments(&["--output", "json", "--level", "nodes"])?;
-    args.common.files = files.clone();
-    Ok(document(|printer| graph::run(&args, printer)))
+/// Runs a command with options and returns its document, or the reason why there is none.
+fn answer<A: Args>(
+    options: &[&str],
+    run: fn(&A, &FileOptions, &mut Printer) -> CommandResult,
+    files: &FileOptions,
+) -> CommandResult<Result<String, String>> {
+    let args: A = arguments(options)?;
+    Ok(document(|printer| run(&args, files, printer)))
 }
 
 /// Draws the graph; nothing if that fails, which its document explains.
-fn picture(files: &FileOptions) -> Result<Option<String>, CommandFailure> {
-    let mut args: graph::GraphArgs = arguments(&["--output", "svg"])?;
-    args.common.files = files.clone();
-    let picture = text(|printer| graph::run(&args, printer)).ok();
+fn picture(files: &FileOptions) -> CommandResult<Option<String>> {
+    let args: graph::GraphArgs = arguments(&["--output", "svg"])?;
+    let picture = text(|printer| graph::run(&args, files, printer)).ok();
     Ok(picture.filter(|it| it.starts_with("<svg")))
 }
 
-fn difference(
-    files: &FileOptions,
-    against: &OsStr,
-) -> Result<Result<String, String>, CommandFailure> {
+fn difference(files: &FileOptions, against: &OsStr) -> CommandResult<Result<String, String>> {
     let mut args: diff::DiffArgs = arguments(&["--output", "json"])?;
     args.against = Some(against.to_owned());
-    args.common.files = files.clone();
-    Ok(document(|printer| diff::run(&args, printer)))
+    Ok(document(|printer| diff::run(&args, files, printer)))
 }
 
 /// Follows the smallest packet of each failure, in their order.
-fn traces(files: &FileOptions, verification: &str) -> Result<String, CommandFailure> {
+fn traces(files: &FileOptions, verification: &str) -> CommandResult<String> {
     let FailingPaths { failures } = serde_json::from_str(verification)?;
     let packets = failures.iter().take(PACKETS).map(|it| {
         let FailingPacket {
@@ -126,7 +109,8 @@ fn traces(files: &FileOptions, verification: &str) -> Result<String, CommandFail
     if packets.is_empty() {
         return Ok(String::new());
     }
-    let mut args: trace::TraceArgs = arguments(&["--batch"])?;
-    args.common.files = files.clone();
-    Ok(text(|printer| trace::run_batch(&args, &packets, printer))?)
+    let args: trace::TraceArgs = arguments(&["--batch"])?;
+    Ok(text(|printer| {
+        trace::follow(&args, Some(&packets), files, printer)
+    })?)
 }

@@ -12,8 +12,7 @@ use clustermesh::text::{self, shell_word};
 use super::state::{
     ClusterState, ClusterStatus, GuardState, NodeCounts, RenderedFolder, UnreadCluster,
 };
-use crate::output::difference;
-use crate::output::terminal;
+use crate::output::{difference, terminal};
 use clustermesh::report::table::TextTable;
 
 /// The longest name that is shown, in characters.

@@ -4,8 +4,7 @@ use anyhow::{Context, bail};
 
 use super::tracer::Tracer;
 use crate::Outcome;
-use crate::output::Printer;
-use crate::output::{TraceAnswer, TraceMistake};
+use crate::output::{Printer, TraceAnswer, TraceMistake};
 
 /// The largest size of the input, in bytes.
 pub(super) const INPUT_LIMIT: u64 = 1 << 20;

@@ -8,7 +8,7 @@ use clustermesh::rules::Finding;
 use clustermesh::rules::mesh::beyond_ceiling;
 
 use crate::disk::Roots;
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::input_file::{self, InputFile, MESH_LIMIT};
 use crate::inputs::Inputs;
 
@@ -17,7 +17,7 @@ use crate::inputs::Inputs;
 pub(super) fn read(
     inputs: &mut Inputs,
     given: Option<&PathBuf>,
-) -> Result<(Expectations, Vec<Finding>), CommandFailure> {
+) -> CommandResult<(Expectations, Vec<Finding>)> {
     let settled = inputs.settings.expectations.value.as_ref();
     let roots = given.map_or_else(|| inputs.settings.home_roots(), |_| Roots::anywhere());
     let Some(path) = given.or(settled).cloned() else {

@@ -7,24 +7,23 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use clustermesh::expectations::Expectations;
 use clustermesh::fleet::SnapshotFile;
-use clustermesh::manifest;
 use clustermesh::name::ClusterName;
 use clustermesh::rules::gitops::Fate;
 use clustermesh::rules::rendered::Allowing;
 use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding, Purpose, Rule};
-use clustermesh::text;
+use clustermesh::{manifest, text};
 
 use super::{Proof, ProofRequest, VerifyArgs, expectations};
 use crate::Outcome;
 use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::disk::Revision;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs};
 use crate::output::Printer;
 use crate::planning::{self, CheckResult, OutputCheck};
 use crate::proving::look;
-use crate::settings::NoMesh;
+use crate::settings::{FileOptions, NoMesh};
 use crate::threshold::Threshold;
 
 /// An error without its values, which change with the nodes: its rule and its cluster.
@@ -50,14 +49,15 @@ struct Refresh {
 /// Lists the clusters, and reports why.
 pub(super) fn list(
     args: &VerifyArgs,
+    files: &FileOptions,
     revision: &str,
     inputs: Inputs,
     printer: &mut Printer,
-) -> Result<Outcome, CommandFailure> {
+) -> CommandResult {
     if args.dumps.are_any() {
         return Err(anyhow!("--held-back cannot be combined with --peers and --live").into());
     }
-    let refresh = held(args, revision, inputs)?;
+    let refresh = held(args, files, revision, inputs)?;
     for (cluster, errors) in &refresh.held {
         let problems = text::count(errors.len(), "error");
         printer.note(&format!("the new snapshot of {cluster} causes {problems}:"));
@@ -70,7 +70,12 @@ pub(super) fn list(
 }
 
 /// Finds the snapshots to hold back, compared with those of a commit.
-fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh, CommandFailure> {
+fn held(
+    args: &VerifyArgs,
+    files: &FileOptions,
+    revision: &str,
+    mut inputs: Inputs,
+) -> CommandResult<Refresh> {
     // A typing error is one also if there is nothing to hold back.
     let revision = Arc::new(Revision::open(revision)?);
     let (expectations, _) = expectations::read(&mut inputs, None)?;
@@ -85,7 +90,7 @@ fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh
     if refresh.errors()?.is_empty() {
         return Ok(refresh);
     }
-    refresh.others = refreshed(args, &revision, &refresh.inputs)?;
+    refresh.others = refreshed(files, &revision, &refresh.inputs)?;
     let mut clusters: Vec<ClusterName> = refresh.others.keys().cloned().collect();
     refresh.swap(&clusters);
     refresh.known = refresh.errors()?.into_keys().collect();
@@ -102,11 +107,11 @@ fn held(args: &VerifyArgs, revision: &str, mut inputs: Inputs) -> Result<Refresh
 
 /// Reads the snapshots of a commit that have another version now. Those of new clusters are not among them.
 fn refreshed(
-    args: &VerifyArgs,
+    files: &FileOptions,
     revision: &Arc<Revision>,
     now: &Inputs,
-) -> Result<BTreeMap<ClusterName, SnapshotFile>, CommandFailure> {
-    let gathered = inputs::gather(&args.common.files.at(revision));
+) -> CommandResult<BTreeMap<ClusterName, SnapshotFile>> {
+    let gathered = inputs::gather(&files.at(revision));
     revision.check()?;
     let mut old = match gathered {
         Ok(inputs) => inputs.snapshots,
@@ -122,7 +127,7 @@ fn refreshed(
 
 impl Refresh {
     /// Admits the snapshots of clusters if these cause no new error together, else those of each half.
-    fn admit(&mut self, clusters: &[ClusterName]) -> Result<(), CommandFailure> {
+    fn admit(&mut self, clusters: &[ClusterName]) -> CommandResult<()> {
         self.swap(clusters);
         let mut errors = self.errors()?;
         errors.retain(|kind, _| !self.known.contains(kind));
@@ -155,7 +160,7 @@ impl Refresh {
     }
 
     /// Returns the errors that the checks of a pull request would report after a render.
-    fn errors(&self) -> Result<Errors, CommandFailure> {
+    fn errors(&self) -> CommandResult<Errors> {
         let inputs = &self.inputs;
         let fate = Some(Fate::Replaced);
         let mut checked = planning::check(inputs, Purpose::Validate, fate, OutputCheck::Unasked)?;
@@ -175,7 +180,7 @@ impl Refresh {
     }
 
     /// Returns what `verify` would find in the Peers of a plan.
-    fn proved(&self, checked: &CheckResult) -> Result<Vec<Finding>, CommandFailure> {
+    fn proved(&self, checked: &CheckResult) -> CommandResult<Vec<Finding>> {
         let Some((fleet, plan)) = &checked.planned else {
             return Ok(Vec::new());
         };

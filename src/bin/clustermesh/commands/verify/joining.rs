@@ -5,16 +5,15 @@ use std::collections::BTreeSet;
 use clustermesh::agent::fabric::{Fabric, SiteId};
 use clustermesh::fleet::Fleet;
 use clustermesh::joining::{Joiner, Joining};
-use clustermesh::manifest;
 use clustermesh::mesh::Mesh;
-use clustermesh::plan;
 use clustermesh::proof::verify::{Asked, Excused};
 use clustermesh::rules::verified::InputGaps;
 use clustermesh::rules::{self, Finding};
+use clustermesh::{manifest, plan};
 
 use super::{Proof, ProofInputs, ProofRequest};
 use crate::applied_files::{AppliedFiles, KnownContents};
-use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::inputs::Inputs;
 use crate::output::{JoinVerification, Verified};
 use crate::proving::look;
@@ -93,7 +92,7 @@ impl JoinPlan {
         read: &'p ProofInputs,
         gaps: InputGaps,
         now: &Proof,
-    ) -> Result<Option<JoinProof<'p>>, CommandFailure> {
+    ) -> CommandResult<Option<JoinProof<'p>>> {
         let Some(joined) = &self.joined else {
             return Ok(None);
         };

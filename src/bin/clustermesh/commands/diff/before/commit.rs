@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use super::{Before, REMEDY, has_folders};
 use crate::applied_files::{AppliedFiles, KnownContents};
 use crate::disk::{self, Revision};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::inputs::{self, Inputs, KnownSnapshots};
 use crate::settings::{FileOptions, NoMesh, Settings};
 use crate::{applied_files, git, planning};
@@ -32,7 +32,7 @@ pub(super) fn read(
     options: &FileOptions,
     now: &mut Inputs,
     snapshots: &mut KnownSnapshots,
-) -> Result<Before, CommandFailure> {
+) -> CommandResult<Before> {
     let options = options.at(revision);
     let gathered = inputs::gather_and_keep(&options, snapshots);
     revision.check()?;
@@ -85,7 +85,7 @@ fn of_mesh(
     inputs: &mut Inputs,
     now: &Inputs,
     known: &KnownContents,
-) -> Result<AppliedFiles, CommandFailure> {
+) -> CommandResult<AppliedFiles> {
     if let Some(applied) = own_tree(inputs, known)? {
         return Ok(applied);
     }
@@ -158,7 +158,7 @@ fn without_mesh(
     revision: &Revision,
     settings: Settings,
     now: &mut Inputs,
-) -> Result<Before, CommandFailure> {
+) -> CommandResult<Before> {
     let own = mem::replace(&mut now.settings, settings);
     let known = KnownContents::default();
     let read = tree(now, &known).and_then(|read| {
@@ -191,10 +191,7 @@ fn without_mesh(
 
 /// Reads a whole tree of which no mesh is known, with the folders of clusters that left. Nothing if no folder of a
 /// cluster is there.
-fn tree(
-    inputs: &mut Inputs,
-    known: &KnownContents,
-) -> Result<Option<AppliedFiles>, CommandFailure> {
+fn tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<AppliedFiles>> {
     if !is_there(inputs) {
         return Ok(None);
     }
@@ -205,10 +202,7 @@ fn tree(
 }
 
 /// Reads a tree for the clusters of its mesh; nothing if it has no folder of any.
-fn own_tree(
-    inputs: &mut Inputs,
-    known: &KnownContents,
-) -> Result<Option<AppliedFiles>, CommandFailure> {
+fn own_tree(inputs: &mut Inputs, known: &KnownContents) -> CommandResult<Option<AppliedFiles>> {
     if !is_there(inputs) {
         return Ok(None);
     }

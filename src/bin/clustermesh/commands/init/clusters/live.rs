@@ -13,7 +13,7 @@ use clustermesh::{mesh, yaml};
 use super::{ClusterContext, ClusterOptions, ProposedMesh, ReadCluster};
 use crate::cluster::{ClusterAnswer, Kubeconfigs, Wanted, useless};
 use crate::commands::snapshot::ListedNodes;
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, CommandResult};
 use crate::reach::{Addressed, Contact, ReachOptions};
 use crate::settings::Settings;
 use crate::{Outcome, clock};
@@ -26,10 +26,7 @@ const TAKEN_OVER: &str = "\
 
 impl ClusterOptions {
     /// Lists the nodes of the contexts' clusters, in the given order.
-    pub(super) fn read_live(
-        &self,
-        settings: &mut Settings,
-    ) -> Result<Vec<ReadCluster>, CommandFailure> {
+    pub(super) fn read_live(&self, settings: &mut Settings) -> CommandResult<Vec<ReadCluster>> {
         let clusters: BTreeSet<&ClusterName> = self.contexts.iter().map(|it| &it.cluster).collect();
         let addressed = Addressed {
             read: &clusters,
@@ -53,7 +50,7 @@ impl ClusterOptions {
         &self,
         context: &str,
         settings: &mut Settings,
-    ) -> Result<ProposedMesh, CommandFailure> {
+    ) -> CommandResult<ProposedMesh> {
         let reach = self.reach(&[]).with_secrets_from(context);
         reach.settle(settings);
         let mut kubeconfigs = Kubeconfigs::new(reach.patience());
@@ -99,7 +96,7 @@ fn read(
     contact: &mut Contact,
     clusters: &BTreeSet<&ClusterName>,
     settings: &Settings,
-) -> Result<Vec<ReadCluster>, CommandFailure> {
+) -> CommandResult<Vec<ReadCluster>> {
     let answers = contact.ask(clusters, Wanted::Nodes, None, |cluster, answer| {
         read_answer(cluster, answer?, settings)
     })?;

@@ -1,0 +1,110 @@
+//! Common options: those that most commands have, before the name of the command or behind it.
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args as _, Command};
+
+use super::options::{FileOptions, PrintOptions, WrittenFiles};
+
+/// The options that were given before the name of the command, and those behind it.
+pub(super) struct GivenOptions<'m> {
+    before: &'m ArgMatches,
+    behind: &'m ArgMatches,
+}
+
+/// Returns the common options of a command, by its name: the first ones of each list.
+pub(crate) fn options_of(name: &str) -> Vec<Arg> {
+    let (files, printing) = match name {
+        "schema" | "completions" | "man" | "argocd" => (0, 0),
+        "explain" => (0, 1),
+        "init" => (1, 2),
+        "parameters" => (4, 0),
+        "generate" => (7, 0),
+        "rbac" => (4, 2),
+        "snapshot" => (5, 2),
+        _ => (7, 2),
+    };
+    let all = |command: Command| command.get_arguments().cloned().collect::<Vec<_>>();
+    let file_options = all(WrittenFiles::augment_args(Command::new("")));
+    let print_options = all(PrintOptions::augment_args(Command::new("")));
+    let files = file_options.into_iter().take(files);
+    let files = files.map(|it| it.hide_env_values(true));
+    files
+        .chain(print_options.into_iter().take(printing))
+        .collect()
+}
+
+/// Adds its common options to every command of a program, and all of them to the program.
+pub(crate) fn with_common_options(program: Command) -> Command {
+    fn with_options(command: Command) -> Command {
+        let options = options_of(command.get_name());
+        let command = command.args(options).next_help_heading(None::<&str>);
+        command.mut_subcommands(with_options)
+    }
+    // A command that does not have an option ignores its variable, too.
+    let front = options_of(program.get_name()).into_iter();
+    let front = front.map(|it| it.env(None::<&str>));
+    program.mut_subcommands(with_options).args(front)
+}
+
+/// Reads the common options of a command line.
+///
+/// # Errors
+/// An option is given twice, or the command does not have it.
+pub(crate) fn read(
+    program: &mut Command,
+    matches: &ArgMatches,
+) -> Result<(FileOptions, PrintOptions), clap::Error> {
+    let (mut behind, mut name) = (matches, program.get_name().to_owned());
+    while let Some((inner, next)) = behind.subcommand() {
+        (behind, name) = (next, format!("{name} {inner}"));
+    }
+    let given = GivenOptions {
+        before: matches,
+        behind,
+    };
+    for option in options_of("clustermesh") {
+        let id = option.get_id().as_str();
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let flag = option.get_long().unwrap_or(id);
+        if behind.try_contains_id(id).is_err() {
+            let problem =
+                format!("unexpected argument '--{flag}' found: `{name}` does not have it");
+            return Err(program.error(ErrorKind::UnknownArgument, problem));
+        }
+        if behind.value_source(id) == Some(ValueSource::CommandLine) {
+            let problem = format!("'--{flag}' is given before the command and behind it");
+            return Err(program.error(ErrorKind::ArgumentConflict, problem));
+        }
+    }
+    Ok((FileOptions::of(&given), PrintOptions::of(&given)))
+}
+
+impl GivenOptions<'_> {
+    /// Returns the side on which an option is given.
+    fn side(&self, id: &str) -> Option<&ArgMatches> {
+        if self.before.value_source(id) == Some(ValueSource::CommandLine) {
+            return Some(self.before);
+        }
+        self.behind
+            .try_contains_id(id)
+            .is_ok()
+            .then_some(self.behind)
+    }
+
+    pub(super) fn source(&self, id: &str) -> Option<ValueSource> {
+        self.side(id)?.value_source(id)
+    }
+
+    /// Returns the value of an option that the command has.
+    pub(super) fn value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<T> {
+        self.side(id)?.get_one(id).cloned()
+    }
+
+    pub(super) fn values<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Vec<T> {
+        let values = self.side(id).and_then(|it| it.get_many(id));
+        values.into_iter().flatten().cloned().collect()
+    }
+}
