@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-use clap::{ArgMatches, Args as _, FromArgMatches as _, Subcommand, ValueEnum as _};
+use clap::{ArgMatches, FromArgMatches as _, Subcommand, ValueEnum as _};
 
 use crate::command_groups::{GROUPS, names};
 use crate::commands;
@@ -125,7 +125,7 @@ fn common_options() -> String {
     let command = clap::Command::new("clustermesh").args(settings::options_of("clustermesh"));
     let command = command.disable_help_flag(true);
     #[cfg(feature = "snapshot")]
-    let command = crate::reach::ReachOptions::augment_args(command);
+    let command = <crate::reach::ReachOptions as clap::Args>::augment_args(command);
     let help = command.help_template("{all-args}").render_long_help();
     help.ansi().to_string()
 }

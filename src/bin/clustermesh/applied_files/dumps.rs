@@ -21,7 +21,9 @@ use crate::Outcome;
 use crate::cluster::Wanted;
 use crate::disk::Roots;
 use crate::disk::tree_file::MANIFEST_LIMIT;
-use crate::failure::{CommandFailure, CommandResult};
+#[cfg(feature = "snapshot")]
+use crate::failure::CommandFailure;
+use crate::failure::CommandResult;
 use crate::files::{LaterFile, manifests};
 use crate::inputs::Inputs;
 #[cfg(feature = "snapshot")]
