@@ -8,11 +8,12 @@ use crate::diagnostic::Finding;
 use crate::document::Source;
 use crate::kilo::node::annotation;
 use crate::kilo::peer::translation::{Translation, TranslationFault};
+use crate::mesh;
 use crate::name::ClusterName;
 use crate::net::Cidr;
 use crate::snapshot::Snapshot;
+use crate::text;
 use crate::wireguard::{Endpoint, PublicKey};
-use crate::{mesh, text};
 
 /// A Peer of a cluster that no mesh gave it.
 #[derive(Clone, Debug)]

@@ -66,21 +66,6 @@ pub(crate) enum Command {
     Man(commands::man::ManArgs),
 }
 
-impl Command {
-    /// Returns whether the command reads the config, and warns of one that is ignored.
-    pub(crate) fn has_settings(&self) -> bool {
-        !matches!(
-            self,
-            Self::Init(_)
-                | Self::Argocd(_)
-                | Self::Explain(_)
-                | Self::Schema(_)
-                | Self::Completions(_)
-                | Self::Man(_)
-        )
-    }
-}
-
 /// Reads a command line.
 pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut program = command();

@@ -131,7 +131,7 @@ fn run(
 ) -> CommandResult {
     threads::start()?;
     files.enter()?;
-    if command.has_settings() {
+    if !matches!(command, Command::Argocd(_)) {
         warn_of_ignored_config(files, printer);
     }
     match command {

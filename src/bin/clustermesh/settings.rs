@@ -15,6 +15,7 @@ use crate::input_file::InputFile;
 
 mod common_options;
 mod config_file;
+mod given_options;
 mod mesh_files;
 mod options;
 mod owner;

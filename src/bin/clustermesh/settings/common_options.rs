@@ -4,13 +4,8 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args as _, Command};
 
+use super::given_options::GivenOptions;
 use super::options::{FileOptions, PrintOptions, WrittenFiles};
-
-/// The options that were given before the name of the command, and those behind it.
-pub(super) struct GivenOptions<'m> {
-    before: &'m ArgMatches,
-    behind: &'m ArgMatches,
-}
 
 /// Returns the common options of a command, by its name: the first ones of each list.
 pub(crate) fn options_of(name: &str) -> Vec<Arg> {
@@ -25,8 +20,8 @@ pub(crate) fn options_of(name: &str) -> Vec<Arg> {
         _ => (7, 2),
     };
     let all = |command: Command| command.get_arguments().cloned().collect::<Vec<_>>();
-    let file_options = all(WrittenFiles::augment_args(Command::new("")));
-    let print_options = all(PrintOptions::augment_args(Command::new("")));
+    let file_options = all(WrittenFiles::augment_args(clap::Command::new("")));
+    let print_options = all(PrintOptions::augment_args(clap::Command::new("")));
     let files = file_options.into_iter().take(files);
     let files = files.map(|it| it.hide_env_values(true));
     files
@@ -69,7 +64,7 @@ pub(crate) fn read(
             continue;
         }
         let flag = option.get_long().unwrap_or(id);
-        if behind.try_contains_id(id).is_err() {
+        if !given.has(id) {
             let problem =
                 format!("unexpected argument '--{flag}' found: `{name}` does not have it");
             return Err(program.error(ErrorKind::UnknownArgument, problem));
@@ -80,31 +75,4 @@ pub(crate) fn read(
         }
     }
     Ok((FileOptions::of(&given), PrintOptions::of(&given)))
-}
-
-impl GivenOptions<'_> {
-    /// Returns the side on which an option is given.
-    fn side(&self, id: &str) -> Option<&ArgMatches> {
-        if self.before.value_source(id) == Some(ValueSource::CommandLine) {
-            return Some(self.before);
-        }
-        self.behind
-            .try_contains_id(id)
-            .is_ok()
-            .then_some(self.behind)
-    }
-
-    pub(super) fn source(&self, id: &str) -> Option<ValueSource> {
-        self.side(id)?.value_source(id)
-    }
-
-    /// Returns the value of an option that the command has.
-    pub(super) fn value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<T> {
-        self.side(id)?.get_one(id).cloned()
-    }
-
-    pub(super) fn values<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Vec<T> {
-        let values = self.side(id).and_then(|it| it.get_many(id));
-        values.into_iter().flatten().cloned().collect()
-    }
 }

@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ColorChoice, ValueHint};
 use clustermesh::config::ceilings::Ceiling;
 
-use super::common_options::GivenOptions;
+use super::given_options::GivenOptions;
 use super::setting::{Setting, SettingOrigin};
 use super::surroundings::{NAME, WorkingRepository};
 use crate::disk::{self, Revision, Roots};
@@ -22,6 +22,8 @@ pub(crate) struct FileOptions {
     /// The commit whose files are read instead of those on disk.
     revision: Option<Arc<Revision>>,
     directory: Option<PathBuf>,
+    /// Whether the command reads the config.
+    reads_config: bool,
     root: Option<PathBuf>,
     pub(super) config: Option<Setting<PathBuf>>,
     pub(super) meshes: Option<Setting<Vec<PathBuf>>>,
@@ -160,6 +162,7 @@ impl FileOptions {
             surroundings: WorkingRepository::default(),
             revision: None,
             directory: path("directory"),
+            reads_config: given.has(CONFIG.0),
             root: path("root"),
             config: setting(&CONFIG),
             meshes: (!meshes.is_empty()).then(|| Setting {
@@ -229,8 +232,8 @@ impl FileOptions {
     /// Returns a config above the working folder that is ignored because another user owns it.
     pub(crate) fn ignored_config(&self) -> Option<PathBuf> {
         match self.config {
-            Some(_) => None,
-            None => self.surroundings.nearest(&self.roots()).ignored,
+            None if self.reads_config => self.surroundings.nearest(&self.roots()).ignored,
+            _ => None,
         }
     }
 }

@@ -1,0 +1,39 @@
+//! Given options: the values on a command line, on both sides of the command's name.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+/// The options that were given before the name of the command, and those behind it.
+pub(super) struct GivenOptions<'m> {
+    pub(super) before: &'m ArgMatches,
+    pub(super) behind: &'m ArgMatches,
+}
+
+impl GivenOptions<'_> {
+    /// Returns whether the command has an option.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.behind.try_contains_id(id).is_ok()
+    }
+
+    /// Returns the side on which an option is given.
+    fn side(&self, id: &str) -> Option<&ArgMatches> {
+        if self.before.value_source(id) == Some(ValueSource::CommandLine) {
+            return Some(self.before);
+        }
+        self.has(id).then_some(self.behind)
+    }
+
+    pub(super) fn source(&self, id: &str) -> Option<ValueSource> {
+        self.side(id)?.value_source(id)
+    }
+
+    /// Returns the value of an option that the command has.
+    pub(super) fn value<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Option<T> {
+        self.side(id)?.get_one(id).cloned()
+    }
+
+    pub(super) fn values<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Vec<T> {
+        let values = self.side(id).and_then(|it| it.get_many(id));
+        values.into_iter().flatten().cloned().collect()
+    }
+}
