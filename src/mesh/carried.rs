@@ -87,7 +87,7 @@ fn granularity(draft: &Draft) -> Option<Finding> {
 fn selector(draft: &Draft) -> Option<Finding> {
     draft.selector.as_ref().filter(|it| !it.is_everything())?;
     let message = format!(
-        "`podCIDRs: Declared` of {} would advertise the pods of nodes that `nodeSelector` excludes",
+        "`podCIDRs: Declared` of {} would advertise the pods of nodes that `nodeSelector` leaves out",
         Quoted(&draft.text)
     );
     let finding = Finding::new(&mistake::CONTRADICTING_FIELDS, message);
@@ -196,7 +196,7 @@ spec:
         error[missing-field]: `a` needs `granularity: Location` for `podCIDRs: Declared`
           11:30 | Declared
           help: add `granularity: Location` if Kilo runs with it, else write `podCIDRs: Merged`
-        error[contradicting-fields]: `podCIDRs: Declared` of `a` would advertise the pods of nodes that `nodeSelector` excludes
+        error[contradicting-fields]: `podCIDRs: Declared` of `a` would advertise the pods of nodes that `nodeSelector` leaves out
           11:30 | Declared
           10:7 | nodeSelector
           help: remove `nodeSelector`, or write `podCIDRs: Merged`

@@ -117,7 +117,7 @@ impl UndoneSelector<'_, '_> {
             .map(|it| format!("{} ({})", Quoted(it.node), it.cidr))
             .collect();
         let message = format!(
-            "{} in `{}` contains addresses of nodes that `nodeSelector` excludes: {}",
+            "{} in `{}` contains addresses of nodes that `nodeSelector` leaves out: {}",
             self.range.cidr,
             self.field,
             listed(those)

@@ -189,27 +189,27 @@ a1 pod=10.1.128.0/24 wg=10.201.0.2/24 key=B external=198.18.113.3 internal-ip=19
             .collect::<String>()
     };
     insta::assert_snapshot!(with("additionalCIDRs: [10.1.128.0/17]"), @"
-    warning[undone-selector] a: 10.1.128.0/17 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.1.128.0/24)
+    warning[undone-selector] a: 10.1.128.0/17 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
       mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     insta::assert_snapshot!(with("additionalCIDRs: [10.1.128.128/25]"), @"
-    warning[undone-selector] a: 10.1.128.128/25 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.1.128.0/24)
+    warning[undone-selector] a: 10.1.128.128/25 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
       mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     insta::assert_snapshot!(with("additionalCIDRs: [192.168.0.0/24]"), @"
-    notice[undone-selector] a: 192.168.0.0/24 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` excludes: `a1` (192.168.0.2/32)
+    notice[undone-selector] a: 192.168.0.0/24 in `additionalCIDRs` contains addresses of nodes that `nodeSelector` leaves out: `a1` (192.168.0.2/32)
       mesh.yaml#/spec/clusters/0/additionalCIDRs/0 declared here
       mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     insta::assert_snapshot!(with("serviceCIDR: 10.1.128.0/24"), @"
-    warning[undone-selector] a: 10.1.128.0/24 in `serviceCIDR` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.1.128.0/24)
+    warning[undone-selector] a: 10.1.128.0/24 in `serviceCIDR` contains addresses of nodes that `nodeSelector` leaves out: `a1` (10.1.128.0/24)
       mesh.yaml#/spec/clusters/0/serviceCIDR declared here
       mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");
     insta::assert_snapshot!(with("advertise: { wireguardAddresses: Carrier }"), @"
-    notice[undone-selector] a: 10.201.0.0/24 in `wireguardCIDR` contains addresses of nodes that `nodeSelector` excludes: `a1` (10.201.0.2/32)
+    notice[undone-selector] a: 10.201.0.0/24 in `wireguardCIDR` contains addresses of nodes that `nodeSelector` leaves out: `a1` (10.201.0.2/32)
       mesh.yaml#/spec/clusters/0/wireguardCIDR declared here
       mesh.yaml#/spec/clusters/0/nodeSelector excludes the nodes
     ");

@@ -28,10 +28,10 @@ fn lost(folder: &Folder, parts: &[&str]) -> (i32, String) {
 fn a_carrier_that_is_gone_ends_paths_to_its_range() {
     let (code, text) = example("quickstart", &["east/east-agent-1"]);
     insta::assert_snapshot!(section(&text), @"
-    Without `east/east-agent-1`, 9 declared paths of other nodes end until the next render:
+    Without `east/east-agent-1`, 9 declared paths of other nodes break until the next render:
       FROM  TO    PATHS  KIND                          EXAMPLE
       west  east      9  pod → service, pod → network  west/west-cp-1 → east/10.0.1.0/24
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 break.
     ");
     assert_eq!(code, 0);
 }
@@ -40,8 +40,8 @@ fn a_carrier_that_is_gone_ends_paths_to_its_range() {
 fn a_node_that_carries_nothing_ends_only_its_own_paths() {
     let (code, text) = example("quickstart", &["east/east-agent-2"]);
     insta::assert_snapshot!(section(&text), @"
-    Without `east/east-agent-2`, no declared path of other nodes ends.
-    Of their own declared paths, 13 end.
+    Without `east/east-agent-2`, no declared path of other nodes breaks.
+    Of their own declared paths, 13 break.
     ");
     assert_eq!(code, 0);
 }
@@ -52,13 +52,13 @@ fn a_lost_leader_ends_the_paths_of_its_location() {
     let leader = "gcp/pool-1-m9wt";
     let (_, text) = example("multi-cloud-location", &[leader]);
     insta::assert_snapshot!(section(&text), @"
-    Without `gcp/pool-1-m9wt`, 106 declared paths of other nodes end until the next render:
+    Without `gcp/pool-1-m9wt`, 106 declared paths of other nodes break until the next render:
       FROM    TO      PATHS  KIND                                                                          EXAMPLE
       aws     gcp        39  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  aws/ip-10-30-4-23.eu-west-1.compute.internal → gcp/pool-1-h3kd
       gcp     aws        40  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-4-23.eu-west-1.compute.internal
       gcp     onprem      9  pod → pod, node → pod                                                         gcp/pool-1-h3kd → onprem/rack1-node1
       onprem  gcp        18  pod → pod, pod → node, pod → service, pod → network                           onprem/rack1-node1 → gcp/pool-1-h3kd
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 52 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 52 break.
     ");
 }
 
@@ -67,11 +67,11 @@ fn parts_are_lost_together() {
     let arguments = ["aws:us-east-1", "10.30.4.0/24", "onprem"];
     let (_, text) = example("multi-cloud-location", &arguments);
     insta::assert_snapshot!(section(&text), @"
-    Without `aws:us-east-1`, `10.30.4.0/24`, `onprem`, 47 declared paths of other nodes end until the next render:
+    Without `aws:us-east-1`, `10.30.4.0/24`, `onprem`, 47 declared paths of other nodes break until the next render:
       FROM  TO   PATHS  KIND                                                                          EXAMPLE
       aws   gcp     13  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  aws/ip-10-30-9-140.eu-west-1.compute.internal → gcp/pool-1-h3kd
       gcp   aws     34  pod → pod, pod → node, pod → service, pod → network, node → pod, node → node  gcp/pool-1-h3kd → aws/ip-10-30-9-140.eu-west-1.compute.internal
-    A render after that restores all of them, but a person must accept the losses first (`empty-snapshot`, `shrunk-snapshot`). Of their own declared paths, 183 end.
+    A render after that restores all of them, but a person must accept the losses first (`empty-snapshot`, `shrunk-snapshot`). Of their own declared paths, 183 break.
     ");
 }
 
@@ -89,11 +89,11 @@ fn a_guard_can_stop_the_next_render() {
     let parts = ["east/n1", "east/n2", "east/n3", "east/n4"];
     let (code, text) = lost(&folder, &parts);
     insta::assert_snapshot!(section(&text), @"
-    Without `east/n1`, `east/n2`, `east/n3` and 1 more, 4 declared paths of other nodes end until the next render:
+    Without `east/n1`, `east/n2`, `east/n3` and 1 more, 4 declared paths of other nodes break until the next render:
       FROM   TO    PATHS  KIND           EXAMPLE
       north  east      2  pod → service  north/n1 → east/10.96.0.0/16
       west   east      2  pod → service  west/n1 → east/10.96.0.0/16
-    A render after that restores all of them, but a person must accept the losses first (`shrunk-snapshot`). Of their own declared paths, 32 end.
+    A render after that restores all of them, but a person must accept the losses first (`shrunk-snapshot`). Of their own declared paths, 32 break.
     ");
     assert_eq!(code, 0);
 }
@@ -102,7 +102,7 @@ fn a_guard_can_stop_the_next_render() {
 fn every_single_part_is_tried() {
     let (code, text) = example("multi-cloud-location", &[]);
     insta::assert_snapshot!(section(&text), @"
-    The loss of 6 of 16 nodes, locations and clusters ends declared paths of other nodes until the next render:
+    The loss of 6 of 16 nodes, locations and clusters breaks declared paths of other nodes until the next render:
       WITHOUT                                       PATHS  BETWEEN              EXAMPLE
       gcp/pool-1-m9wt                                 106  4 pairs of clusters  aws/ip-10-30-4-23.eu-west-1.compute.internal → gcp/pool-1-h3kd
       onprem/rack1-node1                               74  4 pairs of clusters  aws/ip-10-30-4-23.eu-west-1.compute.internal → onprem/rack1-node2
@@ -123,13 +123,13 @@ fn markdown_has_the_tables() {
     insta::assert_snapshot!(text, @"
     ### clustermesh outage
 
-    Without `east/east-agent-1`, 9 declared paths of other nodes end until the next render:
+    Without `east/east-agent-1`, 9 declared paths of other nodes break until the next render:
 
     | FROM | TO | PATHS | KIND | EXAMPLE |
     |---|---|--:|---|---|
     | west | east | 9 | pod → service, pod → network | west/west-cp-1 → east/10.0.1.0/24 |
 
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 13 break.
 
     All 48 declared paths work in both directions.
     ");
@@ -137,7 +137,7 @@ fn markdown_has_the_tables() {
     insta::assert_snapshot!(text, @"
     ### clustermesh outage
 
-    The loss of 2 of 8 nodes, locations and clusters ends declared paths of other nodes until the next render:
+    The loss of 2 of 8 nodes, locations and clusters breaks declared paths of other nodes until the next render:
 
     | WITHOUT | PATHS | BETWEEN | EXAMPLE |
     |---|--:|---|---|
@@ -202,13 +202,13 @@ fn later_nodes_without_an_internal_address_lose_their_address() {
     assert_eq!(folder.run(&["render"]).code, 0);
     let (code, text) = lost(&folder, &["east/n2"]);
     insta::assert_snapshot!(section(&text), @"
-    Without `east/n2`, 8 declared paths of other nodes end until the next render:
+    Without `east/n2`, 8 declared paths of other nodes break until the next render:
       FROM   TO     PATHS  KIND        EXAMPLE
       east   north      2  node → pod  east/n3 → north/n1
       east   west       2  node → pod  east/n3 → west/n1
       north  east       2  pod → node  north/n1 → east/n3
       west   east       2  pod → node  west/n1 → east/n3
-    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 16 end.
+    A render after that restores all of them, and no loss limit stops it. Of their own declared paths, 16 break.
     ");
     assert_eq!(code, 0);
 }

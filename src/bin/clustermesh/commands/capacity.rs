@@ -38,8 +38,8 @@ use joining::JoinOutlook;
 ///
 /// Counts the Peers, routes and iptables rules of each cluster, and the seconds that Kilo needs for each
 /// change. Checks the limits of Flux, Argo CD and git. If the rendered tree is out of date, estimates how
-/// long Kilo will need to apply the difference. Below the table, every exceeded limit is listed with what
-/// people can try. For the given clusters, all details are shown. If clusters are joining, it also prints
+/// long Kilo will need to apply the difference. Below the table, lists every exceeded limit with
+/// remedies. For the given clusters, shows all details. If clusters are joining, it also prints
 /// the load with them. Writes nothing.
 ///
 /// With `--peers`, the difference is computed from the Peers in the cluster, including Peers that

@@ -29,9 +29,9 @@ use crate::{Outcome, input_file, inputs, planning};
 ///
 /// Reads the meshes and the snapshots and writes one folder for each cluster, `rendered/TARGET/`, with a
 /// kustomization and a file of Peers for each linked cluster. Writes only files that differ and removes
-/// its own files that are no longer needed. If anything is wrong, nothing is written.
+/// its own files that are no longer needed. If there is an error, nothing is written.
 ///
-/// With `--target`, prints the Peers of one cluster. They are printed only if they could be written.
+/// With `--target`, prints the Peers of one cluster. If there is an error, prints no Peers.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RenderArgs {
@@ -49,7 +49,7 @@ pub(crate) struct RenderArgs {
     /// Allow a cluster to lose all Peers, or all Peers of one source; repeatable
     ///
     /// TARGET is the cluster that loses Peers, or `*` for all clusters. SOURCE is the cluster that the
-    /// Peers lead to. `*/MESH` allows to rename the mesh MESH.
+    /// Peers lead to. `*/MESH` allows renaming the mesh MESH.
     #[arg(long, value_name = "TARGET[/SOURCE]")]
     allow_empty: Vec<Allowance>,
 }

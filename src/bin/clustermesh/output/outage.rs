@@ -125,9 +125,9 @@ impl LossProof<'_, '_> {
                 let ended = report.ended.iter().map(LostPaths::count).sum::<u64>();
                 let paths = text::count(ended, "declared path");
                 let head = if ended == 0 {
-                    format!("{without}, no declared path of other nodes ends.")
+                    format!("{without}, no declared path of other nodes breaks.")
                 } else {
-                    let verb = if ended == 1 { "ends" } else { "end" };
+                    let verb = if ended == 1 { "breaks" } else { "break" };
                     format!("{without}, {paths} of other nodes {verb} until the next render:")
                 };
                 [head, self.consequences(report, ended, outage)]
@@ -165,7 +165,7 @@ impl LossProof<'_, '_> {
             sentences.extend(self.hosts(report, next));
         }
         if 0 < report.own {
-            sentences.push(format!("Of their own declared paths, {} end.", report.own));
+            sentences.push(format!("Of their own declared paths, {} break.", report.own));
         }
         sentences.join(" ")
     }
@@ -203,9 +203,9 @@ impl LossProof<'_, '_> {
             0 if survey.unexamined.is_empty() => {
                 format!("All declared paths of other nodes survive the loss of any one of {parts}.")
             }
-            0 => format!("No known loss among {parts} ends declared paths of other nodes."),
+            0 => format!("No known loss among {parts} breaks declared paths of other nodes."),
             harmful => format!(
-                "The loss of {harmful} of {parts} ends declared paths of other nodes until the next render:"
+                "The loss of {harmful} of {parts} breaks declared paths of other nodes until the next render:"
             ),
         };
         let unexamined = survey.unexamined.iter().map(|(part, obstacle)| {

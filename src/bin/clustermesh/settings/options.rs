@@ -125,10 +125,10 @@ mod written {
         )]
         rendered: Option<PathBuf>,
 
-        /// Change a limit on the size of the input; repeatable
+        /// Change a limit on the size of the input or the proof; repeatable
         ///
-        /// NAME is `clusters`, `nodes`, `ranges`, `anchors`, `expectations` or `peers`. Larger input is
-        /// refused, to protect CI jobs from running out of memory.
+        /// NAME is `clusters`, `nodes`, `ranges`, `anchors`, `expectations`, `peers` or `steps` (of the
+        /// proof). Larger input is refused, to protect CI jobs from running out of memory.
         #[arg(
             long = "ceiling",
             value_name = "NAME=N",

@@ -103,7 +103,7 @@ struct WrittenSurvey {
     parts: usize,
     /// The number of them for which a proof was needed.
     proved: usize,
-    /// Those whose loss ends declared paths of other nodes, the one that ends most first.
+    /// Those whose loss breaks declared paths of other nodes, the one that ends most first.
     harmful: Vec<WrittenHarm>,
     /// Those of which it is not known.
     not_examined: Vec<WrittenUnexamined>,
