@@ -172,18 +172,11 @@ impl Changes {
         let fabric = versions.after.fabric;
         let most = delivery.most_steps;
         let mut steps = ProofBudget(most);
-        let proof = PathProof::new(passages, touched, delivery.watched, fabric, &mut steps);
+        let proof = PathProof::new(passages, touched, &[], fabric, &mut steps);
         self.states = proof.proved.iter().map(|it| it.states).sum();
         let paths = path_summary::summarize(versions, counterparts, passages, &proof, most);
         let is_counted = paths.is_some();
         self.paths = paths.unwrap_or_default();
-        let unwatched = fabric.sites.ids();
-        let unwatched = unwatched.filter(|it| !is_counted || proof.unwatched.contains(it));
-        if !delivery.watched.is_empty() {
-            self.unwatched = unwatched
-                .map(|it| fabric.site(it).cluster.clone())
-                .collect();
-        }
         let cut = match versions.before.fleet {
             None => cut_off(passages, fabric, &proof),
             Some(_) => BTreeSet::new(),
@@ -198,6 +191,51 @@ impl Changes {
                 .filter(|it| passage.is_some_and(|of| of.0 == it.0));
             target.add_cut_off(others.map(|it| fabric.site(it.1).cluster));
         });
+    }
+
+    /// Finds the watched paths that the change opens. A path is open if all tables let its packets through: whoever has
+    /// the keys can dial in, from any address, so it makes no difference who can dial whom today.
+    fn watch(
+        &mut self,
+        versions: Versions<&Version, &Version>,
+        counterparts: &Counterparts,
+        passages: &Passages,
+        touched: &Touched,
+        delivery: &Delivery,
+    ) {
+        let fabrics = versions.fabrics();
+        let before = Version {
+            fabric: &fabrics.before.with_open_tunnels(),
+            ..*versions.before
+        };
+        let after = Version {
+            fabric: &fabrics.after.with_open_tunnels(),
+            ..*versions.after
+        };
+        let most = delivery.most_steps;
+        let steps = &mut ProofBudget(most);
+        let proof = PathProof::new(passages, touched, delivery.watched, after.fabric, steps);
+        let open = Versions::new(&before, &after);
+        let paths = path_summary::summarize(open, counterparts, passages, &proof, most);
+        let sites = after.fabric.sites.ids();
+        let unwatched = sites.filter(|it| paths.is_none() || proof.unwatched.contains(it));
+        let clusters = unwatched.map(|it| after.fabric.site(it).cluster.clone());
+        self.unwatched = clusters.collect();
+        for open in paths.unwrap_or_default() {
+            self.add_opened(open);
+        }
+    }
+
+    /// Adds the paths that a change opens between two clusters.
+    fn add_opened(&mut self, open: PathChange) {
+        let place = self
+            .paths
+            .binary_search_by(|it| (&it.from, &it.to).cmp(&(&open.from, &open.to)));
+        match place {
+            Ok(place) => self.paths[place].opened = open.opened,
+            Err(_) if open.opened.is_empty() => {}
+            Err(place) => self.paths.insert(place, open.only_opened()),
+        }
     }
 
     /// Returns whether only missing annotations keep the grade from being [`Grade::Additive`] or [`Grade::Cleanup`].
@@ -228,6 +266,9 @@ pub fn compare(before: &Version, after: &Version, delivery: &Delivery) -> Change
     if !changes.targets.is_empty() {
         let touched = Touched::new(&passages, versions.fabrics(), &followed);
         changes.prove(versions, &counterparts, &passages, &touched, delivery);
+        if !delivery.watched.is_empty() {
+            changes.watch(versions, &counterparts, &passages, &touched, delivery);
+        }
     }
     let fleets = before.fleet.zip(after.fleet);
     let causes = fleets.map(|(before, after)| {

@@ -143,8 +143,12 @@ impl<'a> Fabric<'a> {
     pub fn shared(mut sites: Vec<Arc<Site<'a>>>, other: Option<&Fabric>) -> Self {
         sites.sort_by_key(|site| site.cluster);
         let sites: Sites<Arc<Site>> = Sites::new(sites);
+        let has_open_tunnels = other.is_some_and(|it| it.has_open_tunnels);
         if let Some(other) = other.filter(|it| it.has_sites(&sites)) {
-            return Self::with_index(sites, Arc::clone(&other.index));
+            return Self {
+                has_open_tunnels,
+                ..Self::with_index(sites, Arc::clone(&other.index))
+            };
         }
         let mut keys = KeyHolders::new();
         let mut doors: BTreeMap<IpAddr, Vec<(At, Option<u16>)>> = BTreeMap::new();
@@ -175,6 +179,7 @@ impl<'a> Fabric<'a> {
         };
         let mut fabric = Self {
             contents: Arc::new(contents.into()),
+            has_open_tunnels,
             ..Self::with_index(sites, Arc::new(index))
         };
         let mut dialled: Vec<_> = fabric.endpoints().collect();

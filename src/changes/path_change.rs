@@ -114,6 +114,33 @@ impl EndedPaths {
 }
 
 impl PathChange {
+    /// Returns a change of nothing between two clusters.
+    pub(super) fn none(from: &ClusterName, to: &ClusterName) -> Self {
+        Self {
+            from: from.clone(),
+            to: to.clone(),
+            gained: PathCounts::default(),
+            lost: PathCounts::default(),
+            ended: EndedPaths::default(),
+            repaired: PathCounts::default(),
+            apart: PathCounts::default(),
+            stuck: PathCounts::default(),
+            paused: PathCounts::default(),
+            opened: OpenedPaths::default(),
+            holds_any: false,
+            states: 0,
+            example: None,
+        }
+    }
+
+    /// Returns the same with nothing but the opened paths.
+    pub(super) fn only_opened(self) -> Self {
+        Self {
+            opened: self.opened,
+            ..Self::none(&self.from, &self.to)
+        }
+    }
+
     /// Returns whether any path is gained, lost or interrupted.
     pub fn has_changes(&self) -> bool {
         let counts = [

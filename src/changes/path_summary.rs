@@ -19,7 +19,7 @@ use super::paths::PathProof;
 use super::proved::Proved;
 use super::state_proof::{KnownPaths, StateProof};
 use super::versions::Versions;
-use crate::agent::fabric::{Fabric, Site, SiteId, SitePair, Sites};
+use crate::agent::fabric::{Fabric, SiteId, SitePair, Sites};
 use crate::name::ClusterName;
 use crate::proof::reach::Reach;
 use crate::proof::verify::{Asked, Declared};
@@ -165,9 +165,9 @@ impl<'f, 'a> Past<'f, 'a> {
         let mut change = PathChange {
             states: proved.states,
             holds_any: !proved.new.is_empty() || !proved.kept.is_empty(),
-            ..change(
-                future.version.fabric.site(from),
-                future.version.fabric.site(to),
+            ..PathChange::none(
+                future.version.fabric.site(from).cluster,
+                future.version.fabric.site(to).cluster,
             )
         };
         let origins = future.origins[from].as_ref();
@@ -226,7 +226,7 @@ impl<'f, 'a> Past<'f, 'a> {
             let held = self.held(pair, &mut KnownPaths::default()).any();
             let paths = self.version.counter(pair).count(&held);
             let gone = pair.both().into_iter().filter(|it| has_left(*it));
-            let mut change = change(site(pair.from), site(pair.to));
+            let mut change = PathChange::none(site(pair.from).cluster, site(pair.to).cluster);
             // A person removed an external peer, so its addresses exist no more. A cluster may only be forgotten.
             if gone.clone().all(|it| site(it).cluster.is_external()) {
                 change.ended.paths = paths;
@@ -381,23 +381,5 @@ impl<'e> Counter<'e> {
             rows.find_map(|(sender, row)| Some((sender, row.ones().next()?)))?;
         let [senders, receivers] = self.ends;
         Some((senders.name(sender)?, receivers.name(receiver)?))
-    }
-}
-
-fn change(from: &Site, to: &Site) -> PathChange {
-    PathChange {
-        from: from.cluster.clone(),
-        to: to.cluster.clone(),
-        gained: PathCounts::default(),
-        lost: PathCounts::default(),
-        ended: EndedPaths::default(),
-        repaired: PathCounts::default(),
-        apart: PathCounts::default(),
-        stuck: PathCounts::default(),
-        paused: PathCounts::default(),
-        opened: OpenedPaths::default(),
-        holds_any: false,
-        states: 0,
-        example: None,
     }
 }

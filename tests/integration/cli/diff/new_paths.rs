@@ -198,3 +198,25 @@ fn a_removed_limit_is_named() {
         "otherwise revert the change of `acceptedClusters`",
     );
 }
+
+/// Whoever has the keys and the ranges can dial in, whatever the endpoints are.
+#[test]
+fn a_path_is_open_even_if_nobody_can_dial_today() {
+    let repository = apart();
+    let folder = &repository.folder;
+    let port = "spec:\n  defaults: { wireguardPort: 9999 }\n";
+    folder.edit("mesh.yaml", "spec:\n", port);
+    assert_eq!(folder.run(&["render"]).code, 0);
+    repository.commit();
+    folder.edit("mesh.yaml", TOPOLOGY, "");
+    let works = repository.diff(&["--output", "json"]).json();
+    assert_eq!(works["paths"], json!([]), "{works:#}");
+    let run = repository.diff(&["--fail-on-new-path", "east:north"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert_contains(findings(&run)[0], "4 paths open from `east` to `north`");
+    // The ports alone open nothing.
+    folder.edit("mesh.yaml", "spec:\n", &format!("spec:\n{TOPOLOGY}"));
+    folder.edit("mesh.yaml", "  defaults: { wireguardPort: 9999 }\n", "");
+    let run = repository.diff(&["--fail-on-new-path", "east:west"]);
+    assert_eq!((run.code, findings(&run).len()), (0, 0), "{}", run.stderr);
+}

@@ -287,6 +287,50 @@ proptest! {
     }
 }
 
+/// An edit of how nodes are dialled.
+fn redialled() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        2 => select(vec!["192.0.2.1", "127.0.0.1", "192.168.0.14", "10.4.0.1", "fd00::14"])
+            .prop_map(|it| Fault::Endpoint(it.to_owned())),
+        1 => Just(Fault::NoEndpoint),
+        1 => Just(Fault::NoKeepalive),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(100), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whoever has the keys and ranges can dial in from anywhere, so only these decide.
+    #[test]
+    fn no_edit_of_endpoints_meets_a_denial(
+        world in world(),
+        edits in prop::collection::vec((any::<Index>(), any::<Index>(), redialled()), 1..8),
+        calling in any::<bool>(),
+        mut written in prop::collection::vec(written(), 1..6),
+    ) {
+        for it in &mut written {
+            it["expect"] = json!("Deny");
+        }
+        let expectations = read(&written);
+        let broken = |input: &Input| -> Vec<u64> {
+            let fabric = fabric(input);
+            let reach = Reach::new(&fabric, u64::MAX);
+            check(&reach, &expectations).iter().map(|it| it.broken).collect()
+        };
+        let before = broken(&input(&world));
+        let mut edited = world;
+        edited.faults.extend(edits);
+        let mut edited = input(&edited);
+        for file in edited.snapshots.values_mut() {
+            for node in &mut Arc::make_mut(&mut file.snapshot).nodes {
+                let seconds = if calling { "25" } else { "0" };
+                node.annotations.insert("kilo.squat.ai/persistent-keepalive", seconds);
+            }
+        }
+        prop_assert_eq!(before, broken(&edited));
+    }
+}
+
 /// Two nodes report one address, which the range of another cluster contains: it is uncertain which of them gets the
 /// packets, although no packet leaves for the other cluster.
 #[test]
