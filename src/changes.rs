@@ -193,8 +193,8 @@ impl Changes {
         });
     }
 
-    /// Finds the watched paths that the change opens. A path is open if all tables let its packets through: whoever has
-    /// the keys can dial in, from any address, so it makes no difference who can dial whom today.
+    /// Finds the watched paths that the change opens. A path is open if all tables let its packets through: a node with
+    /// the keys can dial in from any address, so it makes no difference who can dial whom today.
     fn watch(
         &mut self,
         versions: Versions<&Version, &Version>,

@@ -69,8 +69,7 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 also if a path opens between clusters or groups; repeatable
     ///
     /// A group has its members of both versions. A path counts if it was closed before, and is open after the change or
-    /// during its rollout, while only some clusters have their new Peers. It is also open if no node can dial the other
-    /// one today, as with a wrong port.
+    /// during its rollout, even if no node can dial the other one today, as with a wrong port.
     #[arg(long, value_name = "FROM:TO")]
     fail_on_new_path: Vec<NamedPaths>,
 

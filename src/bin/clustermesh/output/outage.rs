@@ -165,7 +165,10 @@ impl LossProof<'_, '_> {
             sentences.extend(self.hosts(report, next));
         }
         if 0 < report.own {
-            sentences.push(format!("Of their own declared paths, {} break.", report.own));
+            sentences.push(format!(
+                "Of their own declared paths, {} break.",
+                report.own
+            ));
         }
         sentences.join(" ")
     }

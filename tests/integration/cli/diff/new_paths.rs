@@ -199,7 +199,7 @@ fn a_removed_limit_is_named() {
     );
 }
 
-/// Whoever has the keys and the ranges can dial in, whatever the endpoints are.
+/// A node with the keys and the ranges can dial in from any address.
 #[test]
 fn a_path_is_open_even_if_nobody_can_dial_today() {
     let repository = apart();

@@ -300,7 +300,7 @@ fn redialled() -> impl Strategy<Value = Fault> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(100), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whoever has the keys and ranges can dial in from anywhere, so only these decide.
+    /// A node with the keys and ranges can dial in from any address, so only these decide.
     #[test]
     fn no_edit_of_endpoints_meets_a_denial(
         world in world(),
