@@ -34,7 +34,7 @@ Exit codes:
   1  problems found, files differ (--check), or Peers or nodes would be lost
   2  failed: wrong usage, unreadable input, or a cluster that cannot be reached
 
-Options of a command can also be given before its name: `clustermesh -C mesh render`.";
+Common options can also be given before the name of a command: `clustermesh -C mesh render`.";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::builder::NonEmptyStringValueParser;
+use clustermesh::diagnostic::Severity;
 use clustermesh::fleet::Fleet;
 use clustermesh::plan::Plan;
 use clustermesh::rules::gitops::Fate;
@@ -21,7 +22,7 @@ use crate::output::Printer;
 use crate::planning::{CheckResult, OutputCheck};
 use crate::printing::{self, PrintOrder};
 use crate::settings::{FileOptions, Settings};
-use crate::threshold::FailOn;
+use crate::threshold::{FailOn, Threshold};
 use crate::tree_comparison::{self, TreeComparison};
 use crate::{Outcome, input_file, inputs, planning};
 
@@ -80,7 +81,8 @@ pub(crate) fn run(args: &RenderArgs, files: &FileOptions, printer: &mut Printer)
     let is_wrong = threshold.fails(&checked.findings);
     // `--check` lists the content of the tree.
     let is_of_tree = |it: &&Finding| it.rule.subject == Subject::Tree;
-    let is_input_wrong = threshold.fails(checked.findings.iter().filter(|it| !is_of_tree(it)));
+    let of_input = checked.findings.iter().filter(|it| !is_of_tree(it));
+    let is_input_wrong = Threshold(Severity::Error).fails(of_input);
     checked.add_losses(&losses, Allowing::Write);
     printer.findings(&inputs.files.of_people(), &checked.findings);
     let is_refused = is_wrong || !losses.is_empty();

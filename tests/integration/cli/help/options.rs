@@ -43,7 +43,7 @@ fn shows_what_exit_codes_mean() {
       1  problems found, files differ (--check), or Peers or nodes would be lost
       2  failed: wrong usage, unreadable input, or a cluster that cannot be reached
 
-    Options of a command can also be given before its name: `clustermesh -C mesh render`.
+    Common options can also be given before the name of a command: `clustermesh -C mesh render`.
     ");
 }
 

@@ -16,6 +16,26 @@ fn says_nothing_of_a_clean_tree() {
     assert_eq!(folder.touches("."), before);
 }
 
+/// A job that lets warnings fail still shows which files are outdated.
+#[test]
+fn warnings_that_fail_hide_no_difference() {
+    let folder = Folder::rendered();
+    folder.edit("snapshots/east.json", "\"10.1.1.0/24\"", "\"10.9.1.0/24\"");
+    for arguments in [
+        &["render", "--check"][..],
+        &["render", "--check", "--fail-on", "warning"],
+    ] {
+        let run = folder.run(arguments);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(
+            run.stdout
+                .contains("changed: rendered/west/prod--east.yaml\n"),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
 #[test]
 fn lists_whatever_differs() {
     let folder = Folder::rendered();
