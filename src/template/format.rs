@@ -1,12 +1,13 @@
 //! Formats: how a value is written in YAML, in JSON and in plain text.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Output, Value};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_saphyr::options::MergeKeyPolicy;
+use serde_saphyr::granit_parser::{Event, Options, Parser};
 
 use super::{SIZE_LIMIT, whole};
 use crate::diagnostic::is_deceptive;
@@ -52,21 +53,39 @@ impl Format {
     }
 }
 
+/// Fails if a text is not YAML or has a key twice. Nothing is made of the events, because aliases and nesting can make
+/// that huge.
 fn check_yaml(text: &str) -> Result<(), String> {
-    // Aliases are read again at each place, and no honest text has more values than characters.
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_events: 2 * SIZE_LIMIT, max_nodes: SIZE_LIMIT },
-        merge_keys: MergeKeyPolicy::AsOrdinary,
-        with_snippet: false,
-    };
-    let read = serde_saphyr::from_multiple_with_options::<IgnoredAny>(text, options);
-    read.map(drop).map_err(|error| {
-        let line = error.location().map_or(1, |it| it.line());
-        match error {
-            serde_saphyr::Error::DuplicateMappingKey { .. } => format!("line {line} repeats a key"),
-            _ => unparsed(line),
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    // Of each open mapping, its keys, and whether a value comes next; nothing of a list.
+    let mut open: Vec<Option<(BTreeSet<String>, bool)>> = Vec::new();
+    for event in Parser::new_from_str_with_options(text, options) {
+        let (event, span) = event.map_err(|error| unparsed(error.marker().line()))?;
+        let is_node = matches!(
+            event,
+            Event::Scalar(..)
+                | Event::Alias(_)
+                | Event::SequenceStart(..)
+                | Event::MappingStart(..)
+        );
+        if let Some(Some((keys, is_value))) = open.last_mut().filter(|_| is_node) {
+            if let Event::Scalar(key, ..) = &event
+                && !*is_value
+                && !keys.insert(key.to_string())
+            {
+                return Err(format!("line {} repeats a key", span.start.line()));
+            }
+            *is_value = !*is_value;
         }
-    })
+        match event {
+            Event::SequenceStart(..) => open.push(None),
+            Event::MappingStart(..) => open.push(Some(Default::default())),
+            Event::SequenceEnd | Event::MappingEnd => drop(open.pop()),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Returns a reason without the parser's own words, which may quote the text.

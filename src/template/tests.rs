@@ -126,14 +126,15 @@ fn a_result_is_in_its_format() {
         "",
         "# comment",
         "a: {b: 1}\nc: {b: 1}\n---\na: 1\n",
-        "a: &x [1, {b: 1}]\nb: *x\n? [complex]\n: !Tag 1\n? [other]\n: 2\n<<: *x\n",
+        "a: &x [1, {b: 1}]\nb: *x\n? [complex]\n: !Tag 1\n? [complex]\n: 2\n<<: *x\n",
         "- b\n- b: b\n  c: b\n",
+        "a: [12e4567, .inf, !!int b, !!binary '#']\n",
     ] {
         assert_eq!(filled(valid, 1).as_deref(), Ok(valid));
     }
     for wrong in [
         "a: *x",
-        "? [a]\n: 1\n? [a]\n: 2",
+        "\"1\": a\n1: b",
         "a:\n\tb: 1",
         "a: \"",
         "a: b: c",

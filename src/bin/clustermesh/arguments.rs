@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches as _, Subcommand, ValueEnum as _};
 
 use crate::command_groups::{GROUPS, names};
 use crate::commands;
 use crate::output::ReportFormat;
 use crate::settings::{self, CLUSTER_ACCESS, FILES, FileOptions, OUTPUT, PrintOptions};
+use crate::threshold;
 
 /// A command line.
 pub(crate) struct Cli {
@@ -72,8 +74,19 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
     let matches = program.try_get_matches_from_mut(words)?;
     let (files, printing) = settings::read(&mut program, &matches)?;
     let command = Command::from_arg_matches(&matches)?;
+    let mut given = &matches;
+    while let Some((_, inner)) = given.subcommand() {
+        given = inner;
+    }
+    let has_threshold = given.try_contains_id("fail_on").is_ok();
+    if let Err(problem) = threshold::floor()
+        && has_threshold
+        && !matches!(command, Command::Diff(_))
+    {
+        return Err(program.error(ErrorKind::ValueValidation, problem));
+    }
     Ok(Cli {
-        findings_format: findings_format(&command, &matches),
+        findings_format: findings_format(&command, given),
         command,
         files,
         printing,
@@ -81,9 +94,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
 }
 
 /// Returns the format of findings, by the value of `--output`.
-fn findings_format(command: &Command, matches: &ArgMatches) -> ReportFormat {
-    let given = matches.subcommand().map(|(_, given)| given);
-    let output = given.and_then(|it| it.try_get_raw("output").ok()??.next_back()?.to_str());
+fn findings_format(command: &Command, given: &ArgMatches) -> ReportFormat {
+    let output = given.try_get_raw("output").ok().flatten();
+    let output = output.and_then(|mut it| it.next_back()?.to_str());
     match (command, output) {
         (Command::Diff(_), _) | (_, None) => ReportFormat::Human,
         (Command::Config(_), Some("yaml")) => ReportFormat::Json,

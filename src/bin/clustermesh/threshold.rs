@@ -1,9 +1,9 @@
 //! Thresholds: from which severity on a run fails.
 
 use std::env;
+use std::ffi::OsString;
 
 use clap::ValueEnum as _;
-use clap::builder::{EnumValueParser, TypedValueParser as _};
 use clustermesh::diagnostic::Severity;
 use clustermesh::rules::Finding;
 
@@ -19,19 +19,13 @@ pub(crate) struct FailOn {
     /// Lowest severity that makes the exit code 1 [default: error]
     ///
     /// If `CLUSTERMESH_FAIL_ON` has a lower severity than the flag, the variable applies.
-    #[arg(
-        long,
-        value_name = "SEVERITY",
-        env = FLOOR,
-        hide_env_values = true,
-        value_parser = EnumValueParser::<NamedThreshold>::new().try_map(Threshold::with_floor)
-    )]
-    fail_on: Option<Threshold>,
+    #[arg(long, value_name = "SEVERITY")]
+    fail_on: Option<NamedThreshold>,
 }
 
 choice! {
     /// From which severity on findings fail.
-    enum NamedThreshold of Severity {
+    pub(crate) enum NamedThreshold of Severity {
         /// Only errors
         Error,
         /// Errors and warnings
@@ -46,24 +40,28 @@ choice! {
 pub(crate) struct Threshold(pub(crate) Severity);
 
 impl FailOn {
-    /// Returns the least severity that fails.
+    /// Returns the least severity that fails: the lower one of the flag's and the variable's.
     pub(crate) fn threshold(self) -> Threshold {
-        self.fail_on.unwrap_or(Threshold(Severity::Error))
+        let flag = self.fail_on.map_or(Severity::Error, Severity::from);
+        let floor = floor().ok().flatten().map_or(flag, Severity::from);
+        Threshold(flag.min(floor))
     }
 }
 
-impl Threshold {
-    /// Returns the lower one of a severity and that of the variable.
-    fn with_floor(named: NamedThreshold) -> Result<Self, String> {
-        let severity = Severity::from(named);
-        let Some(floor) = env::var_os(FLOOR) else {
-            return Ok(Self(severity));
-        };
-        let floor = NamedThreshold::from_str(&floor.to_string_lossy(), true)
-            .map_err(|_| format!("the value of `{FLOOR}` is not a severity"))?;
-        Ok(Self(severity.min(floor.into())))
-    }
+/// Returns the value of the variable, if it is set.
+///
+/// # Errors
+/// It is not a severity.
+pub(crate) fn floor() -> Result<Option<NamedThreshold>, String> {
+    let value = env::var_os(FLOOR).filter(|it| !it.is_empty());
+    let read = |text: OsString| {
+        let named = NamedThreshold::from_str(&text.to_string_lossy(), true);
+        named.map_err(|_| format!("`{FLOOR}` must be `error`, `warning` or `notice`"))
+    };
+    value.map(read).transpose()
+}
 
+impl Threshold {
     /// Returns whether one of these findings fails.
     pub(crate) fn fails<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> bool {
         findings.into_iter().any(|it| self.0 <= it.severity)

@@ -80,6 +80,14 @@ fn common_options_stand_before_the_command_or_behind_it() {
     ] {
         assert_eq!(understood(line), expected, "{line}");
     }
+    let lists = parse(
+        "c --mesh a render --mesh b --mesh c"
+            .split(' ')
+            .map(OsString::from),
+    )
+    .ok();
+    let meshes = lists.map(|it| it.files.named_meshes());
+    assert_eq!(meshes, Some(["a", "b", "c"].map(Into::into).to_vec()));
     for (line, error) in [
         (
             "c -C x render -C y",

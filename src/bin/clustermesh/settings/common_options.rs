@@ -1,10 +1,9 @@
 //! Common options: those that most commands have, before the name of the command or behind it.
 
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args as _, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command};
 
-use super::given_options::GivenOptions;
+use super::given_options::{GivenOptions, is_written};
 use super::options::{FileOptions, PrintOptions, WrittenFiles};
 
 /// Returns the common options of a command, by its name: the first ones of each list.
@@ -60,7 +59,7 @@ pub(crate) fn read(
     };
     for option in options_of("clustermesh") {
         let id = option.get_id().as_str();
-        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+        if !is_written(matches, id) {
             continue;
         }
         let flag = option.get_long().unwrap_or(id);
@@ -69,7 +68,7 @@ pub(crate) fn read(
                 format!("unexpected argument '--{flag}' found: `{name}` does not have it");
             return Err(program.error(ErrorKind::UnknownArgument, problem));
         }
-        if behind.value_source(id) == Some(ValueSource::CommandLine) {
+        if is_written(behind, id) && !matches!(option.get_action(), ArgAction::Append) {
             let problem = format!("'--{flag}' is given before the command and behind it");
             return Err(program.error(ErrorKind::ArgumentConflict, problem));
         }

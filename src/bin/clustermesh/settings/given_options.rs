@@ -9,6 +9,11 @@ pub(super) struct GivenOptions<'m> {
     pub(super) behind: &'m ArgMatches,
 }
 
+/// Returns whether an option is on this side of a command line.
+pub(super) fn is_written(side: &ArgMatches, id: &str) -> bool {
+    side.value_source(id) == Some(ValueSource::CommandLine)
+}
+
 impl GivenOptions<'_> {
     /// Returns whether the command has an option.
     pub(super) fn has(&self, id: &str) -> bool {
@@ -17,7 +22,7 @@ impl GivenOptions<'_> {
 
     /// Returns the side on which an option is given.
     fn side(&self, id: &str) -> Option<&ArgMatches> {
-        if self.before.value_source(id) == Some(ValueSource::CommandLine) {
+        if is_written(self.before, id) {
             return Some(self.before);
         }
         self.has(id).then_some(self.behind)
@@ -32,8 +37,13 @@ impl GivenOptions<'_> {
         self.side(id)?.get_one(id).cloned()
     }
 
+    /// Returns the values on both sides.
     pub(super) fn values<T: Clone + Send + Sync + 'static>(&self, id: &str) -> Vec<T> {
-        let values = self.side(id).and_then(|it| it.get_many(id));
-        values.into_iter().flatten().cloned().collect()
+        let front = Some(self.before).filter(|it| is_written(it, id));
+        let behind = self.has(id).then_some(self.behind);
+        let behind = behind.filter(|it| front.is_none() || is_written(it, id));
+        let sides = [front, behind].into_iter().flatten();
+        let values = sides.filter_map(|it| it.get_many(id));
+        values.flatten().cloned().collect()
     }
 }

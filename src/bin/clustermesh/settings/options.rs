@@ -180,6 +180,12 @@ impl FileOptions {
         self.directory.as_deref()
     }
 
+    #[cfg(test)]
+    pub(crate) fn named_meshes(&self) -> Vec<PathBuf> {
+        let meshes = self.meshes.as_ref();
+        meshes.map(|it| it.value.clone()).unwrap_or_default()
+    }
+
     /// Goes to the folder that was asked for.
     pub(crate) fn enter(&self) -> anyhow::Result<()> {
         if let Some(directory) = &self.directory {

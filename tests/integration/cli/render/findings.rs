@@ -104,19 +104,25 @@ fn no_flag_raises_the_severity_of_the_variable() {
         ("warning", &["--fail-on", "error"], 1),
         ("notice", &["--fail-on", "error"], 1),
         ("error", &["--fail-on", "notice"], 1),
+        ("", &[], 0),
+        ("", &["--fail-on", "warning"], 1),
     ] {
         assert_eq!(run(value, flags).code, code, "{value} {flags:?}");
     }
-    for (value, flags) in [
-        ("none", &[][..]),
-        ("", &[]),
-        ("none", &["--fail-on", "error"]),
-    ] {
-        let refused = run(value, flags);
-        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{value}");
+    for flags in [&[][..], &["--fail-on", "error"]] {
+        let refused = run("none", flags);
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
     }
+    let variable = [("CLUSTERMESH_FAIL_ON", "none")];
+    assert_eq!(
+        folder.run_with(&variable, &["explain"]).code,
+        0,
+        "it has no such flag"
+    );
     insta::assert_snapshot!(run("none", &["--fail-on", "error"]).stderr, @"
-    error: invalid value 'error' for '--fail-on <SEVERITY>': the value of `CLUSTERMESH_FAIL_ON` is not a severity
+    error: `CLUSTERMESH_FAIL_ON` must be `error`, `warning` or `notice`
+
+    Usage: clustermesh <COMMAND>
 
     For more information, try '--help'.
     ");

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::Args;
 use clustermesh::html_report::MeshAnswers;
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::captured::{arguments, document, text};
 use crate::commands::{capacity, diff, graph, outage, trace, validate, verify};
@@ -14,28 +14,6 @@ use crate::settings::FileOptions;
 
 /// The most packets that are followed.
 const PACKETS: usize = 200;
-
-/// The failures of a verification; none in a report of mistakes.
-#[derive(Deserialize)]
-struct FailingPaths {
-    #[serde(default)]
-    failures: Vec<FailingPacket>,
-}
-
-/// The smallest packet of a failure.
-#[derive(Deserialize)]
-struct FailingPacket {
-    from: PacketSource,
-    source: String,
-    to: String,
-    destination: String,
-}
-
-/// The sender of a packet.
-#[derive(Deserialize)]
-struct PacketSource {
-    cluster: String,
-}
 
 /// Runs the commands with the same files.
 ///
@@ -95,15 +73,17 @@ fn difference(files: &FileOptions, against: &OsStr) -> CommandResult<Result<Stri
 
 /// Follows the smallest packet of each failure, in their order.
 fn traces(files: &FileOptions, verification: &str) -> CommandResult<String> {
-    let FailingPaths { failures } = serde_json::from_str(verification)?;
-    let packets = failures.iter().take(PACKETS).map(|it| {
-        let FailingPacket {
-            from,
-            source,
-            to,
-            destination,
-        } = it;
-        format!("{}/{source} {to}/{destination}\n", from.cluster)
+    let document: Value = serde_json::from_str(verification)?;
+    let failures = document["failures"].as_array();
+    let packets = failures.into_iter().flatten().take(PACKETS).map(|it| {
+        let field = |pointer| {
+            it.pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let [from, source] = ["/from/cluster", "/source"].map(field);
+        let [to, destination] = ["/to", "/destination"].map(field);
+        format!("{from}/{source} {to}/{destination}\n")
     });
     let packets: String = packets.collect();
     if packets.is_empty() {
