@@ -2,40 +2,34 @@
 
 use crate::config::capacity::Quantity;
 
-/// Advice for a quantity that exceeds its limit.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct LoadRemedy {
-    /// A sentence.
-    pub advice: &'static str,
-    /// The values of `--with` whose effect people can compute.
-    pub assumed: &'static [&'static str],
-}
+/// Advice for a quantity that exceeds its limit: a sentence, and the values of `--with` whose effect people can compute.
+pub type LoadRemedy = (&'static str, &'static [&'static str]);
 
 /// Each allowed IP has two rules.
-const FEWER_RANGES: LoadRemedy = LoadRemedy {
-    advice: "Select fewer nodes with `nodeSelector`, or advertise fewer ranges; without their addresses, connections of nodes end.",
-    assumed: &[
+const FEWER_RANGES: LoadRemedy = (
+    "Select fewer nodes with `nodeSelector`, or advertise fewer ranges; without their addresses, connections of nodes end.",
+    &[
         "*.advertise.podCIDRs=Merged",
         "*.advertise.nodeAddresses=false",
         "*.advertise.wireguardAddresses=None",
     ],
-};
+);
 
-const FEWER_PEERS: LoadRemedy = LoadRemedy {
-    advice: "Run Kilo with one Peer for each location, select fewer nodes with `nodeSelector`, or link fewer clusters \
+const FEWER_PEERS: LoadRemedy = (
+    "Run Kilo with one Peer for each location, select fewer nodes with `nodeSelector`, or link fewer clusters \
              with `topology`.",
-    assumed: &["*.granularity=Location"],
-};
+    &["*.granularity=Location"],
+);
 
-const FEWER_LINKS: LoadRemedy = LoadRemedy {
-    advice: "Link the cluster to fewer clusters with `topology`, or render the meshes into separate trees.",
-    assumed: &[],
-};
+const FEWER_LINKS: LoadRemedy = (
+    "Link the cluster to fewer clusters with `topology`, or render the meshes into separate trees.",
+    &[],
+);
 
-const ADDRESSES: LoadRemedy = LoadRemedy {
-    advice: "Annotate the nodes whose endpoint is a name with an address.",
-    assumed: &[],
-};
+const ADDRESSES: LoadRemedy = (
+    "Annotate the nodes whose endpoint is a name with an address.",
+    &[],
+);
 
 /// Returns what reduces a quantity.
 pub fn remedy(quantity: Quantity) -> LoadRemedy {

@@ -74,16 +74,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, cl
     let matches = program.try_get_matches_from_mut(words)?;
     let (files, printing) = settings::read(&mut program, &matches)?;
     let command = Command::from_arg_matches(&matches)?;
-    let mut given = &matches;
-    while let Some((_, inner)) = given.subcommand() {
-        given = inner;
-    }
-    let has_threshold = given.try_contains_id("fail_on").is_ok();
-    if let Err(problem) = threshold::floor()
-        && has_threshold
-        && !matches!(command, Command::Diff(_))
-    {
-        return Err(program.error(ErrorKind::ValueValidation, problem));
+    let (given, _) = settings::innermost(&matches);
+    if given.try_contains_id(threshold::FLAG).is_ok() {
+        threshold::floor().map_err(|it| program.error(ErrorKind::ValueValidation, it))?;
     }
     Ok(Cli {
         findings_format: findings_format(&command, given),
@@ -120,8 +113,8 @@ pub(crate) fn command() -> clap::Command {
 
 /// Returns the description of the options that commands share.
 fn common_options() -> String {
-    let command = clap::Command::new("clustermesh").args(settings::options_of("clustermesh"));
-    let command = command.disable_help_flag(true);
+    let command = clap::Command::new("clustermesh").disable_help_flag(true);
+    let command = command.args(settings::options_of("clustermesh"));
     #[cfg(feature = "snapshot")]
     let command = <crate::reach::ReachOptions as clap::Args>::augment_args(command);
     let help = command.help_template("{all-args}").render_long_help();

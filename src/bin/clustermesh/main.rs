@@ -8,7 +8,7 @@
 use std::process::ExitCode;
 use std::{env, io};
 
-use arguments::{Cli, Command};
+use arguments::Command;
 use failure::{CommandFailure, CommandResult};
 
 mod commands {
@@ -93,17 +93,12 @@ fn main() -> ExitCode {
     if let Some(code) = filling::worker::answer() {
         return code;
     }
-    let Cli {
-        command,
-        files,
-        printing,
-        findings_format,
-    } = match arguments::parse(env::args_os()) {
+    let cli = match arguments::parse(env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    let mut printer = output::Printer::new(printing);
-    let outcome = run(&command, &files, &mut printer);
+    let mut printer = output::Printer::new(cli.printing);
+    let outcome = run(&cli.command, &cli.files, &mut printer);
     let is_pipe_closed =
         matches!(&outcome, Err(CommandFailure::Error(error)) if is_broken_pipe(error));
     if is_pipe_closed || matches!(outcome, Ok(Outcome::Clean)) {
@@ -112,7 +107,7 @@ fn main() -> ExitCode {
     let released = printer.release().map_err(Into::into);
     let result = released
         .and(outcome)
-        .or_else(|failure| printer.failure_as(failure, findings_format));
+        .or_else(|failure| printer.failure_as(failure, cli.findings_format));
     ExitCode::from(match result {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Findings) => 1,
@@ -131,8 +126,13 @@ fn run(
 ) -> CommandResult {
     threads::start()?;
     files.enter()?;
-    if !matches!(command, Command::Argocd(_)) {
-        warn_of_ignored_config(files, printer);
+    if let Some(config) = files.ignored_config()
+        && !matches!(command, Command::Argocd(_))
+    {
+        printer.note(&format!(
+            "{} is ignored because another user owns it or its folder; to use it, add --config",
+            disk::shown(&config)
+        ));
     }
     match command {
         Command::Snapshot(args) => commands::snapshot::run(args, files, printer),
@@ -163,15 +163,6 @@ fn run(
         }
         Command::Man(args) => commands::man::run(args, arguments::command(), printer),
         Command::Argocd(args) => Ok(commands::argocd::run(args, files, printer)),
-    }
-}
-
-fn warn_of_ignored_config(files: &settings::FileOptions, printer: &mut output::Printer) {
-    if let Some(config) = files.ignored_config() {
-        printer.note(&format!(
-            "{} is ignored because another user owns it or its folder; to use it, add --config",
-            disk::shown(&config)
-        ));
     }
 }
 

@@ -22,7 +22,7 @@ mod owner;
 mod setting;
 mod surroundings;
 
-pub(crate) use common_options::{options_of, read, with_common_options};
+pub(crate) use common_options::{innermost, options_of, read, with_common_options};
 pub(crate) use config_file::ConfigFile;
 pub(crate) use mesh_files::NoMesh;
 pub(crate) use options::{CLUSTER_ACCESS, FILES, FileOptions, OUTPUT, PrintOptions};

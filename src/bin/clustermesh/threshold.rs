@@ -13,13 +13,16 @@ use crate::choice::choice;
 /// The variable with the highest severity that the flag may choose.
 const FLOOR: &str = "CLUSTERMESH_FAIL_ON";
 
+/// The flag, by clap.
+pub(crate) const FLAG: &str = "fail-on-severity";
+
 /// The flag of commands that fail for findings.
 #[derive(Clone, Copy, Default, clap::Args)]
 pub(crate) struct FailOn {
     /// Lowest severity that makes the exit code 1 [default: error]
     ///
     /// If `CLUSTERMESH_FAIL_ON` has a lower severity than the flag, the variable applies.
-    #[arg(long, value_name = "SEVERITY")]
+    #[arg(id = FLAG, long = "fail-on", value_name = "SEVERITY")]
     fail_on: Option<NamedThreshold>,
 }
 

@@ -41,6 +41,15 @@ pub(crate) fn with_common_options(program: Command) -> Command {
     program.mut_subcommands(with_options).args(front)
 }
 
+/// Returns the options behind the name of the command, and this name.
+pub(crate) fn innermost(matches: &ArgMatches) -> (&ArgMatches, String) {
+    let (mut behind, mut name) = (matches, String::new());
+    while let Some((inner, next)) = behind.subcommand() {
+        (behind, name) = (next, format!("{name} {inner}"));
+    }
+    (behind, name)
+}
+
 /// Reads the common options of a command line.
 ///
 /// # Errors
@@ -49,10 +58,7 @@ pub(crate) fn read(
     program: &mut Command,
     matches: &ArgMatches,
 ) -> Result<(FileOptions, PrintOptions), clap::Error> {
-    let (mut behind, mut name) = (matches, program.get_name().to_owned());
-    while let Some((inner, next)) = behind.subcommand() {
-        (behind, name) = (next, format!("{name} {inner}"));
-    }
+    let (behind, name) = innermost(matches);
     let given = GivenOptions {
         before: matches,
         behind,
@@ -64,8 +70,9 @@ pub(crate) fn read(
         }
         let flag = option.get_long().unwrap_or(id);
         if !given.has(id) {
-            let problem =
-                format!("unexpected argument '--{flag}' found: `{name}` does not have it");
+            let problem = format!(
+                "unexpected argument '--{flag}' found: `clustermesh{name}` does not have it"
+            );
             return Err(program.error(ErrorKind::UnknownArgument, problem));
         }
         if is_written(behind, id) && !matches!(option.get_action(), ArgAction::Append) {

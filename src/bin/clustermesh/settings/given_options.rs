@@ -21,15 +21,11 @@ impl GivenOptions<'_> {
     }
 
     /// Returns the side on which an option is given.
-    fn side(&self, id: &str) -> Option<&ArgMatches> {
+    pub(super) fn side(&self, id: &str) -> Option<&ArgMatches> {
         if is_written(self.before, id) {
             return Some(self.before);
         }
         self.has(id).then_some(self.behind)
-    }
-
-    pub(super) fn source(&self, id: &str) -> Option<ValueSource> {
-        self.side(id)?.value_source(id)
     }
 
     /// Returns the value of an option that the command has.

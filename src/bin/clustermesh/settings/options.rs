@@ -256,7 +256,7 @@ impl PrintOptions {
 
 impl Names {
     fn origin(&self, given: &GivenOptions) -> SettingOrigin {
-        match given.source(self.0) {
+        match given.side(self.0).and_then(|it| it.value_source(self.0)) {
             Some(ValueSource::EnvVariable) => SettingOrigin::Variable(self.2),
             _ => SettingOrigin::Flag(self.1),
         }

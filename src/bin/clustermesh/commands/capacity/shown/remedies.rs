@@ -18,10 +18,10 @@ pub(super) fn remedies(exceeded: &[&Estimate], width: Width) -> String {
         }
     }
     let mut text = String::new();
-    for (remedy, keys) in remedies {
-        let sentence = format!("{}: {}", text::list(keys), remedy.advice);
+    for ((advice, assumed), keys) in remedies {
+        let sentence = format!("{}: {advice}", text::list(keys));
         let _ = writeln!(text, "  {}", width.hanging(2, &sentence));
-        for assumed in remedy.assumed {
+        for assumed in assumed {
             let _ = writeln!(text, "    clustermesh capacity --with '{assumed}'");
         }
     }
